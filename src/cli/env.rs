@@ -9,7 +9,7 @@ use crate::suite::Suite;
 
 /// Lock, build, list and prune Python environments
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment env lock kmeanspp\n  autoexperiment env build kmeanspp\n  \
+#[command(after_help = "Examples:\n  autoexperiment env lock numpy-sklearn\n  autoexperiment env build numpy-sklearn\n  \
                         autoexperiment env list")]
 pub struct Arguments {
     #[command(subcommand)]
