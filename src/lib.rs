@@ -3,13 +3,14 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → workspace → env → sandbox → model → agent → run → stats → report → cli
+//! error → code → sample → suite → score → stats → workspace → env → sandbox → model → agent → run → audit → report → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
 //! verdict, end) are defined in `DESIGN.md`.
 
 pub mod agent;
+pub mod audit;
 pub mod cli;
 pub mod code;
 pub mod env;

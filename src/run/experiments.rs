@@ -25,6 +25,8 @@ pub struct Measurement {
     pub exit: Exit,
     /// Wall time.
     pub wall: Duration,
+    /// CPU time.
+    pub cpu: Duration,
     /// The result, or why there is none.
     pub result: Result<Value, String>,
     /// The end of standard error when there is no result.
@@ -69,7 +71,8 @@ pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> 
         Err(Fault::Refused(why)) => {
             let result = Err(format!("could not be run: {why}"));
             let (id, exit, wall) = (experiment.id.clone(), Exit::Code(126), Duration::ZERO);
-            return Ok(Measurement { id, exit, wall, result, stderr: String::new() });
+            let cpu = Duration::ZERO;
+            return Ok(Measurement { id, exit, wall, cpu, result, stderr: String::new() });
         }
     };
     let result = match exec.exit {
@@ -90,7 +93,7 @@ pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> 
         Exit::DiskFull => Err("wrote more than the disk limit".to_owned()),
     };
     let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
-    Ok(Measurement { id: experiment.id.clone(), exit: exec.exit, wall: exec.wall, result, stderr })
+    Ok(Measurement { id: experiment.id.clone(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr })
 }
 
 /// The last part of a text, from a character boundary on.

@@ -5,6 +5,7 @@
 
 mod check;
 mod dependencies;
+mod evidence;
 mod gold;
 mod loaded;
 mod paper;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use check::{Problem, check};
 pub use dependencies::Dependencies;
+pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use loaded::{LoadedPaper, MaskedFile};
 pub use paper::{Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};

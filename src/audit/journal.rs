@@ -1,0 +1,109 @@
+//! Outcomes kept on disk, one line each, found again by the digest of all that decides them.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::trial::Outcome;
+use crate::error::{Error, Result};
+
+/// Outcomes by their keys. Several processes may append to one file: a line is written in one call.
+pub(super) struct Journal {
+    state: Mutex<State>,
+}
+
+struct State {
+    known: HashMap<String, Outcome>,
+    file: File,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    key: String,
+    outcome: Outcome,
+}
+
+impl Journal {
+    /// Opens the file, or begins one. A line that cannot be read, as one cut off by a kill, is left out: its trial runs
+    /// again.
+    ///
+    /// # Errors
+    /// Kind `Machine` when the file cannot be read or made.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io("open", path, error);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let mut file = OpenOptions::new().create(true).append(true).read(true).open(path).map_err(failed)?;
+        let bytes = std::fs::read(path).map_err(failed)?;
+        let known = bytes
+            .split(|&byte| byte == b'\n')
+            .filter_map(|line| serde_json::from_slice::<Line>(line).ok())
+            .map(|line| (line.key, line.outcome))
+            .collect();
+        if bytes.last().is_some_and(|&last| last != b'\n') {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok(Self { state: Mutex::new(State { known, file }) })
+    }
+
+    /// What is known of a trial.
+    pub(super) fn get(&self, key: &str) -> Option<Outcome> {
+        self.lock().known.get(key).cloned()
+    }
+
+    /// Keeps an outcome, on disk first.
+    ///
+    /// # Errors
+    /// Kind `Machine` when it cannot be written.
+    pub(super) fn put(&self, key: String, outcome: &Outcome) -> Result<()> {
+        let line = Line { key, outcome: outcome.clone() };
+        let mut bytes = serde_json::to_vec(&line)
+            .map_err(|error| Error::internal("failed to serialise an outcome").because(error))?;
+        bytes.push(b'\n');
+        let mut state = self.lock();
+        state
+            .file
+            .write_all(&bytes)
+            .map_err(|error| Error::machine("failed to write to the cache of trials").because(error))?;
+        state.known.insert(line.key, line.outcome);
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Exit;
+
+    #[test]
+    fn what_a_killed_process_wrote_is_found_again_without_its_torn_last_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sub/paper.jsonl");
+        let outcome = Outcome {
+            exit: Exit::Code(0),
+            result: Ok(serde_json::json!({"loss": 0.1})),
+            stderr: String::new(),
+            wall: 1.5,
+            cpu: 0.5,
+        };
+        Journal::open(&path).unwrap().put("one".to_owned(), &outcome).unwrap();
+        let mut torn = std::fs::read(&path).unwrap();
+        torn.extend_from_within(..torn.len() / 2);
+        std::fs::write(&path, torn).unwrap();
+        let journal = Journal::open(&path).unwrap();
+        assert_eq!(journal.get("one"), Some(outcome.clone()));
+        journal.put("two".to_owned(), &outcome).unwrap();
+        let journal = Journal::open(&path).unwrap();
+        assert_eq!(journal.get("two"), Some(outcome));
+        assert_eq!(journal.get("three"), None);
+    }
+}

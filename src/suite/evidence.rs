@@ -1,0 +1,83 @@
+//! `papers/<id>/evidence.json`: what `verify` measured of how far a paper can be trusted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The format that this version writes and reads.
+pub const EVIDENCE_FORMAT: u32 = 1;
+
+/// What was measured of a paper's functions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Format version, [`EVIDENCE_FORMAT`].
+    pub format: u32,
+    /// Digest of the repo that it was measured on: sha256, hex.
+    pub repo: String,
+    /// By the functions' selectors.
+    pub functions: BTreeMap<String, FunctionEvidence>,
+}
+
+/// What was measured of one function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionEvidence {
+    /// Mutants that were run.
+    pub mutants: usize,
+    /// Of these, those that made an experiment fail or give another result.
+    pub killed: usize,
+    /// Of the others, those that the manifest marks as equivalent, with a reason.
+    pub equivalent: usize,
+    /// Ids of the rest: mutants that no experiment tells from the original.
+    pub survivors: Vec<String>,
+    /// The largest part of its body that stands in another place that agents see, 0 to 1, by 12-token shingles.
+    pub containment: f64,
+    /// Where that is: a selector or a file; empty for nowhere.
+    pub contained_in: String,
+}
+
+impl FunctionEvidence {
+    /// Killed mutants, of those that are not equivalent; `None` where there are none.
+    #[must_use]
+    pub fn score(&self) -> Option<f64> {
+        let real = self.mutants.saturating_sub(self.equivalent);
+        (real > 0).then(|| self.killed as f64 / real as f64)
+    }
+}
+
+impl Evidence {
+    /// Reads the file; `None` when there is none.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a broken file or an unknown format.
+    pub fn load(path: &Path) -> Result<Option<Self>> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        let this: Self = serde_json::from_str(&text)
+            .map_err(|error| Error::suite(format!("broken evidence: {error}")).at(path, Some(error.line())))?;
+        if this.format != EVIDENCE_FORMAT {
+            return Err(Error::suite(format!("evidence of format {}, this version reads 1", this.format))
+                .at(path, None)
+                .hint("update autoexperiment"));
+        }
+        Ok(Some(this))
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// Kind `Machine` when it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::internal("failed to serialise evidence").because(error))?;
+        text.push('\n');
+        super::replace_file(path, text.as_bytes())
+    }
+}
