@@ -9,6 +9,7 @@ mod baseline;
 mod journal;
 pub mod matrix;
 pub mod mutation;
+pub mod recheck;
 pub mod trace;
 pub mod trial;
 pub mod verify;

@@ -24,6 +24,7 @@ mod sample;
 mod score;
 mod session;
 mod shared;
+mod verified;
 mod verify;
 
 use std::process::ExitCode;
