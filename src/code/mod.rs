@@ -14,6 +14,7 @@ mod mask;
 mod module;
 mod selector;
 mod similarity;
+mod tokens;
 mod tree;
 mod walk;
 
@@ -21,5 +22,6 @@ pub use function::Function;
 pub use mask::Target;
 pub use module::Module;
 pub use selector::Selector;
-pub use similarity::{Identifiers, SHINGLE, Tokens, containment};
+pub use similarity::{Identifiers, SHINGLE, containment};
+pub use tokens::Tokens;
 pub use tree::{Row, index_tree};
