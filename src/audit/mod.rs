@@ -6,6 +6,7 @@
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
 mod journal;
+pub mod leaks;
 pub mod trial;
 
 pub use trial::{Bench, Outcome, Trial};

@@ -82,10 +82,19 @@ impl<'source> Tokens<'source> {
             .map(|pair| pair[1].range())
     }
 
+    /// Where the tokens stand.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.tokens.iter().map(Token::range)
+    }
+
     pub(super) fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 }
+
+/// A quote whose other half is not within so many bytes on its line is a token by itself: in a file of one long line,
+/// looking on to the end from every quote would take the square of its length.
+const LONGEST_STRING: usize = 2000;
 
 struct Lexer<'source> {
     source: &'source [u8],
@@ -187,7 +196,8 @@ impl Lexer<'_> {
     /// Where the quotes that close a string stand.
     fn closing(&self, inside: usize, mark: u8, triple: bool) -> Option<usize> {
         let mut at = inside;
-        while at < self.end {
+        let end = if triple { self.end } else { self.end.min(inside + LONGEST_STRING) };
+        while at < end {
             match self.source[at] {
                 b'\\' => at += 1,
                 b'\n' if !triple => return None,

@@ -59,6 +59,9 @@ impl GoldValues {
     /// zeros at the end not counted.
     #[must_use]
     pub fn in_file(&self, path: &Path, text: &str) -> Vec<Error> {
+        if self.values.is_empty() {
+            return Vec::new();
+        }
         let prose = path.extension().is_none_or(|ending| {
             ["md", "rst", "txt", "tex", "html", "ipynb"].iter().any(|known| ending.eq_ignore_ascii_case(known))
         });

@@ -4,6 +4,7 @@
 //! numbers some agree with some result by chance. So the hits in a text are weighed against as many as its other numbers
 //! of the same precision make likely: [`roundings`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Digits beyond which a writing counts as this precise only: results of two machines differ in later ones.
@@ -123,7 +124,10 @@ fn push<'text>(
     found: &mut Vec<Written<'text>>,
 ) {
     let token = &text[range.clone()];
-    let plain = token.replace(',', "").replace('−', "-");
+    let mut plain = Cow::Borrowed(token);
+    if token.contains([',', '−']) {
+        plain = token.replace(',', "").replace('−', "-").into();
+    }
     let mantissa = plain.split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
