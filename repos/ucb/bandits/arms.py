@@ -104,7 +104,7 @@ class Polygon(Arm):
         width = np.subtract(right, left)
         first = left * (2.0 * low + high) + right * (low + 2.0 * high)
         second = np.square(left) * (3.0 * low + high) + np.square(right) * (low + 3.0 * high)
-        second = second + 2.0 * np.multiply(left, right) * (low + high)
+        second = second + 2.0 * left * right * (low + high)
         mean = np.dot(width, first) / 6.0
         variance = np.dot(width, second) / 12.0 - np.square(mean)
         return float(mean), float(variance)
@@ -117,9 +117,8 @@ class Polygon(Arm):
         right of the left end. A number equal to the cumulative distribution at a knot belongs to the piece right
         of it.
         """
-        uniforms = np.asarray(uniforms)
         widths = np.diff(self.knots)
-        masses = np.multiply(widths, self.density[:-1] + self.density[1:]) / 2.0
+        masses = widths * (self.density[:-1] + self.density[1:]) / 2.0
         cumulative = np.concatenate([[0.0], np.cumsum(masses)])
         piece = np.searchsorted(cumulative[1:-1], uniforms, side="right")
         rest = np.subtract(uniforms, cumulative[piece])

@@ -32,7 +32,6 @@ def build_parser():
     parser.add_argument("--level", type=float, default=0.5, help="share of plays of the best machine")
     parser.add_argument("--values", type=listed(float), default=[0.1], help="of the parameter of a sweep")
     parser.add_argument("--count", type=int, default=10, help="random problems")
-    parser.add_argument("--machines", type=int, default=5, help="machines of a random problem")
     parser.add_argument("--gap", type=float, default=0.1, help="least gap of a random problem")
     parser.add_argument("--shrink", type=float, default=1.0, help="factor of the intervals of elimination")
     parser.add_argument("--reach", type=int, default=100, help="how far beyond the horizon bounds are followed")

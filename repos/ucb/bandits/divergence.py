@@ -25,12 +25,12 @@ def bounded_divergence(values, weights, target, halvings=60):
     low, high = 0.0, 1.0 / (1.0 - target)
     for _ in range(halvings):
         middle = (low + high) / 2.0
-        slope = -np.dot(weights, np.divide(distance, 1.0 - middle * distance))
+        slope = -np.sum(weights * np.divide(distance, 1.0 - middle * distance))
         if slope < 0.0:
             high = middle
         else:
             low = middle
-    return float(np.dot(weights, np.log1p(-(low + high) / 2.0 * distance)))
+    return float(np.sum(weights * np.log1p(-(low + high) / 2.0 * distance)))
 
 
 def arm_divergence(arm, target):

@@ -79,7 +79,7 @@ def sweep(args):
 
 @experiment
 def bounds(args):
-    """Growth of the regret; the paper's bounds at the horizon, and how they rise up to ``reach`` times the horizon."""
+    """Growth of the regret; the paper's bounds at the first look, and their rise up to ``reach`` times the horizon."""
     result = {}
     for name in args.problems:
         problem = PROBLEMS[name]
@@ -94,7 +94,7 @@ def bounds(args):
             }.get(text.partition(":")[0])
             row = {"slope": growth(trace)[0]}
             if bound is not None:
-                early, late = bound(np.array([args.horizon, args.reach * args.horizon]))
+                early, late = bound(np.array([args.first, args.reach * args.horizon]))
                 row["bound"], row["rise"] = float(early), float(late - early)
             result[name][text] = row
     return result
@@ -113,10 +113,10 @@ def duel(args):
 
 @experiment
 def tournament(args):
-    """Policies on random problems, ranked by the runs that did not play the best machine most: Friedman's test."""
+    """Policies on problems of five random machines, ranked by the runs that did not play the best machine most: Friedman's test."""
     misses, regrets = [], []
     for number in range(args.count):
-        problem = random_coins(args.machines, args.gap, generator(args.seed, 3, number))
+        problem = random_coins(5, args.gap, generator(args.seed, 3, number))
         seen = [trace for _, trace in traces(args, problem, args.seed + number)]
         misses.append([np.mean(np.argmax(trace.plays[-1], axis=1) != np.argmax(problem.means)) for trace in seen])
         regrets.append([np.mean(trace.regret[-1]) for trace in seen])
@@ -128,14 +128,15 @@ def tournament(args):
 
 @experiment
 def elimination(args):
-    """When successive elimination has settled for one machine, how many are left, and its regret."""
+    """When successive elimination has settled for one machine, against a measure of hardness; and its regret."""
     result = {}
     for name in args.problems:
         policy = Elimination(shrink=args.shrink)
         trace = play(policy, PROBLEMS[name], args.horizon, args.runs, args.seed)
         settled = np.minimum(policy.settled, args.horizon)
-        left = np.mean(np.count_nonzero(policy.active, axis=1))
-        row = {"settled": float(np.mean(settled)), "left": float(left)}
+        worse = PROBLEMS[name].gaps > 0
+        hardness = np.sum(PROBLEMS[name].variances[worse] / PROBLEMS[name].gaps[worse] ** 2)
+        row = {"settled": float(np.mean(settled)), "hardness": float(hardness)}
         result[name] = {**row, "crossing": crossing(trace, args.level), **columns_of(args, summarise(trace))}
     return result
 
@@ -145,6 +146,5 @@ def conjectures(args):
     """How tight the paper's conjectures are, by degrees of freedom."""
     result = {}
     for freedom in args.freedoms:
-        student, chi_square = conjecture_ratios(freedom)
-        result[f"s={freedom}"] = {"student": student, "chi-square": chi_square}
+        result[f"s={freedom}"] = dict(zip(["student", "end", "chi-square"], conjecture_ratios(freedom)))
     return result

@@ -44,7 +44,7 @@ def growth(trace):
     logs = np.log(trace.times[late])
     heights = np.mean(trace.regret[late], axis=1)
     centred = np.subtract(logs, np.mean(logs))
-    slope = np.dot(centred, heights) / np.sum(np.square(centred))
+    slope = np.sum(centred * heights) / np.sum(np.square(centred))
     return float(slope), float(np.mean(heights) + slope * centred[-1])
 
 

@@ -96,8 +96,8 @@ class UCB1Tuned(IndexPolicy):
         means = np.divide(self.sums, self.counts)
         logs = np.divide(np.log(self.time), self.counts)
         spread = np.divide(self.squares, self.counts) - np.square(means)
-        bound = np.add(spread, np.sqrt(2.0 * logs))
-        return means + np.sqrt(np.multiply(logs, np.minimum(0.25, bound)))
+        bound = spread + np.sqrt(2.0 * logs)
+        return means + np.sqrt(logs * np.minimum(bound, 0.25))
 
 
 @policy("klucb")
@@ -116,7 +116,7 @@ class KLUCB(IndexPolicy):
         budget = np.divide(np.log(self.time), self.counts)
         low, high = np.copy(means), np.ones_like(means)
         for _ in range(self.halvings):
-            middle = np.add(low, high) / 2.0
+            middle = (low + high) / 2.0
             inside = np.less_equal(bernoulli_divergence(means, middle), budget)
             low = np.where(inside, middle, low)
             high = np.where(inside, high, middle)
@@ -150,7 +150,7 @@ class UCB2(Policy):
             lengths = np.take(self.ladder, self.levels[idle])
             bonus = np.sqrt((1.0 + self.alpha) * np.log(math.e * self.time / lengths) / (2.0 * lengths))
             means = np.divide(self.sums[idle], self.counts[idle])
-            winners = np.argmax(np.add(means, bonus), axis=1)
+            winners = np.argmax(means + bonus, axis=1)
             rungs = self.levels[idle, winners]
             self.remaining[idle] = np.take(self.ladder, rungs + 1) - np.take(self.ladder, rungs)
             self.levels[idle, winners] += 1
@@ -217,7 +217,7 @@ class UCB1Normal(Policy):
 
         Before play number n every machine needs max(2, ceil(8 ln n)) plays; a run in which one has fewer plays the
         machine of the fewest plays. Otherwise the index is the mean reward plus sqrt(16 s_j^2 ln(n - 1) / n_j), where
-        s_j^2 is the unbiased estimate of the machine's variance. The first machine wins ties.
+        s_j^2 is the unbiased estimate of the machine's variance, at least 0. The first machine wins ties.
         """
         needed = max(2.0, np.ceil(8.0 * np.log(self.time + 1)))
         lagging = np.less(np.min(self.counts, axis=1), needed)
@@ -227,8 +227,8 @@ class UCB1Normal(Policy):
             counts = self.counts[ready]
             means = np.divide(self.sums[ready], counts)
             variances = (self.squares[ready] - counts * np.square(means)) / (counts - 1.0)
-            bonus = np.sqrt(16.0 * np.abs(variances) * np.log(self.time) / counts)
-            chosen[ready] = np.argmax(np.add(means, bonus), axis=1)
+            bonus = np.sqrt(16.0 * np.maximum(variances, 0.0) * np.log(self.time) / counts)
+            chosen[ready] = np.argmax(means + bonus, axis=1)
         return chosen
 
 
@@ -241,15 +241,15 @@ class StudentThompson(IndexPolicy):
     def index(self):
         """A draw from the posterior of each mean: Student's t distribution, moved and scaled.
 
-        With k = n_j - 1 degrees of freedom and the sum Q_j of squared deviations from the mean, the draw is
+        With k = n_j - 1 degrees of freedom and the sum Q_j of squared deviations from the mean (at least 0), the draw is
         the mean plus sqrt(Q_j / (n_j k)) times a t variable. Draws one array (runs, machines) of t variables.
         """
         freedom = np.subtract(self.counts, 1.0)
         noise = self.rng.standard_t(freedom)
         means = np.divide(self.sums, self.counts)
-        deviations = np.subtract(self.squares, np.multiply(self.sums, means))
-        scale = np.sqrt(np.abs(deviations) / np.multiply(self.counts, freedom))
-        return np.add(means, np.multiply(scale, noise))
+        deviations = np.maximum(self.squares - self.sums * means, 0.0)
+        scale = np.sqrt(np.divide(deviations, self.counts * freedom))
+        return means + scale * noise
 
 
 @policy("elimination")

@@ -6,18 +6,15 @@ import numpy as np
 
 
 def binomial_tail(trials, probability, least):
-    """Probability of at least ``least`` successes; ``probability`` is neither 0 nor 1.
+    """Probability of at least ``least`` successes, from 0 to ``trials``; ``probability`` is neither 0 nor 1.
 
     The sum of the terms' exponentials, each from logarithms of factorials, with the largest one taken out.
     """
-    counts = range(max(least, 0), trials + 1)
     hit, miss = math.log(probability), math.log1p(-probability)
     logs = []
-    for count in counts:
+    for count in range(least, trials + 1):
         choices = math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
         logs.append(choices + count * hit + (trials - count) * miss)
-    if not logs:
-        return 0.0
     largest = max(logs)
     return math.exp(largest) * math.fsum(math.exp(value - largest) for value in logs)
 
@@ -65,12 +62,16 @@ def conjecture_ratios(freedom, grid=20):
     """The paper's two conjectures at one number s of degrees of freedom: tails over what they shall stay below.
 
     The first: the tail of a t variable over exp(-a^2 / 4), the mean over ``grid`` even steps of a from
-    sqrt(2 (s + 1)) / grid to sqrt(2 (s + 1)). The second: the tail of a chi-square variable at 4 s over
-    exp(-(s + 1) / 2).
+    sqrt(2 (s + 1)) / grid to sqrt(2 (s + 1)), and the ratio at the last one. The second: the tail of a chi-square
+    variable at 4 s over exp(-(s + 1) / 2).
+
+    Returns
+    -------
+    mean and last ratio of the first conjecture, ratio of the second one
     """
     end = math.sqrt(2.0 * (freedom + 1))
     places = np.linspace(end / grid, end, grid)
     tails = [student_tail(float(place), freedom) for place in places]
-    first = np.mean(np.divide(tails, np.exp(-np.square(places) / 4.0)))
+    ratios = np.divide(tails, np.exp(-np.square(places) / 4.0))
     second = chi_square_tail(4.0 * freedom, freedom) / math.exp(-(freedom + 1) / 2.0)
-    return float(first), float(second)
+    return float(np.mean(ratios)), float(ratios[-1]), float(second)
