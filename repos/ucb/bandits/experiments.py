@@ -113,7 +113,7 @@ def duel(args):
 
 @experiment
 def tournament(args):
-    """Policies on problems of five random machines, ranked by the runs that did not play the best machine most: Friedman's test."""
+    """Policies on problems of five random machines, ranked by the runs that played another than the best one most."""
     misses, regrets = [], []
     for number in range(args.count):
         problem = random_coins(5, args.gap, generator(args.seed, 3, number))
