@@ -297,7 +297,9 @@ pub fn suite_markdown(rows: &[SuiteRow]) -> String {
         let cells: Vec<String> = cells(row).iter().map(|cell| clean(cell).replace('|', "\\|")).collect();
         text.push_str(&line(&cells));
     }
-    let legend = LEGEND.replacen("tests and", "Tests and", 1).replace(". ", ".\n");
+    // Here each figure gets a line of its own, as a sentence.
+    let sentence = |part: &str| part[..1].to_uppercase() + &part[1..];
+    let legend = LEGEND.split(". ").map(sentence).collect::<Vec<_>>().join(".\n");
     format!("{text}\n{legend}\n")
 }
 
