@@ -5,8 +5,14 @@
 //! it in a sandbox of its own. A [`Bench`] runs trials side by side and keeps what came of each, by content, so that
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
+mod baseline;
 mod journal;
 pub mod leaks;
+pub mod matrix;
+pub mod mutation;
+pub mod trace;
 pub mod trial;
+pub mod verify;
 
-pub use trial::{Bench, Outcome, Trial};
+pub use matrix::{Effect, Effort, Matrix};
+pub use trial::{Bench, Job, Outcome, Trial};

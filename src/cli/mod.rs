@@ -25,6 +25,7 @@ mod score;
 mod session;
 mod shared;
 mod suite;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -70,6 +71,7 @@ enum Verb {
     Resume(resume::Arguments),
     Score(score::Arguments),
     Report(report::Arguments),
+    Verify(verify::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -100,6 +102,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }
