@@ -24,6 +24,7 @@ mod sample;
 mod score;
 mod session;
 mod shared;
+mod suite;
 mod verified;
 mod verify;
 
@@ -61,6 +62,7 @@ Exit codes:
 enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
+    Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
@@ -91,6 +93,7 @@ fn dispatch(verb: Verb) -> Result<()> {
     match verb {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
