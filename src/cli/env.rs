@@ -9,8 +9,10 @@ use crate::suite::Suite;
 
 /// Lock, build, list and prune Python environments
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment env lock numpy-sklearn\n  autoexperiment env build numpy-sklearn\n  \
-                        autoexperiment env list")]
+#[command(
+    after_help = "Examples:\n  autoexperiment env lock numpy-sklearn\n  autoexperiment env build numpy-sklearn\n  \
+                        autoexperiment env list"
+)]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,

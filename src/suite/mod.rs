@@ -8,6 +8,7 @@ mod dependencies;
 mod gold;
 mod loaded;
 mod paper;
+mod written;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ pub use dependencies::Dependencies;
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use loaded::{LoadedPaper, MaskedFile};
 pub use paper::{Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use written::{Written, result_numbers};
 
 use crate::error::{Error, Result};
 
