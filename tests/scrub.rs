@@ -136,7 +136,15 @@ fn nothing_is_taken_from_the_papers_of_this_repository() {
         for number in scrub(&text, &Options { format: Format::Markdown, gold: &[] }).numbers {
             if number.removed {
                 let line = text.lines().nth(number.line - 1).unwrap();
-                let _ = writeln!(wrong, "{}:{}: `{}` {:?} {:?}: {line}", path.display(), number.line, number.text, number.rule, number.cue);
+                let _ = writeln!(
+                    wrong,
+                    "{}:{}: `{}` {:?} {:?}: {line}",
+                    path.display(),
+                    number.line,
+                    number.text,
+                    number.rule,
+                    number.cue
+                );
             }
         }
     }

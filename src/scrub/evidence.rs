@@ -35,7 +35,7 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decisi
             continue;
         }
         let group = group(prose, decisions, at);
-        let mut scale = Scale { prose, group: &group, total: 0.0, loudest: 0.0, cue: None };
+        let mut scale = Scale { prose, group: &group, total: 0.0, loudest: 0.0, claimed: false, cue: None };
         scale.weigh_all(setting, decisions, before.map(|(_, score)| score));
         let (total, cue) = (scale.total, scale.cue);
         let remove = total > 0.0;
@@ -66,7 +66,7 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
     let mut last = first;
     'next: loop {
         for behind in last + 1..prose.tokens.len().min(last + 6) {
-            if is_open(prose, decisions, behind) {
+            if is_open(prose, decisions, behind) && behind > last + 1 {
                 members.push(behind);
                 last = behind;
                 continue 'next;
@@ -134,6 +134,8 @@ struct Scale<'a> {
     group: &'a [usize],
     total: f64,
     loudest: f64,
+    /// A claim stands in front of the group, in the same clause.
+    claimed: bool,
     cue: Option<String>,
 }
 
@@ -152,10 +154,10 @@ impl Scale<'_> {
         self.total += match setting.section {
             Section::Results => 0.6,
             Section::Method => -1.0,
-            Section::Other | Section::Bibliography => 0.0,
+            Section::Other | Section::Bibliography => -0.2,
         };
         if let Some(before) = before {
-            self.total += 0.6 * before.clamp(-1.0, 1.0);
+            self.total += 0.7 * before.clamp(-1.0, 1.0);
         }
         self.words_before(first);
         self.words_behind(last, decisions);
@@ -168,13 +170,14 @@ impl Scale<'_> {
         let decimals = forms.iter().map(|form| form.decimals).max().unwrap_or(0);
         let exponent = forms.iter().any(|form| form.grouped && form.digits <= 2);
         self.total += match decimals {
+            0 if forms.iter().all(|form| form.digits <= 1 && !form.signed) => -2.8,
             0 => -1.0,
             1 => 0.4,
             2 => 0.7,
             _ => 0.9,
         };
         if exponent {
-            self.total -= 0.7;
+            self.total -= 1.8;
         }
         if forms.iter().any(|form| form.signed) {
             self.total += 0.5;
@@ -185,29 +188,58 @@ impl Scale<'_> {
         let mut factor = 1.0;
         let mut distance = 0.0;
         let mut heard: Vec<Sort> = Vec::new();
-        for at in (0..first).rev().take(FAR) {
+        let mut passed = 1.0;
+        let mut next = first;
+        for _ in 0..FAR {
+            let Some(at) = next.checked_sub(1) else { break };
+            next = at;
             if ends_sentence(self.prose, at) {
                 break;
             }
+            // What stands in brackets is about something else.
+            if self.prose.sign(at) == Some(')')
+                && let Some(open) = (at.saturating_sub(FAR)..at).rev().find(|&open| self.prose.sign(open) == Some('('))
+                && (open..at).all(|inner| !ends_sentence(self.prose, inner))
+            {
+                next = open;
+                continue;
+            }
+            let whole_clause = factor > 0.99;
             if ends_clause(self.prose, at) {
                 factor = f64::max(factor * 0.55, 0.2);
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
+                // What was said before another number belongs to that one.
+                passed = 0.6;
             }
             let word = self.prose.word(at).to_owned();
             if word.is_empty() {
                 continue;
             }
+            // When the buffer shrinks to 1%: what changes is a setting.
+            if whole_clause
+                && heard.contains(&Sort::Setting)
+                && matches!(word.as_str(), "When" | "when" | "If" | "if" | "As")
+            {
+                self.add(-2.5, &word);
+            }
+            self.claimed |= whole_clause && words::sort(&word) == Some(Sort::Claim);
             if let Some(sort) = words::sort(&word)
                 && !heard.contains(&sort)
             {
                 heard.push(sort);
+                let close = if distance < 1.0 { 1.5 } else { 1.0 };
+                let without = (at.saturating_sub(3)..at).any(|at| {
+                    matches!(self.prose.word(at).to_lowercase().as_str(), "without" | "removing" | "omitting" | "no")
+                });
                 let weight = match sort {
-                    Sort::Metric => 2.2,
-                    Sort::Claim => 1.5,
-                    Sort::Setting => -2.6,
-                    Sort::Doing => -1.4,
+                    Sort::Metric => 2.2 * close,
+                    Sort::Claim => 1.5 * close,
+                    Sort::Hint => 1.0,
+                    Sort::Setting if without => 0.5,
+                    Sort::Setting => -2.6 * close * passed,
+                    Sort::Doing => -1.4 * close * passed,
                     Sort::Counted => {
                         if distance < 1.0 {
                             -1.5
@@ -253,6 +285,7 @@ impl Scale<'_> {
                 let weight = match sort {
                     Sort::Metric if distance < 3.0 => 2.0,
                     Sort::Metric => 0.6,
+                    Sort::Hint => 0.6 / (1.0 + distance / 5.0),
                     Sort::Counted if whole => -3.0 / (1.0 + 0.6 * distance),
                     Sort::Counted => -1.0 / (1.0 + distance),
                     Sort::Setting if distance < 1.0 => -2.0,
@@ -288,7 +321,23 @@ impl Scale<'_> {
             self.add(points, "points");
         }
         if words::is_time_unit(prose.word(last + 1)) {
-            self.add(1.3, prose.word(last + 1));
+            let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
+            self.add(if lasting { 0.3 } else { 2.4 }, prose.word(last + 1));
+        }
+        let before = prose.word(back(1)).to_lowercase();
+        // "at 0.5" is where something was measured, "stays at 0.5" what.
+        let placed = before == "at" && !matches!(words::sort(prose.word(back(2))), Some(Sort::Claim | Sort::Hint));
+        if placed {
+            self.add(-1.3, "at");
+        }
+        if before == "from" && !self.claimed {
+            self.add(-1.2, "from");
+        }
+        if before == "between" {
+            self.add(-1.5, "between");
+        }
+        if matches!(before.as_str(), "is" | "are" | "was" | "were") && self.total_is_decimal() {
+            self.total += 0.5;
         }
         if matches!(prose.word(last + 1), "M" | "k" | "K" | "B" | "million" | "billion" | "thousand") {
             self.add(-2.0, prose.word(last + 1));
@@ -296,7 +345,7 @@ impl Scale<'_> {
         if prose.sign(back(1)).is_some_and(|sign| "=<>≈".contains(sign)) {
             let name = [back(2), back(3)].into_iter().map(|at| prose.str(at)).find(|name| words::is_statistic(name));
             let squared = prose.sign(back(2)) == Some('²');
-            if let Some(name) = name {
+            if let Some(name) = name.filter(|_| self.total_is_decimal()) {
                 self.add(2.5, name);
             } else if squared {
                 self.add(2.5, "²");
@@ -307,6 +356,11 @@ impl Scale<'_> {
         let of = (last + 1..last + 3).any(|at| prose.word(at) == "of");
         if of && whole.is_some_and(|at| decisions[at].is_none()) {
             self.add(2.5, "of");
+        }
+        // Of the 1,852 people, 211.
+        let sentence = (0..first).rev().take(FAR).find(|&at| ends_sentence(prose, at)).map_or(0, |at| at + 1);
+        if prose.word(sentence) == "Of" && (sentence + 1..sentence + 4).any(|at| prose.is_number(at) && at < first) {
+            self.add(3.0, "Of");
         }
         // The whole itself: of the 100 runs.
         if prose.word(back(1)) == "of" || (prose.word(back(2)) == "of" && prose.word(back(1)) == "the") {

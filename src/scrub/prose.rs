@@ -342,6 +342,14 @@ impl Prose<'_> {
                 _ => Some((false, Rule::Size)),
             };
         }
+        // 15 to 20 times faster.
+        let range = matches!(word, "to" | "or" | "and") || matches!(sign, Some('–' | '-'));
+        if range
+            && let Some(upper) = self.form(at + 2)
+            && !matches!(self.sign(at + 3), Some('-'))
+        {
+            return self.ratio(at + 2, upper).filter(|(remove, _)| *remove);
+        }
         let times = matches!(word, "x" | "X" | "times") || sign == Some('×');
         if !times || self.is_number(at + 2) {
             return None;
@@ -447,7 +455,35 @@ impl Prose<'_> {
         if relation(at + 1) && !self.is_plus_minus(at) {
             return Some((false, Rule::Symbol));
         }
+        if self.is_operand(at) {
+            return Some((false, Rule::Equation));
+        }
         self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
+    }
+
+    /// Beside an operator whose other side is no number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
+    fn is_operand(&self, at: usize) -> bool {
+        let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
+        let operator = |sign: usize, behind: usize| match self.sign(sign) {
+            Some('/' | '+' | '·' | '√') => true,
+            Some('-' | '−' | '*') => spaced(sign) && spaced(behind),
+            _ => false,
+        };
+        // `3.4 ms/step`, `4 / 5` are no formulas.
+        let letter = |at: usize| {
+            self.word(at).chars().count() == 1
+                || matches!(self.sign(at), Some('(' | ')'))
+                || matches!(self.word(at), "exp" | "log" | "ln" | "cos" | "sin" | "sqrt" | "mean")
+        };
+        let before = self.back(at, 1);
+        let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
+        // 2 s^2
+        let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
+        if spelt(at + 1) || spelt(before) || product {
+            return true;
+        }
+        (operator(at + 1, at + 2) && letter(at + 2))
+            || (operator(before, at) && (letter(self.back(at, 2)) || self.sign(before) == Some('√')))
     }
 
     /// The symbol that ends here: the word, or the word before an index.

@@ -154,7 +154,10 @@ impl Reader<'_> {
                     | "flops"
             )
         });
-        let setting = sorts.iter().any(|sort| matches!(sort, Sort::Setting)) || named;
+        let setting = sorts.contains(&Sort::Setting) || named;
+        if !setting && sorts.contains(&Sort::Hint) {
+            return Says::Result;
+        }
         let counted = words.iter().any(|word| words::is_counted(word));
         // A single letter: n, d, K.
         let letter = header

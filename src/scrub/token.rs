@@ -119,7 +119,9 @@ impl Splitter<'_> {
             self.push(Kind::Opaque, at, at + length);
             return at + length;
         }
-        self.push(Kind::Word, at, at + length);
+        let ratio = super::words::is_spelt_number(&rest[..length]) && is_ratio(&rest[length..]);
+        let kind = if ratio { Kind::Number(Form { digits: 1, ..Form::default() }) } else { Kind::Word };
+        self.push(kind, at, at + length);
         at + length
     }
 
@@ -242,4 +244,12 @@ fn near(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// Whether this stands behind the number of a ratio: `-fold`, ` times as`.
+fn is_ratio(behind: &str) -> bool {
+    behind.starts_with("-fold")
+        || behind.strip_prefix(" times ").is_some_and(|rest| {
+            super::words::is_comparative(rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default())
+        })
 }

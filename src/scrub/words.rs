@@ -27,47 +27,50 @@ pub(super) enum Sort {
     Claim,
     /// Names what is chosen: learning rate, threshold, width.
     Setting,
+    /// Often stands beside a result, but beside other numbers too: rate, variance, below.
+    Hint,
     /// Says that something was chosen or done: set, train, repeat.
     Doing,
     /// What is counted: images, epochs, GPUs.
     Counted,
 }
 
-const METRICS: &str = "accuracy accuracies error loss perplexity bleu rouge meteor f1 auc auroc auprc map miou iou psnr ssim fid \
-    recall precision specificity sensitivity score return reward regret rmse mse mae nll ece brier likelihood r² \
-    correlation pearson spearman kendall matthews nmi ari purity potential inertia silhouette rank ranking latency \
-    throughput runtime speedup speed-up speed coverage utility gap bias variance overhead rate performance improvement \
-    gain reduction increase decrease wer cer rouge-l em mcc kappa deviation delay slope odds median quality result \
-    agreement significance value-added distortion forgetting discrepancy misclassification win uplift click-through";
+const METRICS: &str = "accuracy error loss perplexity bleu rouge meteor f1 auc auroc auprc map miou iou psnr ssim fid \
+    recall precision specificity sensitivity score reward regret rmse mse mae nll ece brier likelihood correlation \
+    pearson spearman kendall matthews nmi ari rand purity silhouette latency throughput runtime speedup utility \
+    improvement reduction wer cer mcc kappa forgetting misclassification";
 
-const CLAIMS: &str = "improve outperform reduce achieve reach obtain gain drop fall fell rise rose increase decrease lose lost \
-    exceed beat surpass cut retain close cost yield win won shrink shrank grow grew lower raise account save differ fail \
-    prefer outscore attain boost halve double triple levels saturate observe find found show report measure better worse \
-    higher lower faster slower fewer less more smaller larger best worst stay remain earn score solve deviate leave \
-    outrun lag trail take took require agree below above compare against versus only significant instead up vanish \
-    converge process rank come than about nearly roughly average";
+const HINTS: &str = "potential inertia rank ranking return coverage gap bias variance overhead rate performance gain increase \
+    decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
+    better worse higher lower faster slower fewer less more smaller larger best worst below above than about nearly \
+    roughly average only up compare against versus significant come stay remain process rank take took agree observe \
+    reach solve converge vanish require differ deviate find found show follow account large strong improved";
 
-const SETTINGS: &str = "learning batch dropout momentum decay temperature threshold tolerance seed epsilon smoothing width depth \
-    dimension rank-r hyperparameter hyper-parameter parameter setting default bandwidth regularisation regularization \
-    regularizer clip clipping norm warmup warm-up warm patience lr hidden window level discount radius buffer horizon \
-    size kernel stride padding beam penalty constant coefficient prior strength factor resolution ratio-of budget fold \
-    memory deviation-of noise scale range interval grid probability shrinkage schedule cap limit exponent minimum \
-    maximum initial weight symbol param hyperparam configuration base-rate distance";
+const CLAIMS: &str = "improve outperform reduce achieve obtain gain drop fall fell rise rose increase decrease lose lost \
+    exceed beat surpass cut retain close cost yield win won shrink shrank grow grew lower raise save fail \
+    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels";
 
-const DOING: &str = "set use train fix choose chose chosen tune anneal initialise initialize sample draw drew drawn repeat apply keep \
-    kept hold held split resize vary vari varied search run ran select start begin restrict sweep clip multiply divide \
-    truncate stop limit evaluate follow recommend replace lie decay let assume given average with every each per \
-    need scale pad bound between default equal";
+const SETTINGS: &str = "learning batch dropout momentum decay temperature threshold tolerance seed epsilon smoothing width \
+    depth dimension hyperparameter parameter setting default bandwidth regularisation regularization regularizer clip \
+    clipping norm warmup warm patience lr hidden window level discount radius buffer horizon size kernel stride padding \
+    beam penalty constant coefficient prior strength resolution budget fold memory noise scale range interval grid \
+    probability shrinkage schedule cap limit exponent minimum maximum initial weight symbol param hyperparam confidence \
+    configuration distance integer uniform base shape";
+
+const DOING: &str = "set use train fix choose chose chosen tune anneal initialise initialize sample draw drew drawn repeat \
+    apply keep kept hold held split resize vary vari varied search run ran select start begin restrict sweep multiply \
+    divide truncate stop evaluate recommend replace lie let assume given every each per scale pad bound between equal \
+    count clip add";
 
 const COUNTED: &str = "image example sample point epoch step iteration gpu tpu cpu core layer class block head unit dimension \
     feature token word sentence pair run seed trial replicate repetition round time pass game task dataset set data \
     parameter participant people person subject patient student user item row column pixel channel filter neighbour \
     neighbor cluster tree leave leaf node edge vertex graph patch model network member expert arm action state \
-    environment episode transition frame video hour-of article document question query bin group fold split case \
-    click song digit observation instance draw resample bootstrap permutation restart center centre centroid landmark \
-    component basis atom operation evaluation candidate category label attribute machine worker node thread byte bit \
-    year month week day event merge symbol option level stage way quantile method algorithm part test problem system \
-    rater annotator country city rank dollar moment degree place string letter value entry coordinate";
+    environment episode transition frame video article document question query bin group fold split case click song \
+    digit observation instance draw resample bootstrap permutation restart center centre centroid landmark component \
+    basis atom operation evaluation candidate category label attribute machine worker thread byte bit year month week \
+    day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator \
+    country city dollar moment degree place string letter value entry coordinate";
 
 static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
     let lists = [
@@ -75,6 +78,7 @@ static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
         (DOING, Sort::Doing),
         (CLAIMS, Sort::Claim),
         (SETTINGS, Sort::Setting),
+        (HINTS, Sort::Hint),
         (METRICS, Sort::Metric),
     ];
     lists.iter().flat_map(|(list, sort)| list.split_whitespace().map(move |word| (word, *sort))).collect()
@@ -334,7 +338,6 @@ pub(super) fn is_comparative(word: &str) -> bool {
             | "reduction"
             | "acceleration"
             | "bigger"
-            | "the"
             | "greater"
             | "increase"
             | "decrease"
