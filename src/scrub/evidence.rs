@@ -305,7 +305,9 @@ impl Scale<'_> {
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
-            self.add(1.2, "%");
+            // A single digit weighs as much as others here: 9%.
+            let short = self.group.iter().filter_map(|&member| prose.form(member)).all(|form| form.digits <= 1);
+            self.add(if short && !self.total_is_decimal() { 3.0 } else { 1.2 }, "%");
         }
         if inside('±') {
             self.add(3.0, "±");

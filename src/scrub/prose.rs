@@ -169,11 +169,15 @@ impl Prose<'_> {
                 !self.tokens[at].formula.is_some_and(|_| self.text[..self.tokens[before].start].ends_with('\\'))
             }
             Kind::Sign('-') => {
-                self.glued(before) && matches!(self.tokens[before - 1].kind, Kind::Word | Kind::Number(_)) && {
-                    let name =
-                        matches!(self.tokens[before - 1].kind, Kind::Word) && !self.glued_number_before(before - 1);
-                    let tail = matches!(self.tokens[before - 1].kind, Kind::Number(_)) && self.is_name(before - 1);
-                    name || tail
+                if !self.glued(before) {
+                    return false;
+                }
+                let named = |at: usize| matches!(self.tokens[at].kind, Kind::Word) && !self.glued_number_before(at);
+                match self.tokens[before - 1].kind {
+                    Kind::Word => named(before - 1),
+                    // i7-9750H
+                    Kind::Number(_) => self.glued(before - 1) && before > 1 && named(before - 2),
+                    _ => false,
                 }
             }
             _ => false,
@@ -344,12 +348,16 @@ impl Prose<'_> {
         }
         // 15 to 20 times faster.
         let range = matches!(word, "to" | "or" | "and") || matches!(sign, Some('–' | '-'));
-        if range
-            && let Some(upper) = self.form(at + 2)
-            && !matches!(self.sign(at + 3), Some('-'))
-        {
-            return self.ratio(at + 2, upper).filter(|(remove, _)| *remove);
-        }
+        let (last, form) = match self.form(at + 2).filter(|_| range) {
+            Some(upper) => (at + 2, upper),
+            None => (at, form),
+        };
+        self.times(last, form)
+    }
+
+    /// `times faster`, `x fewer`, `2.5x` behind a number.
+    fn times(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
+        let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         let times = matches!(word, "x" | "X" | "times") || sign == Some('×');
         if !times || self.is_number(at + 2) {
             return None;
