@@ -210,8 +210,8 @@ impl Scale<'_> {
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
-                // What was said before another number belongs to that one.
-                passed = 0.6;
+                // What was said before another number belongs to that one, the more so when that stands beside this one.
+                passed = if distance < 1.0 { 0.1 } else { f64::min(passed, 0.6) };
             }
             let word = self.prose.word(at).to_owned();
             if word.is_empty() {
@@ -225,7 +225,9 @@ impl Scale<'_> {
                 self.add(-2.5, &word);
             }
             self.claimed |= whole_clause && words::sort(&word) == Some(Sort::Claim);
-            if let Some(sort) = words::sort(&word)
+            // "set to", but not "the test set".
+            let noun = word == "set" && !matches!(self.prose.word(at + 1), "to" | "at" | "as" | "by");
+            if let Some(sort) = words::sort(&word).filter(|_| !noun)
                 && !heard.contains(&sort)
             {
                 heard.push(sort);
@@ -241,7 +243,7 @@ impl Scale<'_> {
                     Sort::Setting => -2.6 * close * passed,
                     Sort::Doing => -1.4 * close * passed,
                     Sort::Counted => {
-                        if distance < 1.0 {
+                        if at + 1 == first {
                             -1.5
                         } else {
                             -0.2
@@ -250,8 +252,22 @@ impl Scale<'_> {
                 };
                 self.add(factor * weight / (1.0 + distance / 5.0), &word);
             }
-            if !matches!(word.as_str(), "of" | "is" | "are" | "was" | "to" | "at" | "the" | "a" | "by" | "only" | "an")
-            {
+            if !matches!(
+                word.as_str(),
+                "of" | "is"
+                    | "are"
+                    | "was"
+                    | "were"
+                    | "be"
+                    | "found"
+                    | "to"
+                    | "at"
+                    | "the"
+                    | "a"
+                    | "by"
+                    | "only"
+                    | "an"
+            ) {
                 distance += 1.0;
             }
         }
@@ -309,6 +325,9 @@ impl Scale<'_> {
             let short = self.group.iter().filter_map(|&member| prose.form(member)).all(|form| form.digits <= 1);
             self.add(if short && !self.total_is_decimal() { 3.0 } else { 1.2 }, "%");
         }
+        if prose.sign(back(1)) == Some('(') && self.total_is_decimal() {
+            self.total += 0.6;
+        }
         if inside('±') {
             self.add(3.0, "±");
         }
@@ -324,7 +343,17 @@ impl Scale<'_> {
         }
         if words::is_time_unit(prose.word(last + 1)) {
             let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
-            self.add(if lasting { 0.3 } else { 2.4 }, prose.word(last + 1));
+            // 10 ms frames, a 5 s window.
+            let compound = words::is_counted(prose.word(last + 2))
+                || matches!(words::sort(prose.word(last + 2)), Some(Sort::Setting));
+            let weight = if compound {
+                -2.0
+            } else if lasting {
+                0.3
+            } else {
+                2.4
+            };
+            self.add(weight, prose.word(last + 1));
         }
         let before = prose.word(back(1)).to_lowercase();
         // "at 0.5" is where something was measured, "stays at 0.5" what.
@@ -332,8 +361,17 @@ impl Scale<'_> {
         if placed {
             self.add(-1.3, "at");
         }
+        if matches!(before.as_str(), "least" | "most") && prose.word(back(2)) == "at" {
+            self.add(-1.2, "at least");
+        }
+        if (last + 1..last + 4).any(|at| prose.word(at) == "default") {
+            self.add(-3.0, "default");
+        }
+        if prose.word(last + 1) == "times" {
+            self.add(-2.0, "times");
+        }
         if before == "from" && !self.claimed {
-            self.add(-1.2, "from");
+            self.add(-1.8, "from");
         }
         if before == "between" {
             self.add(-1.5, "between");

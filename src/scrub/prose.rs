@@ -449,6 +449,12 @@ impl Prose<'_> {
             if name.is_some_and(words::is_statistic) {
                 return None;
             }
+            // Krippendorff's alpha = 0.58.
+            let of_metric = (before.saturating_sub(4)..before - 1)
+                .any(|at| matches!(words::sort(self.word(at)), Some(Sort::Metric)));
+            if of_metric && self.form(at).is_some_and(|form| form.decimals > 1) {
+                return None;
+            }
             if let Some(name) = name {
                 let coded = name.len() < self.text.len() && self.text[..self.tokens[before - 1].end].ends_with(name);
                 let snake = coded && self.sign(self.back(before, 2)) == Some('_');
@@ -487,7 +493,13 @@ impl Prose<'_> {
         let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
         // 2 s^2
         let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
-        if spelt(at + 1) || spelt(before) || product {
+        let factor = self.word(at + 1).chars().count() == 1
+            && !matches!(
+                self.word(at + 1),
+                "s" | "h" | "x" | "k" | "K" | "M" | "B" | "G" | "T" | "D" | "a" | "A" | "I"
+            )
+            && matches!(self.sign(at + 2), Some(')' | ']' | '/' | '+' | '|'));
+        if spelt(at + 1) || spelt(before) || product || factor {
             return true;
         }
         (operator(at + 1, at + 2) && letter(at + 2))
@@ -505,8 +517,12 @@ impl Prose<'_> {
         }
         let word = self.word(place);
         // R² and χ² are known by their square.
-        if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ") {
-            return Some(if word == "R" { "R²" } else { "χ²" });
+        if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ" | "η") {
+            return Some(match word {
+                "R" => "R²",
+                "η" => "η²",
+                _ => "χ²",
+            });
         }
         (!word.is_empty()).then_some(word)
     }
