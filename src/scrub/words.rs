@@ -46,11 +46,11 @@ const HINTS: &str = "potential inertia rank ranking return coverage gap bias var
     decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
     better worse higher lower faster slower fewer less more smaller larger best worst below above than about nearly \
     roughly average only up compare against versus significant come stay remain process rank take took agree observe \
-    reach cut solve converge vanish require differ deviate find found show follow account large strong improved";
+    reach solve converge vanish require differ deviate find found show follow account large strong improved";
 
 const CLAIMS: &str = "improve outperform reduce achieve obtain gain drop fall fell rise rose increase decrease lose lost \
     exceed beat surpass retain close cost yield win won shrink shrank grow grew lower raise save fail \
-    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels bring halve add collapse plateau";
+    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels bring halve add collapse plateau cuts";
 
 const SETTINGS: &str = "learning batch dropout momentum decay temperature threshold tolerance seed epsilon smoothing width \
     depth dimension hyperparameter parameter setting default bandwidth regularisation regularization regularizer clip \
@@ -123,12 +123,13 @@ pub(super) fn is_counted_name(word: &str) -> bool {
 
 /// The word itself, then without endings.
 fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
-    const ENDINGS: [(&str, &str); 11] = [
+    const ENDINGS: [(&str, &str); 12] = [
         ("", ""),
         ("'s", ""),
         ("s", ""),
         ("es", ""),
         ("ies", "y"),
+        ("ied", "y"),
         ("ed", ""),
         ("ed", "e"),
         ("ing", ""),
@@ -319,7 +320,6 @@ pub(super) fn is_time_unit(word: &str) -> bool {
 
 /// Months, for dates.
 pub(super) fn is_month(word: &str) -> bool {
-    let word = word.to_lowercase();
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -334,6 +334,7 @@ pub(super) fn is_month(word: &str) -> bool {
         "november",
         "december",
     ];
+    let word = word.to_lowercase();
     word.len() > 2 && MONTHS.iter().any(|month| *month == word || (word.len() == 3 && month.starts_with(&word)))
 }
 
@@ -382,7 +383,6 @@ pub(super) fn is_statistic(symbol: &str) -> bool {
             | "η²"
             | "AUC"
             | "F1"
-            | "η²"
             | "eta"
             | "χ²"
             | "ACC"
