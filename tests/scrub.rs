@@ -1,6 +1,6 @@
 //! What scrubbing takes out of labelled excerpts (`tests/scrub/README.md`), and of the papers in this repository.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -26,6 +26,15 @@ fn unmark(marked: &str) -> (String, Vec<Range<usize>>) {
     }
     text.push_str(&marked[copied..]);
     (text, ranges)
+}
+
+/// Names and texts of the labelled excerpts in a folder.
+fn excerpts(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scrub").join(folder);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    paths.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
 }
 
 /// Right and wrong judgements, number by number.
@@ -86,12 +95,9 @@ impl Counts {
     }
 
     fn of(folder: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scrub").join(folder);
-        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        names.sort();
         let mut counts = Self::default();
-        for path in names {
-            counts.add(path.file_name().unwrap().to_str().unwrap(), &std::fs::read_to_string(&path).unwrap());
+        for (name, marked) in excerpts(folder) {
+            counts.add(&name, &marked);
         }
         counts
     }
@@ -124,6 +130,24 @@ fn results_are_told_from_settings_in_excerpts_that_no_rule_was_fitted_to() {
     let counts = Counts::of("held-out");
     println!("held-out: {counts}");
     assert!(counts.precision() > 0.95 && counts.recall() > 0.85, "{counts}");
+}
+
+#[test]
+fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
+    for folder in ["development", "held-out"] {
+        for (name, marked) in excerpts(folder) {
+            let (text, _) = unmark(&marked);
+            let format = Format::detect(Path::new(&name), &text);
+            let mut left: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
+            for number in scrub(&text, &Options { format, gold: &[] }).numbers {
+                let length = number.text.chars().count();
+                left[number.line - 1][number.column - 1..number.column - 1 + length].fill('#');
+            }
+            for (line, chars) in left.iter().enumerate() {
+                assert!(!chars.iter().any(char::is_ascii_digit), "{name}:{}: {}", line + 1, String::from_iter(chars));
+            }
+        }
+    }
 }
 
 /// Numbers that scrubbing would take out of the papers in this repository, which hold no results.

@@ -38,8 +38,16 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decisi
             continue;
         }
         let group = group(prose, decisions, at);
-        let mut scale =
-            Scale { prose, group: &group, total: 0.0, loudest: 0.0, spoken: 0.0, claimed: false, cue: None };
+        let mut scale = Scale {
+            prose,
+            group: &group,
+            total: 0.0,
+            loudest: 0.0,
+            spoken: 0.0,
+            measured: false,
+            claimed: false,
+            cue: None,
+        };
         scale.weigh_all(setting, decisions, before.map(|(_, score)| score));
         let (total, cue) = (scale.total, scale.cue);
         let remove = total > 0.0;
@@ -139,6 +147,8 @@ struct Scale<'a> {
     loudest: f64,
     /// The most that any one word or sign has said for a result.
     spoken: f64,
+    /// A metric stands in front of the group, in the same clause.
+    measured: bool,
     /// A claim stands in front of the group, in the same clause.
     claimed: bool,
     cue: Option<String>,
@@ -168,7 +178,7 @@ impl Scale<'_> {
         }
         self.words_before(first);
         self.words_behind(last, decisions);
-        self.neighbours(first, last, decisions);
+        self.neighbours(first, last, setting.section, decisions);
         // Where results are told, a number may be one by its looks; elsewhere some word must say so.
         if setting.section != Section::Results && self.spoken < LEAST_SPOKEN {
             self.total = self.total.min(0.0);
@@ -235,6 +245,7 @@ impl Scale<'_> {
             {
                 self.add(-2.5, &word);
             }
+            self.measured |= whole_clause && words::sort(&word) == Some(Sort::Metric);
             self.claimed |= whole_clause && words::sort(&word) == Some(Sort::Claim);
             // "set to", but not "the test set".
             let noun = word == "set" && !matches!(self.prose.word(at + 1), "to" | "at" | "as" | "by");
@@ -333,16 +344,15 @@ impl Scale<'_> {
     }
 
     /// Signs and fixed phrases right beside the group.
-    fn neighbours(&mut self, first: usize, last: usize, decisions: &[Decision]) {
+    fn neighbours(&mut self, first: usize, last: usize, section: Section, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
             // A single digit weighs as much as others here: 9%.
-            let short = self.group.iter().filter_map(|&member| prose.form(member)).all(|form| form.digits <= 1);
-            self.add(if short && !self.total_is_decimal() { 3.0 } else { 1.2 }, "%");
+            self.add(if self.is_digit() && !self.is_decimal() { 3.0 } else { 1.2 }, "%");
         }
-        if prose.sign(back(1)) == Some('(') && self.total_is_decimal() {
+        if prose.sign(back(1)) == Some('(') && self.is_decimal() {
             self.total += 0.6;
         }
         if inside('±') {
@@ -351,7 +361,7 @@ impl Scale<'_> {
         let points = if prose.word(last + 1) == "percentage" || prose.word(last + 1) == "pp" {
             3.0
         } else if matches!(prose.word(last + 1), "points" | "point") {
-            if self.total_is_decimal() { 1.8 } else { 0.8 }
+            if self.is_decimal() { 1.8 } else { 0.8 }
         } else {
             0.0
         };
@@ -378,8 +388,20 @@ impl Scale<'_> {
         }
         // "at 0.5" is where something was measured, "stays at 0.5" what.
         let placed = before == "at" && !matches!(words::sort(prose.word(back(2))), Some(Sort::Claim | Sort::Hint));
-        if placed {
+        let named = matches!(words::sort(prose.word(last + 1)), Some(Sort::Metric));
+        if placed && !named {
             self.add(-1.3, "at");
+        }
+        let only = usize::from(matches!(before.as_str(), "only" | "just"));
+        if matches!(prose.word(back(1 + only)), "With" | "with" | "Using" | "using") {
+            self.add(-1.8, prose.word(back(1 + only)));
+        }
+        if before == "top" {
+            self.add(-3.0, "top");
+        }
+        let compared = matches!(before.as_str(), "below" | "above" | "over" | "under" | "than" | "exceeds");
+        if compared && section == Section::Method {
+            self.add(-2.2, &before);
         }
         if matches!(before.as_str(), "least" | "most") && prose.word(back(2)) == "at" {
             self.add(-1.2, "at least");
@@ -396,7 +418,9 @@ impl Scale<'_> {
         if before == "between" {
             self.add(-1.5, "between");
         }
-        if matches!(before.as_str(), "is" | "are" | "was" | "were") && self.total_is_decimal() {
+        if matches!(before.as_str(), "is" | "are" | "was" | "were")
+            && (self.is_decimal() || (self.measured && !self.is_digit()))
+        {
             self.total += 0.5;
         }
         if matches!(prose.word(last + 1), "M" | "k" | "K" | "B" | "million" | "billion" | "thousand") {
@@ -405,7 +429,7 @@ impl Scale<'_> {
         if prose.sign(back(1)).is_some_and(|sign| "=<>≈".contains(sign)) {
             let name = [back(2), back(3)].into_iter().map(|at| prose.str(at)).find(|name| words::is_statistic(name));
             let squared = prose.sign(back(2)) == Some('²');
-            if let Some(name) = name.filter(|_| self.total_is_decimal()) {
+            if let Some(name) = name.filter(|_| self.is_decimal()) {
                 self.add(2.5, name);
             } else if squared {
                 self.add(2.5, "²");
@@ -431,7 +455,12 @@ impl Scale<'_> {
         }
     }
 
-    fn total_is_decimal(&self) -> bool {
+    /// Whether the group is made of single digits.
+    fn is_digit(&self) -> bool {
+        self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.digits <= 1)
+    }
+
+    fn is_decimal(&self) -> bool {
         self.group.iter().filter_map(|&member| self.prose.form(member)).any(|form| form.decimals > 0)
     }
 }

@@ -352,6 +352,11 @@ impl Prose<'_> {
     /// `times faster`, `x fewer`, `2.5x` behind a number.
     fn times(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
+        // 40% fewer.
+        let word_behind = self.word(at + 2);
+        if sign == Some('%') && words::is_comparative(word_behind) && !matches!(word_behind, "as" | "more") {
+            return Some((true, Rule::Ratio));
+        }
         let times = matches!(word, "x" | "X" | "times") || sign == Some('×');
         if !times || self.is_number(at + 2) {
             return None;

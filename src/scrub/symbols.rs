@@ -81,7 +81,10 @@ impl Prose<'_> {
                 "s" | "h" | "x" | "k" | "K" | "M" | "B" | "G" | "T" | "D" | "a" | "A" | "I"
             )
             && matches!(self.sign(at + 2), Some(')' | ']' | '/' | '+' | '|'));
-        if spelt(at + 1) || spelt(before) || product || factor {
+        // 2 PR / (P + R)
+        let fraction = self.sign(at + 2) == Some('/') && self.word(at + 1).chars().all(char::is_uppercase);
+        let fraction = fraction && self.tokens[at + 2].spaced && !self.word(at + 1).is_empty();
+        if spelt(at + 1) || spelt(before) || product || factor || fraction {
             return true;
         }
         (operator(at + 1, at + 2) && letter(at + 2))
