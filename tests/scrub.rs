@@ -122,14 +122,14 @@ impl std::fmt::Display for Counts {
 fn results_are_told_from_settings_in_the_excerpts_that_the_rules_were_written_with() {
     let counts = Counts::of("development");
     println!("development: {counts}\n{}", counts.wrong);
-    assert!(counts.precision() > 0.95 && counts.recall() > 0.95, "{counts}\n{}", counts.wrong);
+    assert!(counts.precision() > 0.955 && counts.recall() > 0.96, "{counts}\n{}", counts.wrong);
 }
 
 #[test]
 fn results_are_told_from_settings_in_excerpts_that_no_rule_was_fitted_to() {
     let counts = Counts::of("held-out");
     println!("held-out: {counts}");
-    assert!(counts.precision() > 0.95 && counts.recall() > 0.85, "{counts}");
+    assert!(counts.precision() > 0.96 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]

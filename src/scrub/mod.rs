@@ -22,6 +22,7 @@
 mod audit;
 mod evidence;
 mod gold;
+mod html_table;
 mod latex;
 mod latex_layout;
 mod layout;

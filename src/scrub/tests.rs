@@ -81,7 +81,7 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn scrubbing_a_scrubbed_text_changes_nothing(
@@ -162,13 +162,15 @@ fn a_text_of_one_kind_of_sign_takes_no_longer_than_any_other() {
         "±1 ",
         "—",
         "1-",
+        "<table>\n",
+        "<td>1",
         "1:1 ",
     ] {
         for format in FORMATS {
             let begun = std::time::Instant::now();
-            let scrubbed = scrub(&sign.repeat(60_000 / sign.len()), &options(format));
+            let scrubbed = scrub(&sign.repeat(20_000 / sign.len()), &options(format));
             assert!(!scrubbed.text.is_empty());
-            assert!(begun.elapsed().as_secs() < 10, "{sign:?} as {format:?}: {:?}", begun.elapsed());
+            assert!(begun.elapsed().as_secs() < 5, "{sign:?} as {format:?}: {:?}", begun.elapsed());
         }
     }
 }
@@ -181,6 +183,13 @@ fn a_table_keeps_its_shape() {
         "\\begin{tabular}{lS[table-format=2.1]}\nModel & F1 \\\\\n\\midrule\nours-2 & 93.4 \\\\[2pt]\n\\end{tabular}\n";
     let scrubbed = scrub(tabular, &options(Format::Latex)).text;
     assert_eq!(scrubbed, tabular.replace("93.4", "{---}"));
+}
+
+#[test]
+fn a_table_in_html_is_a_table() {
+    let table = "<table>\n<tr><th colspan=\"1\">Model</th><th>F1</th><th>Layers</th></tr>\n\
+                 <tr><td>ours-2</td><td>93.4</td><td>12</td></tr>\n</table>\n";
+    assert_eq!(markdown(table), table.replace("93.4", "—"));
 }
 
 #[test]
