@@ -29,7 +29,7 @@ impl GoldValues {
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
         for (id, gold) in loaded.gold.iter().flat_map(|gold| gold.results.values().flatten()) {
-            numbers(&gold.result, &mut |value| {
+            result_numbers(&gold.result, &mut |value| {
                 this.values.push(value);
                 this.experiments.push(id.clone());
             });
@@ -85,7 +85,7 @@ impl GoldValues {
 }
 
 /// All numbers of a result that are no small whole numbers.
-fn numbers(value: &Value, found: &mut impl FnMut(f64)) {
+pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {
             if let Some(number) = number.as_f64()
@@ -94,8 +94,8 @@ fn numbers(value: &Value, found: &mut impl FnMut(f64)) {
                 found(number);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| numbers(item, found)),
-        Value::Object(items) => items.values().for_each(|item| numbers(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| result_numbers(item, found)),
+        Value::Object(items) => items.values().for_each(|item| result_numbers(item, found)),
         _ => {}
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn sizes_and_counts_are_no_gold_values() {
         let mut found = Vec::new();
-        numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
+        result_numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
         assert_eq!(found, [0.25, 1e4]);
     }
 }
