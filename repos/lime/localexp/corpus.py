@@ -8,8 +8,7 @@ from .sampling import Dataset
 class ReviewCorpus:
     """Reviews of several themes, half of them bad (class 0) and half good (class 1).
 
-    Reviews have ``shortest`` words and ``mean_length`` more on average. ``concentration`` is the parameter of the
-    symmetric Dirichlet distribution of each theme's words.
+    They have ``shortest`` words and ``mean_length`` more on average; ``concentration`` is that of the themes' words.
     """
 
     def __init__(self, n_words=100, n_themes=4, shortest=12, mean_length=12.0, concentration=0.4):

@@ -1,8 +1,8 @@
 """Interpretable representations: how an instance is taken apart, and what it looks like without some of its parts.
 
-``perturb`` draws switched instances. It returns the features (or regions) that the parts stand for, the switches, shape
-(samples, parts), 1 where a part is as in the instance, and the instances that the classifier sees, shape (samples, d).
-The first sample is the instance itself, with all switches on; random numbers are drawn for the others only.
+``perturb`` returns the features (or regions) that the parts stand for, switches, shape (samples, parts), 1 where a part
+is as in the instance, and the instances that the classifier sees, shape (samples, d). The first sample is the instance
+itself, with all switches on; random numbers are drawn for the others only.
 """
 
 import numpy as np
@@ -37,9 +37,6 @@ class Quartiles:
     """Tables: a part is "the feature is in this quarter of its values"; it is off when the feature is in another."""
 
     distance = "euclidean"
-
-    def __init__(self, features):
-        self.fit(features)
 
     def codes(self, features):
         """The quarter, 0 to 3, of every value; a value on an edge belongs to the lower quarter."""
@@ -89,8 +86,9 @@ class Regions:
 
     distance = "euclidean"
 
-    def __init__(self, features):
+    def fit(self, features):
         self.background = np.mean(features, axis=0)
+        return self
 
     def perturb(self, instance, n_samples, rng):
         """Switch every region on or off alike: draws one array of integers below 2, shape (samples - 1, regions)."""

@@ -6,7 +6,8 @@ from . import metrics, pick, users
 from .corpus import plant_artifacts
 from .datasets import load_parts
 from .domains import Quartiles, Regions, Words
-from .explainers import LocalExplainer, greedy_explanation, random_explanation
+from .explainers import LocalExplainer, greedy_explanation
+from .explanation import Explanation
 from .images import add_snow, snow_pixels, superpixels
 from .logistic import SparseLogistic
 from .parzen import ParzenWindows
@@ -63,8 +64,9 @@ def by_method(args, method, predict, parzen, instances):
         return [parzen.explain(row, args.features) for row in instances]
     if method == "greedy":
         return [greedy_explanation(predict, row, args.features) for row in instances]
-    draws = (generator(args.seed, EXPLAIN, number) for number in range(len(instances)))
-    return [random_explanation(row, args.features, rng) for row, rng in zip(instances, draws)]
+    rng = generator(args.seed, EXPLAIN)
+    chosen = [rng.permutation(np.flatnonzero(row))[: args.features] for row in instances]
+    return [Explanation(features, np.ones(len(features)), 0.5, 0.5) for features in chosen]
 
 
 def mean_rows(rows):
@@ -90,7 +92,7 @@ def faithfulness(args):
     result = {"gold": float(np.mean([len(gold) for _, gold in pairs])), "loss": parzen.loss}
     for method in args.methods:
         explanations = by_method(args, method, predict, parzen, [row for row, _ in pairs])
-        recalls = [metrics.recall(explanation, gold) for explanation, (_, gold) in zip(explanations, pairs)]
+        recalls = [np.mean(np.isin(gold, e.features)) for e, (_, gold) in zip(explanations, pairs)]
         result[method] = {"recall": float(np.mean(recalls))}
         if method != "random":
             result[method]["largest"] = float(np.mean([np.max(np.abs(e.weights), initial=0.0) for e in explanations]))
@@ -125,8 +127,10 @@ def choose(args):
     artifacts, instances = np.arange(n_words, n_words + n_artifacts), validation.features[: args.instances]
     models = [train(args, training, number) for number in range(args.forests)]
     scores = [[accuracy(model, part) for model in models] for part in (validation, test)]
-    pairs = users.rival_pairs(*scores, args.closeness, args.gap)
-    result = {"pairs": len(pairs), "apart": float(np.mean([scores[1][a] - scores[1][b] for a, b in pairs]))}
+    gaps = np.subtract.outer(scores[1], scores[1])
+    close = np.abs(np.subtract.outer(scores[0], scores[0])) <= args.closeness + 1e-9
+    pairs = np.argwhere(np.logical_and(close, gaps >= args.gap - 1e-9)).tolist()
+    result = {"pairs": len(pairs), "apart": float(np.mean([gaps[a, b] for a, b in pairs]))}
     for method in args.methods:
         explained = [by_method(args, method, predictor(model), None, instances) for model in models]
         tables = [np.array([e.row(n_words + n_artifacts) for e in explanations]) for explanations in explained]
@@ -153,7 +157,7 @@ def coverage(args):
     model = train(args, training)
     instances = np.vstack([validation.features, test.features])[: args.instances]
     labels = np.argmax(model.probabilities(instances), axis=1)
-    local = explainer(args, Quartiles(training.features))
+    local = explainer(args, Quartiles().fit(training.features))
     rngs = [generator(args.seed, EXPLAIN, number) for number in range(len(instances))]
     explanations = [local.explain(predictor(model, y), x, rng) for x, y, rng in zip(instances, labels, rngs)]
     table = np.array([explanation.row(instances.shape[1]) for explanation in explanations])
@@ -191,7 +195,7 @@ def stability(args):
     digits = args.data == "digits"
     training, _, test = snowy_parts(args, (0.2, 0.8)) if digits else load_parts(args.data, args.n, args.seed)
     predict = predictor(train(args, training))
-    domain = (Regions if digits else Quartiles)(training.features)
+    domain = (Regions if digits else Quartiles)().fit(training.features)
     result = {}
     for number, value in enumerate(args.values):
         option = {"n_samples": int(value)} if args.vary == "samples" else {"width": value}
@@ -207,13 +211,13 @@ def stability(args):
 @experiment
 def snow(args):
     """What a classifier of animals looks at, if most pictures of one kind show snow, and if snow means nothing."""
-    result = {}
+    ground, result = snow_pixels(8), {}
     for name, rates in {"misleading": (0.1, 0.9), "harmless": (0.5, 0.5)}.items():
         training, validation, test = snowy_parts(args, rates)
-        model, domain = train(args, training), Regions(training.features)
+        model, domain = train(args, training), Regions().fit(training.features)
         instances = test.features[: args.instances]
         explanations = explain_all(args, explainer(args, domain), predictor(model), instances)
-        ground, shares = snow_pixels(8), []
+        shares = []
         for image, explanation in zip(instances, explanations):
             owners = superpixels(image)
             on_ground = np.bincount(owners, weights=ground) / np.bincount(owners) > 0.5

@@ -9,20 +9,6 @@ from .explanation import Explanation
 from .selection import SELECTORS, weighted_ridge
 
 
-def proximities(switches, width, distance):
-    """Weights exp(-D^2 / width^2) of switched instances by their distance D to the one with all switches on.
-
-    D is one minus the cosine of the angle between the rows ("cosine"; 1 for a row of zeros), or the Euclidean distance
-    over the root of the number of switches ("euclidean").
-    """
-    shares = np.mean(switches, axis=1)
-    if distance == "cosine":
-        gaps = 1.0 - np.sqrt(shares)
-    else:
-        gaps = np.sqrt(1.0 - shares)
-    return np.exp(-np.square(gaps / width))
-
-
 class LocalExplainer:
     """LIME: a sparse linear model of the classifier in the neighbourhood of one instance."""
 
@@ -37,12 +23,16 @@ class LocalExplainer:
     def explain(self, predict, instance, rng):
         """Sample around the instance, weigh by proximity, choose features and fit ridge regression on them.
 
-        Features come in falling order of their absolute weights (lower number first on ties). ``local`` is the linear
-        model's value for the instance, where all switches are on.
+        A sample weighs exp(-D^2 / width^2), with D its distance to the row of switches that are all on: one minus the
+        cosine of the angle between them ("cosine"; 1 for a row of zeros), or the Euclidean distance over the root of
+        the number of switches ("euclidean"). Features come in falling order of their absolute weights (lower number
+        first on ties). ``local`` is the linear model's value for the instance, where all switches are on.
         """
         parts, switches, samples = self.domain.perturb(instance, self.n_samples, rng)
         targets = predict(samples)
-        weights = proximities(switches, self.width, self.domain.distance)
+        shares = np.mean(switches, axis=1)
+        gaps = 1.0 - np.sqrt(shares) if self.domain.distance == "cosine" else np.sqrt(1.0 - shares)
+        weights = np.exp(-np.square(gaps / self.width))
         chosen = np.sort(SELECTORS[self.selection](switches, targets, weights, self.n_features)).astype(int)
         design = np.take(switches, chosen, axis=1)
         intercept, coefficients, score = weighted_ridge(design, targets, weights, self.penalty)
@@ -74,9 +64,3 @@ def greedy_explanation(predict, instance, n_features):
         removed.append(remaining.pop(best))
         current[removed[-1]] = 0.0
     return Explanation(np.array(removed, dtype=int), np.array(effects), first, first)
-
-
-def random_explanation(instance, n_features, rng):
-    """Some of the present features, in the order of a random permutation of them, with contributions of 1."""
-    chosen = rng.permutation(np.flatnonzero(instance))[:n_features]
-    return Explanation(chosen, np.ones(len(chosen)), 0.5, 0.5)

@@ -16,12 +16,7 @@ class SparseLogistic:
         self.max_iterations = max_iterations
 
     def used_for(self, _instance):
-        """The features that count for an instance."""
-        return self.used
-
-    @property
-    def used(self):
-        """The features with a weight, increasing."""
+        """The features with a weight, increasing; they are the same for all instances."""
         return np.flatnonzero(self.weights)
 
     def fit(self, features, labels):
@@ -50,7 +45,7 @@ class SparseLogistic:
         return self
 
     @classmethod
-    def with_at_most(cls, most, features, labels, factor=0.85):
+    def with_at_most(cls, most, features, labels, factor=0.9):
         """The model with the weakest penalty, of a falling sequence, that uses at most ``most`` features.
 
         The sequence starts at the penalty from which on all weights are 0, the largest absolute mean product of a
@@ -60,7 +55,7 @@ class SparseLogistic:
         centred = np.subtract(labels, np.mean(labels))
         penalty = float(np.max(np.abs(np.dot(features.T, centred)))) / len(labels)
         chosen = cls(penalty).fit(features, labels)
-        while len(chosen.used) <= most:
+        while np.count_nonzero(chosen.weights) <= most:
             best = chosen
             penalty *= factor
             chosen = cls(penalty).fit(features, labels)

@@ -5,11 +5,6 @@ import itertools
 import numpy as np
 
 
-def recall(explanation, gold):
-    """Share of the gold features that the explanation names."""
-    return float(np.mean(np.isin(gold, explanation.features)))
-
-
 def agreement(truth, claims):
     """How well claims (a mask) find the true cases: ``precision``, ``recall``, ``f1`` and ``kappa``.
 

@@ -3,26 +3,22 @@
 import numpy as np
 
 
-def importances(table):
-    """Global importance of every feature: the root of the sum of its absolute weights, shape (d,)."""
-    return np.sqrt(np.sum(table, axis=0))
-
-
 def coverage(table, chosen):
     """Share of the importance of all features that belongs to features in the explanations of the chosen instances."""
-    weights = importances(table)
+    weights = np.sqrt(np.sum(table, axis=0))
     return float(np.dot(np.any(table[chosen] > 0.0, axis=0), weights) / np.sum(weights))
 
 
 def submodular_pick(table, budget):
     """Pick instances greedily so that the importance of the features that their explanations show is large.
 
-    ``table`` holds the absolute weights of explanations, shape (instances, features). A step adds the instance whose
+    ``table`` holds the absolute weights of explanations, shape (instances, features); the importance of a feature is
+    the root of the sum of its absolute weights. A step adds the instance whose
     explanation adds the most importance of features not yet shown (lowest index among those less than 1e-9 apart). It
     ends at ``budget`` instances, or when nothing more can be shown: then the pick is filled up with the instances with
     the largest sums of weights that are not in it. Returns their numbers in the order of picking.
     """
-    weights = importances(table)
+    weights = np.sqrt(np.sum(table, axis=0))
     shows = np.greater(table, 0.0)
     shown = np.zeros(len(weights), dtype=bool)
     picked = []

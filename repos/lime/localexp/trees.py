@@ -2,17 +2,13 @@
 
 import dataclasses
 import heapq
+from collections import namedtuple
 
 import numpy as np
 
 
-@dataclasses.dataclass
-class Split:
-    """A test "feature <= threshold" and by how much it lowers the squared error of the leaf."""
-
-    gain: float
-    feature: int
-    threshold: float
+#: a test "feature <= threshold" and by how much it lowers the squared error of the leaf
+Split = namedtuple("Split", "gain feature threshold")
 
 
 @dataclasses.dataclass

@@ -1,7 +1,5 @@
 """Simulated users, who decide by explanations whom and what to trust."""
 
-import itertools
-
 import numpy as np
 
 
@@ -46,17 +44,3 @@ def choose_classifier(rivals, picks, artifacts, additive):
         counts.append(float(np.mean(mistrusts(explanations, recognised, additive))))
     choice = 0.5 * (1.0 + np.sign(counts[0] - counts[1]))
     return float(choice), counts
-
-
-def rival_pairs(validation, test, closeness, gap):
-    """Pairs of classifiers that validation hardly tells apart although they differ on the test part.
-
-    ``validation`` and ``test`` are accuracies. A pair (better on the test part, worse) qualifies if its validation
-    accuracies differ by at most ``closeness`` and its test accuracies by at least ``gap``, with a slack of 1e-9 each.
-    """
-    pairs = []
-    for better, worse in itertools.permutations(range(len(test)), 2):
-        close = abs(validation[better] - validation[worse]) <= closeness + 1e-9
-        if close and test[better] - test[worse] >= gap - 1e-9:
-            pairs.append((better, worse))
-    return pairs
