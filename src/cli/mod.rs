@@ -26,6 +26,7 @@ mod scrub;
 mod session;
 mod shared;
 mod suite;
+mod verified;
 mod verify;
 
 use std::process::ExitCode;

@@ -31,7 +31,8 @@ pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
         }
     }
     let surprising = roundings(&found, &values, CHANCE).into_iter().map(|(written, _)| written.line);
-    let sure = found.iter().filter(|it| it.digits >= SURE_DIGITS && values.iter().any(|&value| it.is(value)));
+    let sure =
+        found.iter().filter(|it| it.written.digits >= SURE_DIGITS && values.iter().any(|&value| it.written.is(value)));
     let places: Vec<usize> = surprising.chain(sure.map(|written| written.line)).collect();
     for place in places {
         judged[place].remove = true;
