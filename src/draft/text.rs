@@ -1,0 +1,117 @@
+//! The paper's text for `paper.md`: from Markdown, LaTeX or plain text, or an outline to be filled in.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::manifest::TODO;
+use super::propose::Proposal;
+use crate::suite::Experiment;
+
+/// A text's title: its first heading of Markdown, or LaTeX's `\title`.
+#[must_use]
+pub fn title(text: &str) -> Option<String> {
+    static LATEX: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\\title(?:\[[^\]]*\])?\{([^{}]+)\}").ok());
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    let found = heading.or_else(|| LATEX.as_ref()?.captures(text)?.get(1).map(|title| title.as_str()));
+    let found = found?.replace("\\\\", " ");
+    let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!found.is_empty()).then_some(found)
+}
+
+/// LaTeX with Markdown's headings, which passages are named by; the rest stays as it is. The preamble goes, and so do
+/// comments, in which results are forgotten.
+#[must_use]
+pub fn from_latex(source: &str) -> String {
+    let mut text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
+    let heading = title(&text).map(|title| format!("# {title}\n\n"));
+    if let Some((_, body)) = text.split_once("\\begin{document}") {
+        text = body.split("\\end{document}").next().unwrap_or(body).to_owned();
+    }
+    for (command, level) in
+        [("section", "##"), ("subsection", "###"), ("subsubsection", "####"), ("paragraph", "#####")]
+    {
+        if let Ok(regex) =
+            Regex::new(&format!(r"(?m)^[ \t]*\\{command}\*?(?:\[[^\]]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}"))
+        {
+            text =
+                regex.replace_all(&text, |found: &regex::Captures<'_>| format!("{level} {}\n", &found[1])).into_owned();
+        }
+    }
+    text = text.replace("\\begin{abstract}", "## Abstract\n").replace("\\end{abstract}", "").replace("\\maketitle", "");
+    let mut blank = 0;
+    let lines = text.lines().filter(|line| {
+        blank = if line.trim().is_empty() { blank + 1 } else { 0 };
+        blank < 2
+    });
+    heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
+}
+
+/// A line without its comment; `None` when it was nothing else.
+fn uncommented(line: &str) -> Option<&str> {
+    let mut escaped = false;
+    for (place, letter) in line.char_indices() {
+        if letter == '%' && !escaped {
+            return (!line[..place].trim().is_empty()).then(|| &line[..place]);
+        }
+        escaped = letter == '\\' && !escaped;
+    }
+    Some(line)
+}
+
+/// An outline with a heading for each file that holds proposed functions and for each experiment.
+#[must_use]
+pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experiment]) -> String {
+    let mut text = format!(
+        "# {}\n\n{TODO}: write the paper in words that stand on their own, so that a person with this text and the rest of \
+         the code could\nwrite any function of it: equations, initialisation, stopping rules, tie-breaking, defaults. No \
+         results.\n\n## What the paper claims\n\n{TODO}\n\n## Method\n",
+        title.unwrap_or(TODO)
+    );
+    let files: BTreeSet<_> = proposal.functions.iter().map(|function| &function.selector.file).collect();
+    for file in files {
+        let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().replace('_', " ");
+        let functions: Vec<String> = proposal
+            .functions
+            .iter()
+            .filter(|function| function.selector.file == *file)
+            .map(|function| format!("`{}`", function.selector.name))
+            .collect();
+        text.push_str(&format!("\n### {}\n\n{TODO}: what {} do.\n", capitalised(&name), functions.join(", ")));
+    }
+    text.push_str("\n## Experiments\n");
+    for experiment in experiments {
+        text.push_str(&format!("\n### {}\n\n{TODO}: data, protocol and what is measured.\n", experiment.id));
+    }
+    text
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latex_gets_headings_and_loses_preamble_and_comments() {
+        let source = "\\documentclass{article}\n\\title{A \\\\ Title}\n\\begin{document}\n\\maketitle\n\\begin{abstract}\nWe \
+                      show 5\\% more. % was 7.31\n\\end{abstract}\n% accuracy 0.93\n\\section{Method \\textbf{one}}\n\
+                      Text $x^2$.\n\\subsection*{Stopping}\nWhen done.\n\\end{document}\nrest\n";
+        assert_eq!(
+            from_latex(source),
+            "# A Title\n\n## Abstract\n\nWe show 5\\% more. \n\n## Method \\textbf{one}\n\nText $x^2$.\n### Stopping\n\n\
+             When done.\n"
+        );
+    }
+
+    #[test]
+    fn a_title_is_found_in_markdown_and_latex() {
+        assert_eq!(title("x\n# The  Title\n").as_deref(), Some("The Title"));
+        assert_eq!(title("\\title[short]{Long one}").as_deref(), Some("Long one"));
+        assert_eq!(title("plain text"), None);
+    }
+}
