@@ -6,28 +6,28 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::trial::Outcome;
 use crate::error::{Error, Result};
 
-/// Outcomes by their keys. Several processes may append to one file: a line is written in one call.
-pub(super) struct Journal {
-    state: Mutex<State>,
+/// Outcomes, of some type, by their keys. Several processes may append to one file: a line is written in one call.
+pub(super) struct Journal<T> {
+    state: Mutex<State<T>>,
 }
 
-struct State {
-    known: HashMap<String, Outcome>,
+struct State<T> {
+    known: HashMap<String, T>,
     file: File,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Line<T> {
     key: String,
-    outcome: Outcome,
+    outcome: T,
 }
 
-impl Journal {
+impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
     /// Opens the file, or begins one. A line that cannot be read, as one cut off by a kill, is left out: its trial runs
     /// again.
     ///
@@ -42,7 +42,7 @@ impl Journal {
         let bytes = std::fs::read(path).map_err(failed)?;
         let known = bytes
             .split(|&byte| byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<Line>(line).ok())
+            .filter_map(|line| serde_json::from_slice::<Line<T>>(line).ok())
             .map(|line| (line.key, line.outcome))
             .collect();
         if bytes.last().is_some_and(|&last| last != b'\n') {
@@ -52,7 +52,7 @@ impl Journal {
     }
 
     /// What is known of a trial.
-    pub(super) fn get(&self, key: &str) -> Option<Outcome> {
+    pub(super) fn get(&self, key: &str) -> Option<T> {
         self.lock().known.get(key).cloned()
     }
 
@@ -60,7 +60,7 @@ impl Journal {
     ///
     /// # Errors
     /// Kind `Machine` when it cannot be written.
-    pub(super) fn put(&self, key: String, outcome: &Outcome) -> Result<()> {
+    pub(super) fn put(&self, key: String, outcome: &T) -> Result<()> {
         let line = Line { key, outcome: outcome.clone() };
         let mut bytes = serde_json::to_vec(&line)
             .map_err(|error| Error::internal("failed to serialise an outcome").because(error))?;
@@ -74,13 +74,14 @@ impl Journal {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::trial::Outcome;
     use super::*;
     use crate::sandbox::Exit;
 
@@ -102,7 +103,7 @@ mod tests {
         let journal = Journal::open(&path).unwrap();
         assert_eq!(journal.get("one"), Some(outcome.clone()));
         journal.put("two".to_owned(), &outcome).unwrap();
-        let journal = Journal::open(&path).unwrap();
+        let journal: Journal<Outcome> = Journal::open(&path).unwrap();
         assert_eq!(journal.get("two"), Some(outcome));
         assert_eq!(journal.get("three"), None);
     }

@@ -6,6 +6,11 @@
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
 mod journal;
+mod baseline;
+pub mod matrix;
+pub mod trace;
 pub mod trial;
+pub mod verify;
 
-pub use trial::{Bench, Outcome, Trial};
+pub use matrix::{Effect, Effort, Matrix};
+pub use trial::{Bench, Job, Outcome, Trial};

@@ -1,6 +1,6 @@
 //! One experiment on a changed repo, in a sandbox of its own, and what came of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
@@ -16,12 +17,16 @@ use crate::error::{Error, Kind, Result};
 use crate::run::experiments::measure;
 use crate::run::gold::tolerance;
 use crate::run::ready::{Machine, ReadyPaper};
+use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::score::score_experiment;
-use crate::suite::{Experiment, LoadedPaper};
+use crate::suite::{Dependencies, Experiment, LoadedPaper};
 use crate::workspace::{Workspace, hex};
 
 /// How often a trial is made whose sandbox is lost.
 const TRIES: usize = 3;
+
+/// Largest file, in bytes, that is read after a trial.
+const LARGEST_KEPT: u64 = 16 << 20;
 
 /// A repo with some files replaced, and an experiment to run on it.
 #[derive(Debug, Clone)]
@@ -36,7 +41,7 @@ pub struct Trial<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How the command ended.
-    pub exit: crate::sandbox::Exit,
+    pub exit: Exit,
     /// The result, or why there is none.
     pub result: Result<Value, String>,
     /// The end of standard error when there is no result.
@@ -56,13 +61,33 @@ impl Outcome {
     }
 }
 
+/// A trial that holds what it needs, to be made beside others by [`Bench::run_all`].
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// As in [`Trial`].
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// As in [`Trial`].
+    pub experiment: TaskExperiment,
+}
+
+/// What came of a trial whose files were read afterwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// What came of the trial.
+    pub outcome: Outcome,
+    /// Files of the folder that was asked for: name, and text with replacement characters for what is not UTF-8.
+    pub files: Vec<(String, String)>,
+}
+
 /// Where trials of one paper are made: side by side, each once.
 pub struct Bench {
     ready: ReadyPaper,
     machine: Arc<Machine>,
-    journal: Journal,
+    journal: Journal<Outcome>,
+    kept: Journal<Kept>,
     slots: Semaphore,
     fresh: bool,
+    keeps: bool,
     made: AtomicU64,
     cpu_micros: AtomicU64,
 }
@@ -74,9 +99,32 @@ impl Bench {
     /// # Errors
     /// Kind `Machine` when the cache cannot be used.
     pub fn new(ready: ReadyPaper, machine: Arc<Machine>, jobs: usize, fresh: bool) -> Result<Self> {
-        let journal = Journal::open(&machine.cache.join("trials").join(format!("{}.jsonl", ready.loaded.paper.id)))?;
-        let slots = Semaphore::new(jobs.max(1));
-        Ok(Self { ready, machine, journal, slots, fresh, made: AtomicU64::new(0), cpu_micros: AtomicU64::new(0) })
+        let trials = machine.cache.join("trials");
+        let id = &ready.loaded.paper.id;
+        let journal = Journal::open(&trials.join(format!("{id}.jsonl")))?;
+        let kept = Journal::open(&trials.join(format!("{id}.kept.jsonl")))?;
+        Ok(Self {
+            ready,
+            machine,
+            journal,
+            kept,
+            slots: Semaphore::new(jobs.max(1)),
+            fresh,
+            keeps: true,
+            made: AtomicU64::new(0),
+            cpu_micros: AtomicU64::new(0),
+        })
+    }
+
+    /// The same bench without a memory: every trial is made, and none is kept.
+    #[must_use]
+    pub fn without_memory(self) -> Self {
+        Self { fresh: true, keeps: false, ..self }
+    }
+
+    /// Takes a newly measured dependency matrix in place of the stored one.
+    pub fn set_dependencies(&mut self, dependencies: Dependencies) {
+        self.ready.loaded.dependencies = Some(dependencies);
     }
 
     /// The paper with its env and experiments.
@@ -112,19 +160,80 @@ impl Bench {
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
             // One that ran into a shorter limit than this one's says nothing.
-            && !(known.exit == crate::sandbox::Exit::TimedOut && known.wall < 0.95 * trial.experiment.time_limit)
+            && !(known.exit == Exit::TimedOut && known.wall < 0.95 * trial.experiment.time_limit)
         {
             return Ok(known);
         }
+        let (outcome, _) = self.make_anew(trial, None).await?;
+        if self.keeps {
+            self.journal.put(key, &outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// As [`Bench::run`], and reads the files that then lie in `folder`, relative to the repo's root; those in folders
+    /// below it are left out.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub(super) async fn run_keeping(&self, trial: &Trial<'_>, folder: &Path) -> Result<Kept> {
+        let key = self.key(trial);
+        if !self.fresh
+            && let Some(known) = self.kept.get(&key)
+        {
+            return Ok(known);
+        }
+        let (outcome, files) = self.make_anew(trial, Some(folder)).await?;
+        let kept = Kept { outcome, files };
+        // A run that failed, as for want of time on a busy machine, is worth another try.
+        if self.keeps && kept.outcome.result.is_ok() {
+            self.kept.put(key, &kept)?;
+        }
+        Ok(kept)
+    }
+
+    /// Runs a trial whatever is known of it, and keeps nothing.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub async fn run_again(&self, trial: &Trial<'_>) -> Result<Outcome> {
+        self.make_anew(trial, None).await.map(|(outcome, _)| outcome)
+    }
+
+    /// What came of these trials, in their order; they are made side by side. `on_done` is told how many are done.
+    ///
+    /// # Errors
+    /// As [`Bench::run`], the first that occurs; the others are then cut short.
+    pub async fn run_all(self: &Arc<Self>, jobs: Vec<Job>, mut on_done: impl FnMut(usize)) -> Result<Vec<Outcome>> {
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; jobs.len()];
+        let mut running = JoinSet::new();
+        for (place, job) in jobs.into_iter().enumerate() {
+            let bench = Arc::clone(self);
+            running.spawn(async move {
+                let trial = Trial { files: &job.files, experiment: &job.experiment };
+                (place, bench.run(&trial).await)
+            });
+        }
+        let mut done = 0;
+        while let Some(ended) = running.join_next().await {
+            let (place, outcome) = ended.map_err(|error| Error::internal("a trial broke off").because(error))?;
+            outcomes[place] = Some(outcome?);
+            done += 1;
+            on_done(done);
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Makes a trial when there is a free slot, again where its sandbox is lost.
+    async fn make_anew(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::internal("the bench was closed"))?;
         let mut lost = None;
         for _ in 0..TRIES {
-            match self.make(trial).await {
-                Ok(outcome) => {
+            match self.make(trial, folder).await {
+                Ok((outcome, files)) => {
                     self.made.fetch_add(1, Ordering::Relaxed);
                     self.cpu_micros.fetch_add((outcome.cpu * 1e6) as u64, Ordering::Relaxed);
-                    self.journal.put(key, &outcome)?;
-                    return Ok(outcome);
+                    return Ok((outcome, files));
                 }
                 Err(error) if error.kind == Kind::Infrastructure => lost = Some(error),
                 Err(error) => return Err(error),
@@ -133,24 +242,29 @@ impl Bench {
         Err(lost.unwrap_or_else(|| Error::internal("a trial was never made")))
     }
 
-    async fn make(&self, trial: &Trial<'_>) -> Result<Outcome> {
+    async fn make(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
         let backend = &self.machine.backend;
-        let folder = self.machine.scratch.next();
+        let scratch = self.machine.scratch.next();
         let workspace = tokio::task::block_in_place(|| {
-            Workspace::create(&self.ready.snapshot, trial.files, &folder, backend.layers(), backend.owner())
+            Workspace::create(&self.ready.snapshot, trial.files, &scratch, backend.layers(), backend.owner())
         })?;
         let mut sandbox = backend.start(&self.ready.spec(&workspace, &self.machine)).await?;
-        let lost = |fault: crate::sandbox::Fault| Error::new(Kind::Infrastructure, fault.to_string());
+        let lost = |fault: Fault| Error::new(Kind::Infrastructure, fault.to_string());
         let measured = measure(sandbox.as_mut(), trial.experiment).await.map_err(lost)?;
+        let files = match folder {
+            Some(folder) => read_folder(sandbox.as_mut(), folder).await.map_err(lost)?,
+            None => Vec::new(),
+        };
         sandbox.destroy().await.map_err(lost)?;
         tokio::task::block_in_place(|| workspace.remove())?;
-        Ok(Outcome {
+        let outcome = Outcome {
             exit: measured.exit,
             result: measured.result,
             stderr: measured.stderr,
             wall: measured.wall.as_secs_f64(),
             cpu: measured.cpu.as_secs_f64(),
-        })
+        };
+        Ok((outcome, files))
     }
 
     /// Digest of all that decides what comes of a trial, but its time limit: sha256, hex.
@@ -172,6 +286,25 @@ impl Bench {
         }
         hex(&hash.finalize())
     }
+}
+
+/// The regular files of a folder, but those that are too large. None where the folder is gone.
+async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(String, String)>, Fault> {
+    let mut files = Vec::new();
+    let entries = match sandbox.list(folder).await {
+        Ok(entries) => entries,
+        Err(Fault::Refused(_)) => return Ok(files),
+        Err(lost) => return Err(lost),
+    };
+    for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
+        match sandbox.read(&folder.join(&entry.name), LARGEST_KEPT).await {
+            Ok(bytes) => files
+                .push((entry.name.to_string_lossy().into_owned(), String::from_utf8_lossy(&bytes).into_owned())),
+            Err(Fault::Refused(_)) => {}
+            Err(lost) => return Err(lost),
+        }
+    }
+    Ok(files)
 }
 
 /// An experiment under another time limit.

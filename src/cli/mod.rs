@@ -24,6 +24,7 @@ mod sample;
 mod score;
 mod session;
 mod shared;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,7 @@ enum Verb {
     Resume(resume::Arguments),
     Score(score::Arguments),
     Report(report::Arguments),
+    Verify(verify::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -97,6 +99,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

@@ -214,6 +214,13 @@ impl LoadedPaper {
             .collect()
     }
 
+    /// Where a function of the manifest stands: its file, parsed, and its index there.
+    #[must_use]
+    pub fn source(&self, function: usize) -> (&Module, usize) {
+        let (module, place) = self.places[function];
+        (&self.modules[module], place)
+    }
+
     /// Figures of all functions, in the manifest's order.
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {

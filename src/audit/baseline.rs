@@ -1,0 +1,139 @@
+//! Does the unmasked repo give its gold, and which functions does each experiment enter? One traced run answers both.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::trace::{Place, Trace, trace};
+use super::trial::{Bench, Outcome, Trial};
+use crate::agent::TaskExperiment;
+use crate::error::{Error, Kind, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::gold::{gold_of, tolerance};
+use crate::sandbox::Exit;
+use crate::score::score_experiment;
+use crate::suite::Protocol;
+
+/// Traces all experiments, side by side, in the manifest's order. A run that the tracer disturbs is marked as blind.
+///
+/// # Errors
+/// One for each experiment that does not give its gold: kind `Baseline`, naming paper, experiment and next step.
+pub async fn traced(bench: &Arc<Bench>, ask: &[Place], observer: &dyn Observer) -> Result<Vec<Trace>, Vec<Error>> {
+    gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
+    let mut running = JoinSet::new();
+    let ask: Arc<Vec<Place>> = Arc::new(ask.to_vec());
+    let total = bench.ready().experiments.len();
+    for experiment in 0..total {
+        let (bench, ask) = (Arc::clone(bench), Arc::clone(&ask));
+        running.spawn(async move { (experiment, one(&bench, experiment, &ask).await) });
+    }
+    let mut traces: Vec<Option<Trace>> = vec![None; total];
+    let mut errors = Vec::new();
+    let mut done = 0;
+    let stage = |done: usize| {
+        let paper = &bench.loaded().paper.id;
+        observer.on(RunEvent::Stage(format!("tracing the experiments of `{paper}`: {done} of {total}")));
+    };
+    stage(done);
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok((experiment, Ok(trace))) => traces[experiment] = Some(trace),
+            Ok((experiment, Err(error))) => errors.push((experiment, error)),
+            Err(error) => return Err(vec![Error::internal("a trace broke off").because(error)]),
+        }
+        done += 1;
+        stage(done);
+    }
+    if errors.is_empty() {
+        return Ok(traces.into_iter().flatten().collect());
+    }
+    errors.sort_by_key(|(experiment, _)| *experiment);
+    Err(errors.into_iter().map(|(_, error)| error).collect())
+}
+
+/// Runs every experiment of the unmasked repo untraced.
+///
+/// # Errors
+/// As [`traced`].
+pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
+    gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
+    let mut errors = Vec::new();
+    for (experiment, task) in bench.ready().experiments.iter().enumerate() {
+        let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
+            Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
+            Ok(_) => confirm(bench, experiment, task).await,
+            Err(error) => Err(error),
+        };
+        errors.extend(ended.err());
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Whether an outcome is the experiment's gold. `experiment` is a place in the manifest.
+#[must_use]
+pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
+    let experiment = &bench.loaded().paper.experiments[experiment];
+    gold_of(bench.loaded(), Protocol::Curtailed)
+        .ok()
+        .and_then(|gold| gold.get(&experiment.id))
+        .is_some_and(|gold| outcome.agrees(experiment, &gold.result))
+}
+
+async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
+    let task = &bench.ready().experiments[experiment];
+    let seen = trace(bench, task, ask).await?;
+    if agrees(bench, experiment, &seen.outcome) {
+        return Ok(seen);
+    }
+    // A fork that fails may have taken along what it shares with the original, such as a file.
+    let mut seen = trace(bench, task, &[]).await?;
+    if agrees(bench, experiment, &seen.outcome) {
+        return Ok(seen);
+    }
+    confirm(bench, experiment, task).await?;
+    seen.blind = Some("the tracer changes its result".to_owned());
+    Ok(seen)
+}
+
+/// Whether an experiment whose result is doubtful gives its gold after all: twice, newly run.
+async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Result<()> {
+    let trial = Trial { files: &[], experiment: task };
+    let first = bench.run_again(&trial).await?;
+    let failed = first.result.is_err();
+    let second = if failed { None } else { Some(bench.run_again(&trial).await?) };
+    let known = &bench.loaded().paper.experiments[experiment];
+    let paper = &bench.loaded().paper.id;
+    let wrong = |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
+    if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
+        let verdict = score_experiment(&known.id, one, Some(other), tolerance(known));
+        if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
+            let got = odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string);
+            return Err(wrong(format!("its result varies: `{}` was {}, and {got} when run again", odd.path, odd.gold))
+                .hint("fix its seeds, or its number of threads, and record gold again with `autoexperiment gold`"));
+        }
+        if agrees(bench, experiment, &first) {
+            return Ok(());
+        }
+        return Err(wrong("it does not give its gold here".to_owned())
+            .hint(format!("record gold for this repo and machine with `autoexperiment gold {paper}`")));
+    }
+    let outcome = second.as_ref().filter(|second| second.result.is_err()).unwrap_or(&first);
+    let reason = outcome.result.as_ref().err().cloned().unwrap_or_default();
+    let by_hand = format!("run `{}` by hand, in a copy of `{}`", task.command, bench.loaded().repo_dir.display());
+    let last = outcome.stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let import = ["ModuleNotFoundError", "ImportError", "SyntaxError", "IndentationError"];
+    Err(match outcome.exit {
+        Exit::TimedOut => wrong(reason).hint(format!(
+            "{by_hand}; shorten it by its curtailed parameters, or raise its `time_limit` in the manifest"
+        )),
+        Exit::Code(0) => wrong(reason).hint(format!("{by_hand}, and check its `result` in the manifest")),
+        _ if import.iter().any(|kind| last.starts_with(kind)) => {
+            wrong(format!("the repo does not import: {last}")).hint(format!(
+                "correct the repo, or add what is missing to `{}` and lock it with `autoexperiment env lock`",
+                bench.loaded().env_dir.join("environment.yml").display()
+            ))
+        }
+        _ if outcome.stderr.is_empty() => wrong(reason).hint(by_hand),
+        _ => wrong(format!("{reason}\n{}", outcome.stderr)).hint(by_hand),
+    })
+}

@@ -1,0 +1,299 @@
+//! The dependency matrix: what comes of each experiment when one function alone is masked.
+//!
+//! Trying every pair would run every experiment as often as there are functions. Instead each experiment is traced once:
+//!
+//! - a function that it does not enter cannot matter to it. (Code that reads its own source, or compiles it to
+//!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rest on it.)
+//! - of one that it enters, a fork of the traced run tells whether an error there would end the process. That is
+//!   believed where the whole experiment is this one process ([`believes`]), and tested: each function, and each
+//!   experiment, has at least one real masked run, and an experiment of which one contradicts its trace has them all.
+//! - in every other case the masked run is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::baseline::{agrees, traced, untraced};
+use super::trace::{Place, Trace};
+use super::trial::{Bench, Job, Outcome};
+use crate::error::{Error, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::suite::{Dependencies, LoadedPaper};
+
+/// What masking a function does to an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Its result stays the same.
+    None,
+    /// It gives another result.
+    OtherValue,
+    /// It gives none.
+    Error,
+}
+
+/// How the matrix is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// By traces, and by masked runs where these leave a doubt.
+    Traced,
+    /// By a masked run of every experiment for every function.
+    EveryPair,
+}
+
+/// A measured dependency matrix.
+#[derive(Debug, Clone)]
+pub struct Matrix {
+    /// For each experiment, for each function, both in the manifest's order.
+    pub effects: Vec<Vec<Effect>>,
+    /// What the user should know of how it was measured, one sentence each.
+    pub notes: Vec<String>,
+    /// Pairs of an experiment and a function that were really run, or known from an earlier run.
+    pub runs: usize,
+}
+
+impl Matrix {
+    /// Measures the matrix of a bench's paper.
+    ///
+    /// # Errors
+    /// One for each experiment that does not give its gold, as [`traced`]; or what a trial gives.
+    pub async fn measure(bench: &Arc<Bench>, effort: Effort, observer: &dyn Observer) -> Result<Self, Vec<Error>> {
+        let mut plan = match effort {
+            Effort::EveryPair => {
+                untraced(bench).await?;
+                Plan::every_pair(bench.loaded())
+            }
+            Effort::Traced => {
+                let functions = 0..bench.loaded().paper.functions.len();
+                let ask: Vec<Place> = functions.map(|function| place(bench.loaded(), function)).collect();
+                Plan::by_traces(bench.loaded(), &traced(bench, &ask, observer).await?)
+            }
+        };
+        let mut effects = plan.predicted.clone();
+        let first = plan.pairs.clone();
+        let contradicted = plan.make(bench, &first, &mut effects, observer).await.map_err(|error| vec![error])?;
+        let rest: BTreeSet<Pair> =
+            plan.believed.iter().filter(|(experiment, _)| contradicted.contains(experiment)).copied().collect();
+        for &experiment in &contradicted {
+            let id = &bench.loaded().paper.experiments[experiment].id;
+            plan.notes.push(format!(
+                "experiment `{id}`: a masked run was not what its trace foretold, so every function that it enters was \
+                 masked and run"
+            ));
+        }
+        let rest: BTreeSet<Pair> = rest.difference(&first).copied().collect();
+        plan.make(bench, &rest, &mut effects, observer).await.map_err(|error| vec![error])?;
+        Ok(Self { effects, notes: plan.notes, runs: first.len() + rest.len() })
+    }
+
+    /// As it is stored.
+    #[must_use]
+    pub fn dependencies(&self, loaded: &LoadedPaper, repo: &str) -> Dependencies {
+        let needs = loaded.paper.experiments.iter().zip(&self.effects).map(|(experiment, effects)| {
+            let needed = loaded.paper.functions.iter().zip(effects).filter(|(_, effect)| **effect != Effect::None);
+            (experiment.id.clone(), needed.map(|(function, _)| function.at.clone()).collect())
+        });
+        Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect() }
+    }
+
+    /// Functions without which every experiment still gives its gold: places in the manifest.
+    #[must_use]
+    pub fn inessential(&self) -> Vec<usize> {
+        self.functions(|effects| effects.iter().all(|&effect| effect == Effect::None))
+    }
+
+    /// Functions without which no experiment fails, but one gives another result: something swallows the error.
+    #[must_use]
+    pub fn swallowed(&self) -> Vec<usize> {
+        self.functions(|effects| effects.contains(&Effect::OtherValue) && !effects.contains(&Effect::Error))
+    }
+
+    fn functions(&self, is_meant: impl Fn(&[Effect]) -> bool) -> Vec<usize> {
+        let count = self.effects.first().map_or(0, Vec::len);
+        let column = |function: usize| self.effects.iter().map(|effects| effects[function]).collect::<Vec<_>>();
+        (0..count).filter(|&function| is_meant(&column(function))).collect()
+    }
+}
+
+/// Places of an experiment and a function in the manifest.
+type Pair = (usize, usize);
+
+/// Where a function of the manifest stands.
+fn place(loaded: &LoadedPaper, function: usize) -> Place {
+    let (module, index) = loaded.source(function);
+    Place::of(module, index)
+}
+
+/// The files with one function masked, for a trial.
+pub(super) fn masked(loaded: &LoadedPaper, function: usize) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    Ok(loaded.masked(&[function])?.into_iter().map(|file| (file.path, file.bytes)).collect())
+}
+
+/// What masking has done to an experiment whose masked run has come out like this.
+pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Effect {
+    match outcome.result {
+        Err(_) => Effect::Error,
+        Ok(_) if agrees(bench, experiment, outcome) => Effect::None,
+        Ok(_) => Effect::OtherValue,
+    }
+}
+
+/// What is known before any masked run, and which of these to make.
+struct Plan {
+    predicted: Vec<Vec<Effect>>,
+    /// Pairs whose effect is known from a trace, should no masked run contradict it.
+    believed: BTreeSet<Pair>,
+    /// Pairs that are run.
+    pairs: BTreeSet<Pair>,
+    notes: Vec<String>,
+}
+
+impl Plan {
+    fn every_pair(loaded: &LoadedPaper) -> Self {
+        let (experiments, functions) = (loaded.paper.experiments.len(), loaded.paper.functions.len());
+        let pairs = (0..experiments).flat_map(|experiment| (0..functions).map(move |function| (experiment, function)));
+        Self {
+            predicted: vec![vec![Effect::None; functions]; experiments],
+            believed: BTreeSet::new(),
+            pairs: pairs.collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn by_traces(loaded: &LoadedPaper, traces: &[Trace]) -> Self {
+        let mut plan = Self { pairs: BTreeSet::new(), ..Self::every_pair(loaded) };
+        for (number, (experiment, trace)) in loaded.paper.experiments.iter().zip(traces).enumerate() {
+            if let Some(why) = &trace.blind {
+                plan.notes.push(format!(
+                    "experiment `{}`: which functions it enters cannot be traced ({why}), so every function was \
+                     masked and run",
+                    experiment.id
+                ));
+            }
+            for function in 0..loaded.paper.functions.len() {
+                let (module, index) = loaded.source(function);
+                if !trace.may_call(module, index) {
+                    continue;
+                }
+                let it = &module.functions()[index];
+                let foretold = trace.fails.contains(&place(loaded, function)) && !it.is_generator && !it.is_async;
+                if foretold && believes(experiment.command.as_str(), trace) {
+                    plan.predicted[number][function] = Effect::Error;
+                    plan.believed.insert((number, function));
+                } else {
+                    plan.pairs.insert((number, function));
+                }
+            }
+        }
+        plan.test_beliefs(&seconds(loaded));
+        plan
+    }
+
+    /// Adds pairs until each function and each experiment of a believed pair has one: for a function the experiment
+    /// that has none yet, and of these the shortest.
+    fn test_beliefs(&mut self, seconds: &[f64]) {
+        let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &(experiment, function) in &self.believed {
+            by_function.entry(function).or_default().push(experiment);
+        }
+        for (function, mut experiments) in by_function {
+            if self.pairs.iter().any(|&(_, other)| other == function) {
+                continue;
+            }
+            let tested: BTreeSet<usize> = self.pairs.iter().map(|&(experiment, _)| experiment).collect();
+            experiments.sort_by(|one, other| {
+                (tested.contains(one), seconds[*one]).partial_cmp(&(tested.contains(other), seconds[*other])).unwrap_or(one.cmp(other))
+            });
+            self.pairs.extend(experiments.first().map(|&experiment| (experiment, function)));
+        }
+        for &(experiment, function) in &self.believed {
+            if !self.pairs.iter().any(|&(other, _)| other == experiment) {
+                self.pairs.insert((experiment, function));
+            }
+        }
+    }
+
+    /// Runs these pairs and notes their effects. Gives the experiments of which one contradicts what was believed.
+    async fn make(
+        &self,
+        bench: &Arc<Bench>,
+        pairs: &BTreeSet<Pair>,
+        effects: &mut [Vec<Effect>],
+        observer: &dyn Observer,
+    ) -> Result<BTreeSet<usize>> {
+        let mut jobs = Vec::with_capacity(pairs.len());
+        for &(experiment, function) in pairs {
+            let files = masked(bench.loaded(), function)?;
+            jobs.push(Job { files, experiment: bench.ready().experiments[experiment].clone() });
+        }
+        let (paper, total) = (&bench.loaded().paper.id, pairs.len());
+        let stage =
+            |done: usize| observer.on(RunEvent::Stage(format!("masked runs of `{paper}`: {done} of {total}")));
+        let outcomes = bench.run_all(jobs, stage).await?;
+        let mut contradicted = BTreeSet::new();
+        for (&(experiment, function), outcome) in pairs.iter().zip(&outcomes) {
+            let effect = effect(bench, experiment, outcome);
+            if self.believed.contains(&(experiment, function)) && effect != Effect::Error {
+                contradicted.insert(experiment);
+            }
+            effects[experiment][function] = effect;
+        }
+        Ok(contradicted)
+    }
+}
+
+/// Whether the end of the traced process is that of the experiment: there was only one, the shell has nothing to do
+/// after it, and what it does is known from the trace.
+fn believes(command: &str, trace: &Trace) -> bool {
+    trace.blind.is_none() && trace.processes == 1 && is_plain(command)
+}
+
+/// Whether a command is one run of Python, after others that must succeed: `cd x && python -m y`.
+fn is_plain(command: &str) -> bool {
+    let chained: Vec<&str> = command.trim().split("&&").collect();
+    if chained.iter().any(|part| part.contains([';', '|', '&', '`', '\n', '(', '!'])) {
+        return false;
+    }
+    let Some(last) = chained.last() else { return false };
+    let program = last.split_whitespace().find(|word| !word.contains('='));
+    program.and_then(|program| program.rsplit('/').next()).is_some_and(|name| name.starts_with("python"))
+}
+
+/// Seconds that each experiment takes by its gold.
+fn seconds(loaded: &LoadedPaper) -> Vec<f64> {
+    let gold = crate::run::gold::gold_of(loaded, crate::suite::Protocol::Curtailed).ok();
+    let of = |id: &String| gold?.get(id)?.seconds.iter().copied().reduce(f64::min);
+    loaded.paper.experiments.iter().map(|experiment| of(&experiment.id).unwrap_or(f64::INFINITY)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_decides_how_its_command_ends_only_where_the_shell_adds_nothing() {
+        for command in ["python -m pkg norm", "cd sub && X=1 python3.11 run.py > out", "/env/bin/python x.py"] {
+            assert!(is_plain(command), "{command}");
+        }
+        for command in [
+            "python a.py; cat out.json",
+            "python a.py || true",
+            "python a.py | tee log",
+            "python a.py & wait",
+            "echo $(python a.py)",
+            "! python a.py",
+            "bash run.sh",
+            "python a.py\ntrue",
+            "python a.py && cat out.json",
+        ] {
+            assert!(!is_plain(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn each_function_and_each_experiment_of_a_believed_pair_is_really_run_once() {
+        let believed: BTreeSet<Pair> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
+        let mut plan = Plan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
+        plan.test_beliefs(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(plan.pairs, [(0, 0), (0, 2), (1, 1), (2, 0), (3, 3)].into());
+    }
+}

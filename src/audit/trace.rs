@@ -1,0 +1,153 @@
+//! Which functions of the repo an experiment enters: one run of it with a tracer in every Python process.
+//!
+//! The tracer is `trace/sitecustomize.py`, which says how it works. It lies in a hidden folder of the workspace, and
+//! Python finds it by PYTHONPATH, so that subprocesses have it too. Where a process may have run without it, the trace
+//! says so ([`Trace::blind`]) and proves nothing about what was not entered.
+//!
+//! At the first entry of each function that is asked about, a fork of the process raises NotImplementedError in its
+//! place: where that ends the fork, it would end the experiment ([`Trace::fails`]).
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::trial::{Bench, Kept, Outcome, Trial};
+use crate::agent::TaskExperiment;
+use crate::code::{Function, Module};
+use crate::error::Result;
+
+const TRACER: &str = include_str!("trace/sitecustomize.py");
+const SHIM: &str = include_str!("trace/python.sh");
+/// Where the tracer lies in the workspace.
+const FOLDER: &str = ".autoexperiment-trace";
+/// CPU and wall seconds that a fork may take to end by its error.
+const PATIENCE: &str = "0.5 5";
+/// So many times its own limit may an experiment take that is traced.
+const SLOWER: f64 = 3.0;
+
+/// A function as Python knows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The file, relative to the repo's root, links resolved.
+    pub file: PathBuf,
+    /// Line (from 1) of the first decorator, or else of `def` or `async`: Python's `co_firstlineno`.
+    pub line: usize,
+    /// The function's own name: Python's `co_name`.
+    pub name: String,
+}
+
+impl Place {
+    /// Where a function of a module stands. `function` is an index into its functions.
+    #[must_use]
+    pub fn of(module: &Module, function: usize) -> Self {
+        let function: &Function = &module.functions()[function];
+        let above = &module.source()[function.whole.start..function.header.start];
+        let breaks = |(at, &byte): (usize, &u8)| {
+            byte == b'\n' || (byte == b'\r' && above.get(at + 1).is_none_or(|&next| next != b'\n'))
+        };
+        let lines = above.iter().enumerate().filter(|&item| breaks(item)).count();
+        let name = function.name.rsplit('.').next().unwrap_or_default().to_owned();
+        Self { file: module.path().to_owned(), line: function.first_line - lines, name }
+    }
+}
+
+/// What was seen of one experiment.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// What came of the run; its result should be that of an untraced one.
+    pub outcome: Outcome,
+    /// All code of the repo that was entered; a file's own code is called `<module>`.
+    pub entered: BTreeSet<Place>,
+    /// Those functions of which an error at the first entry ends the process that ran them.
+    pub fails: BTreeSet<Place>,
+    /// Python processes that were traced.
+    pub processes: usize,
+    /// Why more may have been entered than was seen.
+    pub blind: Option<String>,
+}
+
+impl Trace {
+    /// Whether this function may have been called. Of a generator or coroutine that is not known once its file was
+    /// imported: calling one enters nothing before its first step.
+    #[must_use]
+    pub fn may_call(&self, module: &Module, function: usize) -> bool {
+        let place = Place::of(module, function);
+        let it = &module.functions()[function];
+        self.blind.is_some()
+            || self.entered.contains(&place)
+            || ((it.is_generator || it.is_async) && self.entered.contains(&file_itself(place)))
+    }
+}
+
+fn file_itself(place: Place) -> Place {
+    Place { line: 1, name: "<module>".to_owned(), ..place }
+}
+
+/// Runs an experiment of the unmasked repo once with the tracer, and asks what an error in each of `ask` would do.
+///
+/// # Errors
+/// As [`Bench::run`]; an experiment that fails is no error.
+pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) -> Result<Trace> {
+    let mut wanted = format!("{PATIENCE}\n");
+    for Place { file, line, name } in ask {
+        wanted.push_str(&format!("{line}\t{name}\t{}\n", file.display()));
+    }
+    let mut files = vec![("sitecustomize.py".to_owned(), TRACER.into()), ("wanted".to_owned(), wanted.into_bytes())];
+    let version = &bench.ready().env.python;
+    let minor = version.rsplit_once('.').map_or(version.as_str(), |(minor, _)| minor);
+    for name in ["python".to_owned(), "python3".to_owned(), format!("python{minor}")] {
+        files.push((format!("bin/{name}"), SHIM.as_bytes().to_vec()));
+    }
+    let files: Vec<(PathBuf, Vec<u8>)> =
+        files.into_iter().map(|(name, bytes)| (PathBuf::from(FOLDER).join(name), bytes)).collect();
+    let command = format!(
+        "export PYTHONPATH=\"$PWD/{FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}\" PATH=\"$PWD/{FOLDER}/bin:$PATH\"\n{}",
+        experiment.command
+    );
+    let traced = TaskExperiment { command, time_limit: SLOWER * experiment.time_limit, ..experiment.clone() };
+    let trial = Trial { files: &files, experiment: &traced };
+    let Kept { outcome, files } = bench.run_keeping(&trial, FOLDER.as_ref()).await?;
+    Ok(read(outcome, &files))
+}
+
+/// Reads what the processes wrote down.
+fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
+    let mut trace = Trace { outcome, entered: BTreeSet::new(), fails: BTreeSet::new(), processes: 0, blind: None };
+    for text in files.iter().filter(|(name, _)| name.ends_with(".trace")).map(|(_, text)| text) {
+        for line in text.lines() {
+            let fields: Vec<&str> = line.splitn(4, '\t').collect();
+            match fields[..] {
+                ["process", _] => trace.processes += 1,
+                ["blind", why] => trace.blind = Some(why.to_owned()),
+                [kind @ ("enter" | "fails"), first, name, file] => {
+                    let Ok(line) = first.parse() else { continue };
+                    // Python 3.10 and before give a file's own code the line of its first statement.
+                    let line = if name == "<module>" { 1 } else { line };
+                    let place = Place { file: file.into(), line, name: name.to_owned() };
+                    if kind == "enter" { &mut trace.entered } else { &mut trace.fails }.insert(place);
+                }
+                _ => {}
+            }
+        }
+    }
+    let started = files.iter().filter(|(name, _)| name == "started").flat_map(|(_, text)| text.lines());
+    let hidden = started.into_iter().any(|process| !files.iter().any(|(name, _)| *name == format!("{process}.trace")));
+    if hidden {
+        trace.blind = Some("a Python process ran without the tracer, as with its options -I, -E and -S".to_owned());
+    } else if trace.processes == 0 {
+        trace.blind = Some("no Python process was traced".to_owned());
+    }
+    trace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_stands_where_python_says_that_its_code_begins() {
+        let source = b"import x\r\n\r\n@x.a\r\n@x.b(\r\n  1)\r\nasync def f(): pass\r\nclass C:\r\n  def g(self):\r\n    pass\r\n";
+        let module = Module::parse("m.py", source.to_vec()).unwrap();
+        let places: Vec<(usize, String)> = (0..2).map(|at| Place::of(&module, at)).map(|at| (at.line, at.name)).collect();
+        assert_eq!(places, [(3, "f".to_owned()), (8, "g".to_owned())]);
+    }
+}
