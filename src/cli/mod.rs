@@ -16,6 +16,7 @@ mod index;
 mod list;
 mod mask;
 mod naming;
+mod new;
 mod progress;
 mod report;
 mod resume;
@@ -60,6 +61,7 @@ Exit codes:
 enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
+    New(Box<new::Arguments>),
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
@@ -90,6 +92,7 @@ fn dispatch(verb: Verb) -> Result<()> {
     match verb {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::New(arguments) => shared::block_on(new::run(&arguments)),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),

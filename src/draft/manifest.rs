@@ -81,7 +81,8 @@ impl Sheet<'_> {
                 [("full", &experiment.parameters.full), ("curtailed", &experiment.parameters.curtailed)]
             {
                 if !values.is_empty() {
-                    let pairs: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                    let pairs: Vec<String> =
+                        values.iter().map(|(name, value)| format!("{} = {value}", key(name))).collect();
                     text.push_str(&format!("parameters.{name} = {{ {} }}\n", pairs.join(", ")));
                 }
             }
@@ -102,10 +103,16 @@ pub fn rule(rule: &ResultRule) -> String {
         ResultRule::JsonLine(_) => "{ json_line = \"stdout\" }".to_owned(),
         ResultRule::Regex(named) => {
             let pairs: Vec<String> =
-                named.iter().map(|(key, expression)| format!("{} = {}", quoted(key), quoted(expression))).collect();
+                named.iter().map(|(name, expression)| format!("{} = {}", key(name), quoted(expression))).collect();
             format!("{{ regex = {{ {} }} }}", pairs.join(", "))
         }
     }
+}
+
+/// A key, in quotes where TOML needs them.
+fn key(text: &str) -> String {
+    let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare { text.to_owned() } else { quoted(text) }
 }
 
 /// A text as a TOML string on one line.

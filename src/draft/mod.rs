@@ -8,6 +8,7 @@
 
 pub mod command;
 mod docstring;
+pub mod entered;
 pub mod environment;
 pub mod manifest;
 pub mod propose;

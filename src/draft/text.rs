@@ -35,8 +35,9 @@ pub fn from_latex(source: &str) -> String {
         if let Ok(regex) =
             Regex::new(&format!(r"(?m)^[ \t]*\\{command}\*?(?:\[[^\]]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}"))
         {
-            text =
-                regex.replace_all(&text, |found: &regex::Captures<'_>| format!("{level} {}\n", &found[1])).into_owned();
+            text = regex
+                .replace_all(&text, |found: &regex::Captures<'_>| format!("\n{level} {}\n", &found[1]))
+                .into_owned();
         }
     }
     text = text.replace("\\begin{abstract}", "## Abstract\n").replace("\\end{abstract}", "").replace("\\maketitle", "");
@@ -103,7 +104,7 @@ mod tests {
                       Text $x^2$.\n\\subsection*{Stopping}\nWhen done.\n\\end{document}\nrest\n";
         assert_eq!(
             from_latex(source),
-            "# A Title\n\n## Abstract\n\nWe show 5\\% more. \n\n## Method \\textbf{one}\n\nText $x^2$.\n### Stopping\n\n\
+            "# A Title\n\n## Abstract\n\nWe show 5\\% more. \n\n## Method \\textbf{one}\n\nText $x^2$.\n\n### Stopping\n\n\
              When done.\n"
         );
     }
