@@ -103,7 +103,8 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
     let second = if failed { None } else { Some(bench.run_again(&trial).await?) };
     let known = &bench.loaded().paper.experiments[experiment];
     let paper = &bench.loaded().paper.id;
-    let wrong = |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
+    let wrong =
+        |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
     if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
         let verdict = score_experiment(&known.id, one, Some(other), tolerance(known));
         if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
@@ -127,12 +128,11 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
             "{by_hand}; shorten it by its curtailed parameters, or raise its `time_limit` in the manifest"
         )),
         Exit::Code(0) => wrong(reason).hint(format!("{by_hand}, and check its `result` in the manifest")),
-        _ if import.iter().any(|kind| last.starts_with(kind)) => {
-            wrong(format!("the repo does not import: {last}")).hint(format!(
+        _ if import.iter().any(|kind| last.starts_with(kind)) => wrong(format!("the repo does not import: {last}"))
+            .hint(format!(
                 "correct the repo, or add what is missing to `{}` and lock it with `autoexperiment env lock`",
                 bench.loaded().env_dir.join("environment.yml").display()
-            ))
-        }
+            )),
         _ if outcome.stderr.is_empty() => wrong(reason).hint(by_hand),
         _ => wrong(format!("{reason}\n{}", outcome.stderr)).hint(by_hand),
     })

@@ -201,7 +201,9 @@ impl Plan {
             }
             let tested: BTreeSet<usize> = self.pairs.iter().map(|&(experiment, _)| experiment).collect();
             experiments.sort_by(|one, other| {
-                (tested.contains(one), seconds[*one]).partial_cmp(&(tested.contains(other), seconds[*other])).unwrap_or(one.cmp(other))
+                (tested.contains(one), seconds[*one])
+                    .partial_cmp(&(tested.contains(other), seconds[*other]))
+                    .unwrap_or(one.cmp(other))
             });
             self.pairs.extend(experiments.first().map(|&experiment| (experiment, function)));
         }
@@ -226,8 +228,7 @@ impl Plan {
             jobs.push(Job { files, experiment: bench.ready().experiments[experiment].clone() });
         }
         let (paper, total) = (&bench.loaded().paper.id, pairs.len());
-        let stage =
-            |done: usize| observer.on(RunEvent::Stage(format!("masked runs of `{paper}`: {done} of {total}")));
+        let stage = |done: usize| observer.on(RunEvent::Stage(format!("masked runs of `{paper}`: {done} of {total}")));
         let outcomes = bench.run_all(jobs, stage).await?;
         let mut contradicted = BTreeSet::new();
         for (&(experiment, function), outcome) in pairs.iter().zip(&outcomes) {

@@ -5,8 +5,8 @@
 //! it in a sandbox of its own. A [`Bench`] runs trials side by side and keeps what came of each, by content, so that
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
-mod journal;
 mod baseline;
+mod journal;
 pub mod matrix;
 pub mod trace;
 pub mod trial;

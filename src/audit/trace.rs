@@ -147,7 +147,8 @@ mod tests {
     fn a_function_stands_where_python_says_that_its_code_begins() {
         let source = b"import x\r\n\r\n@x.a\r\n@x.b(\r\n  1)\r\nasync def f(): pass\r\nclass C:\r\n  def g(self):\r\n    pass\r\n";
         let module = Module::parse("m.py", source.to_vec()).unwrap();
-        let places: Vec<(usize, String)> = (0..2).map(|at| Place::of(&module, at)).map(|at| (at.line, at.name)).collect();
+        let places: Vec<(usize, String)> =
+            (0..2).map(|at| Place::of(&module, at)).map(|at| (at.line, at.name)).collect();
         assert_eq!(places, [(3, "f".to_owned()), (8, "g".to_owned())]);
     }
 }

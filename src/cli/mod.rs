@@ -108,9 +108,14 @@ fn dispatch(verb: Verb) -> Result<()> {
 }
 
 /// An error with its causes and its hint, on stderr. The texts may hold what a model or a file said: no escape
-/// sequence of theirs reaches the terminal.
+/// sequence of theirs reaches the terminal, and none of their lines looks like one of ours.
 fn render(error: &Error) {
-    talk!("error: {}", crate::report::clean(&error.to_string()));
+    let message = error.to_string();
+    let mut lines = message.lines().map(crate::report::clean);
+    talk!("error: {}", lines.next().unwrap_or_default());
+    for line in lines {
+        talk!("    {line}");
+    }
     let mut cause = std::error::Error::source(error);
     while let Some(below) = cause {
         talk!("  cause: {}", crate::report::clean(&below.to_string()));

@@ -1,6 +1,7 @@
 //! `autoexperiment new`: start a paper from a repository.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +127,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         error
     })?;
     draft.settle()?;
-    print(&found.tables()?)?;
+    print(&found.tables())?;
     let mut todo = found.todo(arguments, &suite)?;
     if arguments.no_verify {
         todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
@@ -270,8 +271,7 @@ impl Arguments {
             return Err(Error::new(
                 Kind::Baseline,
                 format!(
-                    "paper `{id}`: of the {} functions that its experiments enter none is worth masking\n{}",
-                    reasons.len(),
+                    "paper `{id}`: none of the functions that its experiments enter is worth masking\n{}",
                     reasons.join("\n")
                 ),
             )
@@ -335,7 +335,7 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 impl Found {
-    fn tables(&self) -> Result<String> {
+    fn tables(&self) -> String {
         let mut text = table(
             &["experiment", "seconds", "values", "result"],
             &[1, 2],
@@ -367,14 +367,14 @@ impl Found {
         }
         if !counts.is_empty() {
             let counts: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-            text.push_str(&format!("\nentered, but not proposed: {}\n", counts.join(", ")));
+            let _ = writeln!(text, "\nentered, but not proposed: {}", counts.join(", "));
         }
         if !self.left_out.is_empty() {
             let paths: Vec<String> =
                 self.left_out.iter().map(|(path, why)| format!("{} ({why})", path.display())).collect();
-            text.push_str(&format!("left out of the repo: {}\n", paths.join(", ")));
+            let _ = writeln!(text, "left out of the repo: {}", paths.join(", "));
         }
-        Ok(text)
+        text
     }
 
     /// What only a person can do, one sentence each.

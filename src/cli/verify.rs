@@ -72,10 +72,9 @@ async fn one(
     let single = |error| vec![error];
     let loaded = LoadedPaper::load(suite, id).map_err(single)?;
     let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, observer).await.map_err(single)?;
-    let jobs = arguments.jobs.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        |jobs| jobs as usize,
-    );
+    let jobs = arguments
+        .jobs
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
     let bench = Bench::new(ready, Arc::clone(machine), jobs, arguments.fresh).map_err(single)?;
     let effort = if arguments.every_pair { Effort::EveryPair } else { Effort::Traced };
     let verified = verify(bench, Measures { effort }, observer).await?;
@@ -84,13 +83,22 @@ async fn one(
 }
 
 fn show(loaded: &LoadedPaper, verified: &Verified) -> Result<()> {
-    let rows = loaded.paper.functions.iter().enumerate().map(|(place, function)| {
-        vec![function.at.clone(), loaded.tests(&[place]).len().to_string()]
-    });
+    let rows = loaded
+        .paper
+        .functions
+        .iter()
+        .enumerate()
+        .map(|(place, function)| vec![function.at.clone(), loaded.tests(&[place]).len().to_string()]);
     print(&table(&["function", "tests"], &[1], rows))?;
     for note in &verified.matrix.notes {
         talk!("note: paper `{}`, {note}", loaded.paper.id);
     }
-    talk!("runs {} made {} cpu {:.2} written {:?}", verified.matrix.runs, verified.made, verified.cpu, verified.written);
+    talk!(
+        "runs {} made {} cpu {:.2} written {:?}",
+        verified.matrix.runs,
+        verified.made,
+        verified.cpu,
+        verified.written
+    );
     Ok(())
 }

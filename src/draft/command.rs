@@ -2,6 +2,7 @@
 //! `[[experiment]]` tables as they will stand in the manifest.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -77,7 +78,7 @@ pub fn parse(text: &str) -> Result<Wanted> {
         parameters.full.insert(name.as_str().to_owned(), value(full));
         parameters.curtailed.insert(name.as_str().to_owned(), value(curtailed));
         plain.push_str(&command[rest..whole.start()]);
-        plain.push_str(&format!("{{{}}}", name.as_str()));
+        let _ = write!(plain, "{{{}}}", name.as_str());
         rest = whole.end();
     }
     plain.push_str(&command[rest..]);

@@ -1,5 +1,6 @@
 //! The env of a new paper: `environment.yml` from a list of packages.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
     if !requirements.is_empty() {
         text.push_str("  - pip\n  - pip:\n");
         for requirement in requirements {
-            text.push_str(&format!("      - {}\n", quoted(requirement.clone())));
+            let _ = writeln!(text, "      - {}", quoted(requirement.clone()));
         }
     }
     text

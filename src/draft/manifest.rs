@@ -2,6 +2,7 @@
 
 use super::propose::Proposal;
 use crate::suite::{Experiment, ResultRule};
+use std::fmt::Write as _;
 
 /// What stands where only a person can write.
 pub const TODO: &str = "TODO";
@@ -38,7 +39,7 @@ impl Sheet<'_> {
              protected = [\n",
         );
         for glob in &self.proposal.protected {
-            text.push_str(&format!("    {},\n", quoted(glob)));
+            let _ = writeln!(text, "    {},", quoted(glob));
         }
         text.push_str("]\n");
         if !self.proposal.functions.is_empty() {
@@ -58,37 +59,39 @@ impl Sheet<'_> {
                 .description
                 .clone()
                 .unwrap_or_else(|| format!("{TODO}: what `{}` does", function.selector.name));
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\n[[function]] # {} lines, {} calls; entered by {}\nat = {}\ndescription = {}\npassages = []\n",
                 function.lines,
                 function.calls,
                 entering.join(", "),
                 quoted(&function.selector.to_string()),
                 quoted(&description)
-            ));
+            );
         }
         text.push_str(
             "\n# Experiments. Agents see the description: what is measured, and the answer's JSON shape, no values.\n",
         );
         for experiment in self.experiments {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\n[[experiment]]\nid = {}\ndescription = {}\ncommand = {}\n",
                 quoted(&experiment.id),
                 quoted(&experiment.description),
                 quoted(&experiment.command)
-            ));
+            );
             for (name, values) in
                 [("full", &experiment.parameters.full), ("curtailed", &experiment.parameters.curtailed)]
             {
                 if !values.is_empty() {
                     let pairs: Vec<String> =
                         values.iter().map(|(name, value)| format!("{} = {value}", key(name))).collect();
-                    text.push_str(&format!("parameters.{name} = {{ {} }}\n", pairs.join(", ")));
+                    let _ = writeln!(text, "parameters.{name} = {{ {} }}", pairs.join(", "));
                 }
             }
-            text.push_str(&format!("result = {}\n", rule(&experiment.result)));
+            let _ = writeln!(text, "result = {}", rule(&experiment.result));
             if (experiment.tolerance - 0.05).abs() > f64::EPSILON {
-                text.push_str(&format!("tolerance = {}\n", toml::Value::Float(experiment.tolerance)));
+                let _ = writeln!(text, "tolerance = {}", toml::Value::Float(experiment.tolerance));
             }
         }
         text

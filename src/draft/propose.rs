@@ -115,7 +115,7 @@ fn choose(
             nested |= places.contains(&(path.as_path(), outer));
             around = module.functions()[outer].parent;
         }
-        let documented = function.docstring.clone().map_or(0, |range| newlines(&module.source()[range]) + 1);
+        let documented = function.docstring.clone().map_or(0, |range| lines(&module.source()[range]));
         let reason = if closed.contains(path) {
             Some(Reason::Protected)
         } else if is_test(path, &function.name) {
@@ -146,8 +146,12 @@ fn choose(
     (chosen, refused)
 }
 
-fn newlines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| byte == b'\n').count()
+fn lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count()
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
 }
 
 /// Whether a command starts this file: `python path/file.py`, `python -m path.file`, `python -m path`.
@@ -160,7 +164,7 @@ fn runs(command: &str, path: &Path) -> bool {
     };
     words.iter().enumerate().any(|(place, word)| {
         let module = word.replace('.', "/");
-        (word.ends_with(".py") && named(word))
+        (is_python(Path::new(word)) && named(word))
             || (place > 0
                 && words[place - 1] == "-m"
                 && !module.is_empty()

@@ -108,6 +108,7 @@ fn reason(entry: &DirEntry, path: &Path, choice: &Choice) -> Option<&'static str
     }
     let name = entry.file_name().to_str()?.to_ascii_lowercase();
     let is = |names: &[&str]| names.contains(&name.as_str());
+    let ends = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     if entry.file_type().is_dir() {
         let holds = |file: &str| entry.path().join(file).exists();
         if holds("pyvenv.cfg") || holds("conda-meta") || is(&["node_modules", ".tox", ".nox", ".eggs", ".venv"]) {
@@ -123,12 +124,9 @@ fn reason(entry: &DirEntry, path: &Path, choice: &Choice) -> Option<&'static str
         } else {
             None
         }
-    } else if name == "conftest.py"
-        || name.ends_with("_test.py")
-        || (name.starts_with("test_") && name.ends_with(".py"))
-    {
+    } else if name == "conftest.py" || name.ends_with("_test.py") || (name.starts_with("test_") && ends("py")) {
         Some("tests")
-    } else if name.ends_with(".ipynb") {
+    } else if ends("ipynb") {
         Some("a notebook")
     } else {
         None

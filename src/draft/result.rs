@@ -1,5 +1,6 @@
 //! How an experiment's result can be read: guessed from what its command did.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -32,7 +33,7 @@ pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(Result
     let mut found = Vec::new();
     for (path, bytes) in files {
         let rule = ResultRule::JsonFile((*path).to_owned());
-        if path.ends_with(".json")
+        if Path::new(path).extension().is_some_and(|extension| extension == "json")
             && let Ok(value) = read_result(&rule, stdout, Some(bytes))
             && values(&value) > 0
         {

@@ -1,6 +1,7 @@
 //! The paper's text for `paper.md`: from Markdown, LaTeX or plain text, or an outline to be filled in.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -79,11 +80,11 @@ pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experime
             .filter(|function| function.selector.file == *file)
             .map(|function| format!("`{}`", function.selector.name))
             .collect();
-        text.push_str(&format!("\n### {}\n\n{TODO}: what {} do.\n", capitalised(&name), functions.join(", ")));
+        let _ = writeln!(text, "\n### {}\n\n{TODO}: describe {}.", capitalised(&name), functions.join(", "));
     }
     text.push_str("\n## Experiments\n");
     for experiment in experiments {
-        text.push_str(&format!("\n### {}\n\n{TODO}: data, protocol and what is measured.\n", experiment.id));
+        let _ = writeln!(text, "\n### {}\n\n{TODO}: data, protocol and what is measured.", experiment.id);
     }
     text
 }

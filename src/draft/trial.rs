@@ -1,6 +1,7 @@
 //! A command's first run: does it work in the sandbox, and how is its result read?
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -82,30 +83,24 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     }
     let written: Vec<&Change> =
         changes.files.iter().filter(|change| matches!(change.kind, ChangeKind::Added | ChangeKind::Modified)).collect();
-    let (rule, value) = match &wanted.result {
-        Some(rule) => {
-            let file = match rule {
-                ResultRule::JsonFile(file) => written.iter().find(|change| change.path == *file),
-                ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
-            };
-            let value = read_result(rule, &exec.stdout, file.map(|change| change.bytes.as_slice()))
-                .map_err(|why| place.fault(wanted, &why, "correct how its result is read"))?;
-            if values(&value) == 0 {
-                return Err(place.fault(wanted, "its result holds no number", "correct how its result is read"));
-            }
-            (rule.clone(), value)
+    let found = |file: &str| written.iter().find(|change| change.path == file);
+    let (rule, value) = if let Some(rule) = &wanted.result {
+        let file = if let ResultRule::JsonFile(file) = rule { found(file) } else { None };
+        let value = read_result(rule, &exec.stdout, file.map(|change| change.bytes.as_slice()))
+            .map_err(|why| place.fault(wanted, &why, "correct how its result is read"))?;
+        if values(&value) == 0 {
+            return Err(place.fault(wanted, "its result holds no number", "correct how its result is read"));
         }
-        None => {
-            let files: Vec<(&str, &[u8])> =
-                written.iter().map(|change| (change.path.as_str(), change.bytes.as_slice())).collect();
-            guess(&wanted.id, &exec.stdout, &files).map_err(|found| place.fault(wanted, &found.why, &found.hint))?
-        }
+        (rule.clone(), value)
+    } else {
+        let files: Vec<(&str, &[u8])> =
+            written.iter().map(|change| (change.path.as_str(), change.bytes.as_slice())).collect();
+        guess(&wanted.id, &exec.stdout, &files).map_err(|found| place.fault(wanted, &found.why, &found.hint))?
     };
     let overwrote = match &rule {
-        ResultRule::JsonFile(file) => written
-            .iter()
-            .find(|change| change.path == *file && change.kind == ChangeKind::Modified)
-            .map(|change| change.path.clone()),
+        ResultRule::JsonFile(file) => {
+            found(file).filter(|change| change.kind == ChangeKind::Modified).map(|change| change.path.clone())
+        }
         ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
     };
     Ok(Tried { rule, value, seconds: exec.wall.as_secs_f64(), overwrote })
@@ -168,10 +163,14 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
         }
         return format!("the env has no `{top}`: add the package that holds it to `--requirements`");
     }
-    let names: Vec<String> = left_out.keys().map(|path| format!("`{}`", path.display())).collect();
     let mut hint = "run it by hand, in a copy of the repo and without network".to_owned();
+    let names: Vec<String> = left_out
+        .keys()
+        .filter(|path| stderr.contains(path.display().to_string().as_str()) || stderr.contains("No such file"))
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
     if !names.is_empty() {
-        hint.push_str(&format!("; left out of the repo were {} (`--keep GLOB` takes one over)", names.join(", ")));
+        let _ = write!(hint, "; left out of the repo were {} (`--keep GLOB` takes one over)", names.join(", "));
     }
     hint
 }
@@ -211,7 +210,8 @@ mod tests {
         assert_eq!(step("tests.tools"), "`tests` was left out of the repo: take it over with `--keep tests`");
         assert!(step("torch").contains("the env has no `torch`"));
         assert!(next_step("No module named torch", root, &left_out).contains("`torch`"));
-        assert!(next_step("FileNotFoundError", root, &left_out).contains("`--keep GLOB`"));
+        assert!(next_step("No such file or directory", root, &left_out).contains("`--keep GLOB`"));
+        assert!(!next_step("ValueError", root, &left_out).contains("--keep"));
     }
 
     #[test]

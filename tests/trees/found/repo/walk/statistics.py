@@ -33,5 +33,5 @@ def noise(scale):
     """A number that nobody can give again."""
     source = random.SystemRandom()
     value = source.random()
-    shifted = 1.0 + value
-    return scale * shifted
+    exponent = 100.0 * value
+    return scale * 10.0**exponent
