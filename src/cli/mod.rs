@@ -23,6 +23,7 @@ mod resume;
 mod run;
 mod sample;
 mod score;
+mod scrub;
 mod session;
 mod shared;
 mod verify;
@@ -70,6 +71,7 @@ enum Verb {
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
     Score(score::Arguments),
+    Scrub(scrub::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
     Doctor(doctor::Arguments),
@@ -101,6 +103,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
+        Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
