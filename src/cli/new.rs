@@ -59,7 +59,8 @@ pub struct Arguments {
     /// Versions of Python that a new env accepts [default: >=3.10,<3.14].
     #[arg(long, value_name = "RANGE", conflicts_with = "environment", help_heading = "Environment")]
     python: Option<String>,
-    /// The paper's text: Markdown, LaTeX (.tex) or plain text. Without it an outline is written.
+    /// The paper's text: Markdown, LaTeX or plain text. Its results are removed, as `scrub` does. Without it an outline is
+    /// written.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// An experiment: `NAME=COMMAND`, run in the repo's root by `sh`. A parameter stands in it with its values for both
@@ -105,12 +106,13 @@ struct Found {
     proposal: Proposal,
     doubts: Vec<String>,
     broken: Vec<Error>,
+    scrubbed: Option<text::Scrubbed>,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     require_id(&arguments.paper)?;
     let wanted = arguments.experiments()?;
-    let source = arguments.text.as_deref().map(read_text).transpose()?;
+    let source = arguments.text.as_deref().map(text::Source::read).transpose()?;
     let suite = arguments.suite.open()?;
     arguments.refuse_suite_inside(&suite)?;
     let mut draft = Draft::begin(&suite, &arguments.paper)?;
@@ -119,7 +121,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let env_id = arguments.begin_env(&mut draft)?;
     let machine = Arc::new(arguments.machine.open().await?);
     let progress = Progress::new(false);
-    let made = arguments.make(&draft, &env_id, &wanted, source.as_deref(), left_out, &machine, &progress).await;
+    let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
     progress.finish();
     let found = made.map_err(|error| {
         let error = draft.outside(error);
@@ -198,7 +200,7 @@ impl Arguments {
         draft: &Draft,
         env_id: &str,
         wanted: &[Wanted],
-        source: Option<&str>,
+        source: Option<&text::Source>,
         left_out: BTreeMap<PathBuf, &'static str>,
         machine: &Arc<Machine>,
         progress: &Progress,
@@ -233,7 +235,7 @@ impl Arguments {
                 wanted.experiment(tried.rule.clone(), described)
             })
             .collect();
-        let title = source.and_then(text::title);
+        let title = source.and_then(|source| text::title(&source.text));
         let mut sheet = Sheet {
             title: title.as_deref(),
             repo: id,
@@ -256,6 +258,7 @@ impl Arguments {
             },
         )?;
         gold.save(&draft.suite().paper_dir(id).join("gold.json"))?;
+        let scrubbed = source.map(|source| source.scrubbed(&gold));
         ready.loaded.gold = Some(gold);
         for (task, tried) in ready.experiments.iter_mut().zip(&tried) {
             task.time_limit = task.time_limit.max(10.0 * tried.seconds);
@@ -279,24 +282,27 @@ impl Arguments {
         }
         sheet.proposal = &proposal;
         draft.write("paper.toml", &sheet.manifest())?;
-        let written = source.map_or_else(|| text::outline(None, &proposal, &experiments), str::to_owned);
-        draft.write("paper.md", &written)?;
+        match &scrubbed {
+            Some(scrubbed) => draft.write("paper.md", &scrubbed.text)?,
+            None => draft.write("paper.md", &text::outline(None, &proposal, &experiments))?,
+        }
         // Whatever was written must be readable.
         LoadedPaper::load(draft.suite(), id)?;
-        Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken })
+        Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
 
     async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
         let folder = draft.suite().env_dir(id);
         let on_progress = |told| progress.on(RunEvent::Env(told));
         progress.on(RunEvent::Stage(format!("building env `{id}`")));
-        if self.env.is_none() {
+        if self.env.is_none() && !draft.take_lock(&machine.cache)? {
             machine.envs.lock(&folder, &on_progress).await.map_err(|mut error| {
                 if let (Some((path, _)), Some(own)) = (&mut error.place, &self.environment) {
                     path.clone_from(own);
                 }
                 error
             })?;
+            draft.keep_lock(&machine.cache)?;
         }
         machine.envs.build(&folder, &machine.cache, &on_progress).await
     }
@@ -326,12 +332,6 @@ impl Arguments {
         )
         .hint("correct them as said above, or leave them out"))
     }
-}
-
-fn read_text(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
-    Ok(if path.extension().is_some_and(|extension| extension == "tex") { text::from_latex(&text) } else { text })
 }
 
 impl Found {
@@ -381,10 +381,15 @@ impl Found {
     fn todo(&self, arguments: &Arguments, suite: &Suite) -> Result<Vec<String>> {
         let id = &arguments.paper;
         let mut todo = vec!["paper.toml: title, authors, year and url".to_owned()];
-        todo.push(if arguments.text.is_some() {
-            "paper.md: read it once more: no results, and all that the functions need".to_owned()
-        } else {
-            "paper.md: write it; its headings are an outline".to_owned()
+        todo.push(match (&arguments.text, &self.scrubbed) {
+            (Some(path), Some(scrubbed)) => format!(
+                "paper.md: {} of {} numbers were removed as results: see them with `autoexperiment scrub {} --gold \
+                 papers/{id}/gold.json`, and read the text once more",
+                scrubbed.removed,
+                scrubbed.numbers,
+                path.display()
+            ),
+            _ => "paper.md: write it; its headings are an outline".to_owned(),
         });
         let undescribed: Vec<&str> = self
             .proposal

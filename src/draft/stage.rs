@@ -2,11 +2,19 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::command::is_name;
 use crate::error::{Error, Result};
-use crate::suite::Suite;
-use crate::workspace::remove_tree;
+use crate::suite::{Suite, replace_file};
+use crate::workspace::{hex, remove_tree};
+
+/// The venv backend's lock file, and where those of drafts are kept in the cache.
+const LOCK: &str = "venv.lock";
+const LOCKS: &str = "draft-locks";
+
+/// How long a lock file is taken for new.
+const DAY: Duration = Duration::from_hours(24);
 
 /// A paper that is being put together. Dropped before [`Draft::settle`], it leaves nothing behind.
 pub struct Draft {
@@ -108,6 +116,44 @@ impl Draft {
         fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
         self.new_env = true;
         write(&folder.join("environment.yml"), yml)
+    }
+
+    /// Takes the env's lock file of an earlier try today, where its environment file was the same, so that a command
+    /// that is corrected and repeated need not solve again. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Kind `Machine`.
+    pub fn take_lock(&self, cache: &Path) -> Result<bool> {
+        let kept = self.lock_in(cache)?;
+        let recent =
+            kept.metadata().and_then(|it| it.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < DAY));
+        if recent {
+            let to = self.staged.env_dir(&self.id).join(LOCK);
+            fs::copy(&kept, &to).map_err(|error| Error::io("copy", &kept, error))?;
+        }
+        Ok(recent)
+    }
+
+    /// Keeps the env's lock file for the next try.
+    ///
+    /// # Errors
+    /// Kind `Machine`.
+    pub fn keep_lock(&self, cache: &Path) -> Result<()> {
+        let from = self.staged.env_dir(&self.id).join(LOCK);
+        if !from.exists() {
+            return Ok(());
+        }
+        let kept = self.lock_in(cache)?;
+        let bytes = fs::read(&from).map_err(|error| Error::io("read", &from, error))?;
+        fs::create_dir_all(cache.join(LOCKS)).map_err(|error| Error::io("create", &cache.join(LOCKS), error))?;
+        replace_file(&kept, &bytes)
+    }
+
+    fn lock_in(&self, cache: &Path) -> Result<PathBuf> {
+        let yml = self.staged.env_dir(&self.id).join("environment.yml");
+        let bytes = fs::read(&yml).map_err(|error| Error::io("read", &yml, error))?;
+        let digest = hex(&<sha2::Sha256 as sha2::Digest>::digest(&bytes));
+        Ok(cache.join(LOCKS).join(format!("{}-{digest}", self.id)))
     }
 
     /// Writes a file of the paper's folder.
@@ -224,6 +270,26 @@ mod tests {
         }
         let _draft = Draft::begin(&suite, "p").unwrap();
         assert!(fault("p").contains("another process"));
+    }
+
+    #[test]
+    fn a_lock_file_is_taken_again_for_the_same_environment_only() {
+        let (folder, suite) = suite();
+        let cache = folder.path().join("cache");
+        let begin = |yml: &str| {
+            let mut draft = Draft::begin(&suite, "p").unwrap();
+            draft.write_env(yml).unwrap();
+            draft
+        };
+        let draft = begin("name: p\n");
+        assert!(!draft.take_lock(&cache).unwrap());
+        fs::write(draft.suite().env_dir("p").join(LOCK), "locked").unwrap();
+        draft.keep_lock(&cache).unwrap();
+        drop(draft);
+        assert!(!begin("name: p\nother: 1\n").take_lock(&cache).unwrap());
+        let draft = begin("name: p\n");
+        assert!(draft.take_lock(&cache).unwrap());
+        assert_eq!(fs::read_to_string(draft.suite().env_dir("p").join(LOCK)).unwrap(), "locked");
     }
 
     #[test]

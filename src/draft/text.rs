@@ -2,13 +2,64 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::manifest::TODO;
 use super::propose::Proposal;
-use crate::suite::Experiment;
+use crate::error::{Error, Result};
+use crate::scrub::{Format, Options, scrub};
+use crate::suite::{Experiment, Gold, result_numbers};
+
+/// A paper's text as the user has it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The text.
+    pub text: String,
+    format: Format,
+}
+
+/// A paper's text as agents may see it.
+#[derive(Debug, Clone)]
+pub struct Scrubbed {
+    /// The text.
+    pub text: String,
+    /// How many numbers were removed.
+    pub removed: usize,
+    /// Of how many.
+    pub numbers: usize,
+}
+
+impl Source {
+    /// Reads a text in Markdown, LaTeX or plain.
+    ///
+    /// # Errors
+    /// Kind `Usage` when it cannot be read or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("failed to read the text `{}`", path.display()))
+                .because(error)
+                .hint("give Markdown, LaTeX or plain text in UTF-8; `pdftotext -layout` makes plain text of a PDF")
+        })?;
+        let format = Format::detect(path, &text);
+        Ok(Self { text, format })
+    }
+
+    /// The text without its results, in which roundings of gold are looked for as well; LaTeX with Markdown's headings.
+    #[must_use]
+    pub fn scrubbed(&self, gold: &Gold) -> Scrubbed {
+        let mut values = Vec::new();
+        for result in gold.results.values().flat_map(|results| results.values()) {
+            result_numbers(&result.result, &mut |value| values.push(value));
+        }
+        let scrubbed = scrub(&self.text, &Options { format: self.format, gold: &values });
+        let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
+        let text = if self.format == Format::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
+        Scrubbed { text, removed, numbers }
+    }
+}
 
 /// A text's title: its first heading of Markdown, or LaTeX's `\title`.
 #[must_use]
