@@ -8,6 +8,8 @@
 mod baseline;
 mod journal;
 pub mod matrix;
+pub mod mutation;
+pub mod recheck;
 pub mod trace;
 pub mod trial;
 pub mod verify;

@@ -26,6 +26,7 @@ mod score;
 mod scrub;
 mod session;
 mod shared;
+mod verified;
 mod verify;
 
 use std::process::ExitCode;

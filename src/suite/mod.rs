@@ -19,7 +19,7 @@ pub use dependencies::Dependencies;
 pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use loaded::{LoadedPaper, MaskedFile};
-pub use paper::{Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use paper::{Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
 pub use written::{Written, result_numbers};
 
 use crate::error::{Error, Result};

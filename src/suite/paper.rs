@@ -48,6 +48,19 @@ pub struct Function {
     /// Headings of the sections of `paper.md` that describe it.
     #[serde(default)]
     pub passages: Vec<String>,
+    /// Mutants of it that do the same as it does, so that no experiment can tell them from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub equivalent: Vec<Equivalent>,
+}
+
+/// A mutant marked as equivalent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Equivalent {
+    /// The mutant's id, as `autoexperiment verify` prints it.
+    pub mutant: String,
+    /// Why it does the same.
+    pub reason: String,
 }
 
 /// An experiment.
@@ -153,6 +166,17 @@ impl Paper {
         for function in &self.functions {
             if !seen.insert(&function.at) {
                 return Err((function.at.clone(), format!("function `{}` is listed twice", function.at)));
+            }
+            let mut marked = BTreeSet::new();
+            for Equivalent { mutant, reason } in &function.equivalent {
+                let named =
+                    |what: &str| Err((mutant.clone(), format!("function `{}`: mutant `{mutant}` {what}", function.at)));
+                if reason.trim().is_empty() {
+                    return named("is marked as equivalent without a reason");
+                }
+                if !marked.insert(mutant) {
+                    return named("is marked twice");
+                }
             }
         }
         let mut seen = BTreeSet::new();
@@ -315,6 +339,10 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);
         insta::assert_snapshot!(fault("{ json_line = \"stdout\" }", "{ regex = { loss = 'loss: .*' } }"), @r#"paper.toml:13: experiment `one`: expression of `loss` has no group to read the value from"#);
         insta::assert_snapshot!(fault("{ json_line = \"stdout\" }", "{ json_file = '../x' }"), @r#"paper.toml:13: experiment `one`: json_file `../x` must be a path inside the repo"#);
+        let marks =
+            |marks: &str| fault("description = \"d\"\n\n", &format!("description = \"d\"\nequivalent = [{marks}]\n\n"));
+        insta::assert_snapshot!(marks(r#"{ mutant = "unary:1.5 - -> nothing", reason = "" }"#), @"paper.toml:11: function `a.py::f`: mutant `unary:1.5 - -> nothing` is marked as equivalent without a reason");
+        insta::assert_snapshot!(marks(r#"{ mutant = "m", reason = "r" }, { mutant = "m", reason = "s" }"#), @"paper.toml:11: function `a.py::f`: mutant `m` is marked twice");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }
 }

@@ -26,11 +26,18 @@ impl Lab {
     /// The suite is made ready (env built, gold recorded) once a test process and copied for each test.
     pub fn new() -> Self {
         static READY: OnceLock<Lab> = OnceLock::new();
-        let ready = READY.get_or_init(|| {
+        Self::of(&READY, "tiny", "tiny", &["tiny"])
+    }
+
+    /// Likewise of another tree, with its env and its papers.
+    pub fn of(ready: &OnceLock<Lab>, tree: &str, env: &str, papers: &[&str]) -> Self {
+        let ready = ready.get_or_init(|| {
             let lab = Self { folder: tempfile::tempdir().unwrap() };
-            copy(Path::new("tests/trees/tiny"), &lab.path(""));
-            lab.ok(&["env", "lock", "tiny"]);
-            lab.ok(&["gold", "tiny", "--repeats", "2"]);
+            copy(&Path::new("tests/trees").join(tree), &lab.path(""));
+            lab.ok(&["env", "lock", env]);
+            let mut gold = vec!["gold", "--repeats", "2"];
+            gold.extend(papers);
+            lab.ok(&gold);
             lab
         });
         let lab = Self { folder: tempfile::tempdir().unwrap() };

@@ -1,0 +1,316 @@
+//! Do the experiments notice wrong code? Mutants of each function are run against the experiments that need it.
+//!
+//! A mutant is killed by the first experiment that fails, takes too long, or gives a value outside its tolerance; the
+//! quickest experiments are tried first. One that all experiments pass survives: either the experiments are blind to
+//! what it changes, or nothing that matters has changed. The manifest says which are of the second sort, and why
+//! (`equivalent` of a function), and a function's score is the killed part of the others.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::trial::{Bench, Outcome, Trial, limited};
+use crate::agent::TaskExperiment;
+use crate::code::{Mutant, choose};
+use crate::error::{Error, Kind, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::gold::gold_of;
+use crate::sandbox::Exit;
+use crate::suite::{FunctionEvidence, LoadedPaper, Protocol};
+use crate::workspace::unified_diff;
+
+/// Seconds that a mutant may take for an experiment, however short.
+const LEAST_TIME_LIMIT: f64 = 5.0;
+
+/// So many times the slowest of gold's repeats.
+const TIMES_GOLD: f64 = 10.0;
+
+/// How many mutants are made, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Mutants a function beside those marked as equivalent, where it has as many.
+    pub mutants: usize,
+    /// Decides which.
+    pub seed: u64,
+}
+
+/// What came of one function's mutants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Mutation {
+    /// The function's selector.
+    pub at: String,
+    /// How many mutants it could have.
+    pub possible: usize,
+    /// How many were run.
+    pub made: usize,
+    /// Killed by an error.
+    pub errors: usize,
+    /// Killed by taking too long.
+    pub timeouts: usize,
+    /// Killed by a value outside its tolerance.
+    pub values: usize,
+    /// Of those that were not killed, how many the manifest marks as equivalent.
+    pub equivalent: usize,
+    /// The rest.
+    pub survivors: Vec<Survivor>,
+    /// Marks in the manifest of mutants that an experiment has killed: they are not equivalent.
+    pub wrongly_marked: Vec<String>,
+}
+
+/// A mutant that no experiment tells from the original.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Survivor {
+    /// Its id, for the manifest.
+    pub id: String,
+    /// Line (from 1) in the file.
+    pub line: usize,
+    /// Against the original, as a unified diff.
+    pub diff: String,
+}
+
+impl Mutation {
+    /// How many were killed.
+    #[must_use]
+    pub const fn killed(&self) -> usize {
+        self.errors + self.timeouts + self.values
+    }
+
+    /// The killed part of those that are not equivalent; `None` where there are none.
+    #[must_use]
+    pub fn score(&self) -> Option<f64> {
+        let real = self.made - self.equivalent;
+        (real > 0).then(|| self.killed() as f64 / real as f64)
+    }
+
+    /// Puts the figures into the evidence that is stored.
+    pub fn write_to(&self, evidence: &mut FunctionEvidence) {
+        evidence.mutants = self.made;
+        evidence.killed = self.killed();
+        evidence.equivalent = self.equivalent;
+        evidence.survivors = self.survivors.iter().map(|survivor| survivor.id.clone()).collect();
+    }
+}
+
+/// The killed part of all mutants of these functions that are not equivalent.
+#[must_use]
+pub fn score(functions: &[Mutation]) -> Option<f64> {
+    let real: usize = functions.iter().map(|function| function.made - function.equivalent).sum();
+    let killed: usize = functions.iter().map(Mutation::killed).sum();
+    (real > 0).then(|| killed as f64 / real as f64)
+}
+
+/// How a mutant ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Survived,
+    Error,
+    Timeout,
+    Value,
+}
+
+/// Runs mutants of these functions (places in the manifest), side by side, under the curtailed protocol.
+///
+/// # Errors
+/// Kind `Suite` when the manifest marks a mutant that a function does not have; `Baseline` when an experiment of the
+/// unchanged repo does not give its gold within the time that a mutant has; or what a trial gives.
+pub async fn measure(
+    bench: &Arc<Bench>,
+    functions: &[usize],
+    draw: Draw,
+    observer: &dyn Observer,
+) -> Result<Vec<Mutation>> {
+    let tests = Arc::new(Tests::new(bench)?);
+    let mut mutations = Vec::with_capacity(functions.len());
+    let mut wanted = Vec::new();
+    for (row, &function) in functions.iter().enumerate() {
+        let (possible, chosen) = pick(bench.loaded(), function, draw)?;
+        let at = bench.loaded().paper.functions[function].at.clone();
+        mutations.push(Mutation { at, possible, made: chosen.len(), ..Mutation::default() });
+        wanted.extend(chosen.into_iter().map(|mutant| (row, function, mutant)));
+    }
+    let total = wanted.len();
+    let paper = &bench.loaded().paper.id;
+    let stage = |done: usize| observer.on(RunEvent::Stage(format!("mutants of `{paper}`: {done} of {total}")));
+    tests.check_original(bench).await?;
+
+    let mut running = JoinSet::new();
+    for (place, (_, function, mutant)) in wanted.iter().enumerate() {
+        let (bench, tests, function, mutant) = (Arc::clone(bench), Arc::clone(&tests), *function, mutant.clone());
+        running.spawn(async move { (place, tests.fate(&bench, function, &mutant).await) });
+    }
+    let mut fates = vec![Fate::Survived; total];
+    let mut done = 0;
+    stage(done);
+    while let Some(ended) = running.join_next().await {
+        let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
+        fates[place] = fate?;
+        done += 1;
+        stage(done);
+    }
+    for ((row, function, mutant), fate) in wanted.iter().zip(fates) {
+        mutations[*row].count(bench.loaded(), *function, mutant, fate);
+    }
+    Ok(mutations)
+}
+
+/// Runs these mutants (places of their functions in the manifest beside them) and says of each whether it was killed.
+///
+/// # Errors
+/// As [`measure`], but what is run of the unchanged repo.
+pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Vec<bool>> {
+    let tests = Arc::new(Tests::new(bench)?);
+    let mut running = JoinSet::new();
+    for (place, (function, mutant)) in mutants.iter().cloned().enumerate() {
+        let (bench, tests) = (Arc::clone(bench), Arc::clone(&tests));
+        running.spawn(async move { (place, tests.fate(&bench, function, &mutant).await) });
+    }
+    let mut killed = vec![false; mutants.len()];
+    while let Some(ended) = running.join_next().await {
+        let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
+        killed[place] = fate? != Fate::Survived;
+    }
+    Ok(killed)
+}
+
+impl Mutation {
+    fn count(&mut self, loaded: &LoadedPaper, function: usize, mutant: &Mutant, fate: Fate) {
+        let marked = is_marked(loaded, function, mutant);
+        match fate {
+            Fate::Error => self.errors += 1,
+            Fate::Timeout => self.timeouts += 1,
+            Fate::Value => self.values += 1,
+            Fate::Survived if marked => self.equivalent += 1,
+            Fate::Survived => {
+                let (module, _) = loaded.source(function);
+                let path = module.path().to_string_lossy();
+                let diff = unified_diff(&path, module.source(), &module.mutant_text(mutant));
+                let diff = String::from_utf8_lossy(&diff).into_owned();
+                self.survivors.push(Survivor { id: mutant.id.clone(), line: mutant.line, diff });
+            }
+        }
+        if marked && fate != Fate::Survived {
+            self.wrongly_marked.push(mutant.id.clone());
+        }
+    }
+}
+
+/// How many mutants a function has, and which of them are run: in the order of [`choose`], until there are enough that
+/// the manifest does not mark.
+fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
+    let (module, index) = loaded.source(function);
+    let all = module.mutants(index)?;
+    require_known(loaded, function, &all)?;
+    let mut chosen = Vec::new();
+    let mut real = 0;
+    for mutant in choose(&all, all.len(), draw.seed) {
+        if real == draw.mutants {
+            break;
+        }
+        real += usize::from(!is_marked(loaded, function, mutant));
+        chosen.push(mutant.clone());
+    }
+    Ok((all.len(), chosen))
+}
+
+fn is_marked(loaded: &LoadedPaper, function: usize, mutant: &Mutant) -> bool {
+    loaded.paper.functions[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
+}
+
+/// Refuses marks of mutants that the function does not have, as after its code has changed.
+fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Result<()> {
+    let function = &loaded.paper.functions[function];
+    let Some(unknown) = function.equivalent.iter().find(|mark| all.iter().all(|mutant| mutant.id != mark.mutant))
+    else {
+        return Ok(());
+    };
+    let ids: Vec<&str> = all.iter().map(|mutant| mutant.id.as_str()).collect();
+    let near: Vec<String> = similar::get_close_matches(unknown.mutant.as_str(), &ids, 3, 0.6)
+        .into_iter()
+        .map(|id| format!("`{id}`"))
+        .collect();
+    let hint = if near.is_empty() {
+        "its code has changed: remove the mark".to_owned()
+    } else {
+        format!("its code may have changed; near ones are {}", near.join(", "))
+    };
+    Err(Error::suite(format!("function `{}` has no mutant `{}`", function.at, unknown.mutant))
+        .at(loaded.dir.join("paper.toml"), None)
+        .hint(hint))
+}
+
+/// The experiments as mutants meet them.
+struct Tests {
+    /// In the manifest's order, under the time limit of mutants.
+    experiments: Vec<TaskExperiment>,
+    gold: BTreeMap<String, crate::suite::GoldResult>,
+}
+
+impl Tests {
+    fn new(bench: &Bench) -> Result<Self> {
+        let gold = gold_of(bench.loaded(), Protocol::Curtailed)?.clone();
+        let within = |task: &TaskExperiment| {
+            let slowest = seconds(&gold, &task.id).fold(0.0, f64::max);
+            limited(task, Duration::from_secs_f64((TIMES_GOLD * slowest).max(LEAST_TIME_LIMIT)))
+        };
+        Ok(Self { experiments: bench.ready().experiments.iter().map(within).collect(), gold })
+    }
+
+    /// The experiments that need a function: places in the manifest, the quickest first.
+    fn of(&self, bench: &Bench, function: usize) -> Vec<usize> {
+        let mut tests = bench.loaded().tests(&[function]);
+        let quickest = |place: &usize| seconds(&self.gold, &self.experiments[*place].id).fold(f64::MAX, f64::min);
+        tests.sort_by(|one, other| quickest(one).total_cmp(&quickest(other)));
+        tests
+    }
+
+    /// Without this every mutant would be killed by an experiment that is broken.
+    async fn check_original(&self, bench: &Bench) -> Result<()> {
+        for place in 0..self.experiments.len() {
+            let outcome = bench.run(&Trial { files: &[], experiment: &self.experiments[place] }).await?;
+            if !self.agrees(bench, place, &outcome) {
+                let id = &self.experiments[place].id;
+                let why = outcome.result.err().unwrap_or_else(|| "its result is not its gold".to_owned());
+                let message = format!("the unchanged repo fails experiment `{id}`: {why}");
+                return Err(Error::new(Kind::Baseline, message).hint(format!(
+                    "no mutant could be told from it; record gold again with `autoexperiment gold {}`",
+                    bench.loaded().paper.id
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    async fn fate(&self, bench: &Bench, function: usize, mutant: &Mutant) -> Result<Fate> {
+        let (module, _) = bench.loaded().source(function);
+        let files: [(PathBuf, Vec<u8>); 1] = [(module.path().to_owned(), module.mutant_text(mutant))];
+        for place in self.of(bench, function) {
+            let outcome = bench.run(&Trial { files: &files, experiment: &self.experiments[place] }).await?;
+            if self.agrees(bench, place, &outcome) {
+                continue;
+            }
+            return Ok(match (&outcome.exit, &outcome.result) {
+                (Exit::TimedOut, _) => Fate::Timeout,
+                (_, Err(_)) => Fate::Error,
+                (_, Ok(_)) => Fate::Value,
+            });
+        }
+        Ok(Fate::Survived)
+    }
+
+    fn agrees(&self, bench: &Bench, place: usize, outcome: &Outcome) -> bool {
+        let experiment = &bench.loaded().paper.experiments[place];
+        self.gold.get(&experiment.id).is_some_and(|gold| outcome.agrees(experiment, &gold.result))
+    }
+}
+
+/// Seconds that an experiment took for gold.
+fn seconds<'gold>(
+    gold: &'gold BTreeMap<String, crate::suite::GoldResult>,
+    experiment: &str,
+) -> impl Iterator<Item = f64> + use<'gold> {
+    gold.get(experiment).map(|gold| gold.seconds.iter().copied()).into_iter().flatten()
+}

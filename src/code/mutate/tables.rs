@@ -1,0 +1,188 @@
+//! What is replaced by what.
+
+/// Wrong operators for an operator, as in an expression or before the `=` of an augmented assignment.
+pub(super) fn operators(operator: &str) -> &'static [&'static str] {
+    match operator {
+        "+" => &["-", "*"],
+        "-" | "%" => &["+"],
+        "*" => &["/", "+"],
+        "/" => &["*", "//"],
+        "//" => &["/", "*"],
+        "**" | "@" => &["*"],
+        "&" => &["|"],
+        "|" | "^" => &["&"],
+        "<<" => &[">>"],
+        ">>" => &["<<"],
+        "and" => &["or"],
+        "or" => &["and"],
+        _ => &[],
+    }
+}
+
+/// Wrong comparisons for a comparison: off by the boundary, and the opposite.
+pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
+    match operator {
+        "<" => &["<=", ">="],
+        "<=" => &["<", ">"],
+        ">" => &[">=", "<="],
+        ">=" => &[">", "<"],
+        "==" => &["!="],
+        "!=" => &["=="],
+        "is" => &["is not"],
+        "is not" => &["is"],
+        "in" => &["not in"],
+        "not in" => &["in"],
+        _ => &[],
+    }
+}
+
+/// Attributes, and what stands for them in a mutant: functions that take the same arguments.
+const ATTRIBUTES: &[(&str, &str)] = &[
+    ("abs", "negative"),
+    ("add", "subtract"),
+    ("all", "any"),
+    ("any", "all"),
+    ("argmax", "argmin"),
+    ("argmin", "argmax"),
+    ("ceil", "floor"),
+    ("column_stack", "vstack"),
+    ("cos", "sin"),
+    ("cummax", "cummin"),
+    ("cumprod", "cumsum"),
+    ("cumsum", "cumprod"),
+    ("divide", "multiply"),
+    ("endswith", "startswith"),
+    ("exp", "expm1"),
+    ("flatnonzero", "argsort"),
+    ("floor", "ceil"),
+    ("fmax", "fmin"),
+    ("fmin", "fmax"),
+    ("greater", "greater_equal"),
+    ("greater_equal", "greater"),
+    ("hstack", "concatenate"),
+    ("less", "less_equal"),
+    ("less_equal", "less"),
+    ("log", "log1p"),
+    ("log1p", "log"),
+    ("logical_and", "logical_or"),
+    ("logical_or", "logical_and"),
+    ("max", "min"),
+    ("maximum", "minimum"),
+    ("mean", "sum"),
+    ("median", "mean"),
+    ("min", "max"),
+    ("minimum", "maximum"),
+    ("multiply", "add"),
+    ("nanmax", "nanmin"),
+    ("nanmean", "nansum"),
+    ("nanmin", "nanmax"),
+    ("nansum", "nanmean"),
+    ("normal", "uniform"),
+    ("ones", "zeros"),
+    ("ones_like", "zeros_like"),
+    ("outer", "multiply"),
+    ("prod", "sum"),
+    ("rint", "floor"),
+    ("round", "floor"),
+    ("sin", "cos"),
+    ("sqrt", "square"),
+    ("square", "abs"),
+    ("startswith", "endswith"),
+    ("std", "var"),
+    ("subtract", "add"),
+    ("sum", "mean"),
+    ("tanh", "sinh"),
+    ("tril", "triu"),
+    ("triu", "tril"),
+    ("var", "std"),
+    ("zeros", "ones"),
+    ("zeros_like", "ones_like"),
+];
+
+/// Built-in functions, and what is called instead of them in a mutant.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("all", "any"),
+    ("any", "all"),
+    ("int", "round"),
+    ("max", "min"),
+    ("min", "max"),
+    ("reversed", "list"),
+    ("round", "int"),
+    ("sorted", "list"),
+    ("sum", "max"),
+];
+
+/// Functions whose result does not change, but for rounding, when their arguments are swapped.
+const SYMMETRIC: &[&str] = &[
+    "add",
+    "allclose",
+    "array_equal",
+    "bitwise_and",
+    "bitwise_or",
+    "equal",
+    "fmax",
+    "fmin",
+    "gcd",
+    "hypot",
+    "inner",
+    "intersect1d",
+    "isclose",
+    "lcm",
+    "logaddexp",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "multiply",
+    "not_equal",
+    "print",
+    "union1d",
+    "vdot",
+];
+
+/// The function to call instead, for an attribute's name.
+pub(super) fn attribute(name: &str) -> Option<&'static str> {
+    lookup(ATTRIBUTES, name)
+}
+
+/// The function to call instead, for a built-in one.
+pub(super) fn built_in(name: &str) -> Option<&'static str> {
+    lookup(BUILT_IN, name)
+}
+
+/// Whether the arguments of a function of this name (its last part) may be swapped without effect.
+pub(super) fn is_symmetric(name: &str) -> bool {
+    SYMMETRIC.contains(&name)
+}
+
+fn lookup(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+/// Wrong numbers for an integer as written; none for one that is not plain decimal.
+pub(super) fn integers(text: &str) -> Vec<String> {
+    match text.parse::<u64>() {
+        Ok(0) => vec!["1".to_owned()],
+        Ok(number) => number.checked_add(1).into_iter().chain([number - 1]).map(|number| number.to_string()).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Wrong numbers for a float as written. One below 1e-6 is a tolerance or a guard against a division by zero: no
+/// experiment could tell its double, so it becomes as large as a value.
+pub(super) fn floats(text: &str) -> Vec<String> {
+    let Ok(number) = text.replace('_', "").parse::<f64>() else { return Vec::new() };
+    let written = |number: f64| format!("{number:?}");
+    if number == 0.0 {
+        vec![written(1.0)]
+    } else if number < 1e-6 {
+        vec![written(0.1)]
+    } else if (number * 2.0).is_finite() {
+        vec![written(number * 2.0), written(number / 2.0)]
+    } else {
+        Vec::new()
+    }
+}

@@ -1,0 +1,264 @@
+//! One test a rule of mutation.
+
+use std::collections::HashSet;
+
+use super::*;
+
+fn module(source: &str) -> Module {
+    Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
+}
+
+/// The mutants of the first function of `source`, one a line, trivial ones with a star.
+fn listed(source: &str) -> String {
+    let module = module(source);
+    let mutants = module.mutants(0).unwrap();
+    let line = |mutant: &Mutant| format!("{}{}", mutant.id, if mutant.trivial { " *" } else { "" });
+    mutants.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The mutants of one kind of a function with this body.
+fn of(kind: Kind, body: &str) -> Vec<String> {
+    let source = format!("def f(a, b):\n    {}\n", body.replace('\n', "\n    "));
+    let module = module(&source);
+    let mutants = module.mutants(0).unwrap();
+    let text = |mutant: &Mutant| {
+        let text = String::from_utf8(module.mutant_text(mutant)).unwrap();
+        let body = text.strip_prefix("def f(a, b):\n    ").unwrap().trim_end();
+        body.replace("\n    ", "\n")
+    };
+    mutants.iter().filter(|mutant| mutant.kind == kind).map(text).collect()
+}
+
+#[test]
+fn a_small_function_has_these_mutants() {
+    let source = r#"
+def normalise(x, axis=0):
+    """Subtract 1 mean."""
+    if x.size < 2 and not axis:
+        raise ValueError("at least 2")
+    total = 0.5
+    for row in range(3):
+        total += np.max(x[1:], axis=0) - row
+    return total / len(x), total
+"#;
+    insta::assert_snapshot!(listed(source), @"
+    condition:1.8 x.size < 2 and not axis -> not (x.size < 2 and not axis)
+    compare:1.15 < -> <=
+    compare:1.15 < -> >=
+    constant:1.17 2 -> 3
+    constant:1.17 2 -> 1
+    operator:1.19 and -> or
+    unary:1.23 not -> nothing
+    statement:3.5 total = 0.5 -> pass *
+    constant:3.13 0.5 -> 1.0
+    constant:3.13 0.5 -> 0.25
+    boundary:4.22 3 -> 1, 3
+    constant:4.22 3 -> 4
+    constant:4.22 3 -> 2
+    statement:5.9 total += np.max(x[1:], axis=0... -> pass
+    operator:5.15 += -> -=
+    operator:5.15 += -> *=
+    name:5.21 max -> min
+    boundary:5.27 1 -> nothing
+    constant:5.27 1 -> 2
+    constant:5.27 1 -> 0
+    boundary:5.28 : -> :-1
+    keyword:5.30 , axis=0 -> nothing
+    boundary:5.37 0 -> 1
+    operator:5.40 - -> +
+    swap:6.12 total / len(x), total -> total, total / len(x)
+    return:6.12 total / len(x), total -> x
+    return:6.12 total / len(x), total -> 0
+    return:6.12 total / len(x), total -> None
+    operator:6.18 / -> *
+    operator:6.18 / -> //
+    ");
+}
+
+#[test]
+fn operators_are_replaced_in_expressions_and_augmented_assignments() {
+    assert_eq!(of(Kind::Operator, "a @= b"), ["a *= b"]);
+    assert_eq!(of(Kind::Operator, "return a and b"), ["return a or b"]);
+    assert_eq!(of(Kind::Operator, "return a ** b"), ["return a * b"]);
+}
+
+#[test]
+fn comparisons_move_by_the_boundary_and_turn_round_each_in_a_chain() {
+    let all = of(Kind::Compare, "return a < b <= 3");
+    assert_eq!(all, ["return a <= b <= 3", "return a >= b <= 3", "return a < b < 3", "return a < b > 3"]);
+    assert_eq!(of(Kind::Compare, "return a is  not b"), ["return a is b"]);
+    assert_eq!(of(Kind::Compare, "return a in b"), ["return a not in b"]);
+}
+
+#[test]
+fn a_dropped_sign_or_not_never_joins_two_words() {
+    assert_eq!(of(Kind::Unary, "return-a"), ["return a"]);
+    assert_eq!(of(Kind::Unary, "return not a"), ["return a"]);
+    assert_eq!(of(Kind::Unary, "return a if b else-1"), ["return a if b else 1"]);
+}
+
+#[test]
+fn constants_change_by_one_or_twice_and_tolerances_by_more() {
+    assert_eq!(of(Kind::Constant, "return 1"), ["return 2", "return 0"]);
+    assert_eq!(of(Kind::Constant, "return 0.5"), ["return 1.0", "return 0.25"]);
+    assert_eq!(of(Kind::Constant, "return 1e-12"), ["return 0.1"]);
+    assert_eq!(of(Kind::Constant, "return True"), ["return False"]);
+    assert_eq!(of(Kind::Constant, "return 0xff, 'x1', 2j"), Vec::<String>::new());
+}
+
+#[test]
+fn ranges_slices_and_axes_are_off_by_a_little() {
+    assert_eq!(of(Kind::Boundary, "return range(a)"), ["return range(1, a)", "return range(a - 1)"]);
+    assert_eq!(
+        of(Kind::Boundary, "return range(a, b | 1)"),
+        ["return range(a + 1, b | 1)", "return range(a, (b | 1) - 1)"]
+    );
+    assert_eq!(of(Kind::Boundary, "return a[1:b]"), ["return a[:b]", "return a[1:]"]);
+    assert_eq!(of(Kind::Boundary, "return a[0:, b:]"), ["return a[0:-1, b:]", "return a[0:, :]", "return a[0:, b:-1]"]);
+    assert_eq!(of(Kind::Boundary, "return a[:]"), ["return a[:-1]"]);
+    assert_eq!(of(Kind::Boundary, "return g(a, axis=1)"), ["return g(a, axis=0)"]);
+}
+
+#[test]
+fn statements_are_dropped_and_needed_definitions_are_trivial() {
+    insta::assert_snapshot!(listed("def f(a):\n    b = a\n    b = a\n    a.x = b\n    for c in a:\n        g(c); continue\n"), @"
+    statement:1.5 b = a -> pass *
+    statement:2.5 b = a -> pass
+    statement:3.5 a.x = b -> pass
+    statement:5.9 g(c) -> pass
+    statement:5.15 continue -> pass
+    ");
+}
+
+#[test]
+fn an_assignment_that_a_nested_function_declares_nonlocal_is_kept() {
+    let body = "c = a\ndef g():\n    nonlocal c\n    c = b\nreturn g";
+    assert_eq!(of(Kind::Statement, body), Vec::<String>::new());
+}
+
+#[test]
+fn neighbouring_arguments_are_swapped_where_it_matters() {
+    assert_eq!(of(Kind::Swap, "return g(a,  b, *c, k=1)"), ["return g(b,  a, *c, k=1)"]);
+    assert_eq!(
+        of(Kind::Swap, "return np.maximum(a, b), g(a, a), g(a , ( a ))[0]"),
+        ["return g(a, a), np.maximum(a, b), g(a , ( a ))[0]", "return np.maximum(a, b), g(a , ( a ))[0], g(a, a)",]
+    );
+}
+
+#[test]
+fn keyword_arguments_are_dropped_with_their_comma() {
+    assert_eq!(of(Kind::Keyword, "g(a, k=1, l=2)"), ["g(a, l=2)", "g(a, k=1)"]);
+    assert_eq!(of(Kind::Keyword, "g(k=1)"), ["g()"]);
+    assert_eq!(of(Kind::Keyword, "g(\n    k=1,\n    l=2,\n)"), ["g(\n    l=2,\n)", "g(\n    k=1,\n)"]);
+}
+
+#[test]
+fn other_things_are_returned() {
+    assert_eq!(of(Kind::Return, "return [b]"), ["return a", "return []", "return None"]);
+    assert_eq!(of(Kind::Return, "return a"), ["return 0", "return None"]);
+    assert_eq!(of(Kind::Return, "yield from b"), Vec::<String>::new());
+    let nested = of(Kind::Return, "def g(self, c):\n    return c + 1\nreturn g");
+    assert!(nested.contains(&"def g(self, c):\n    return c\nreturn g".to_owned()), "{nested:?}");
+}
+
+#[test]
+fn conditions_are_negated_unless_another_mutant_does_the_same() {
+    assert_eq!(
+        of(Kind::Condition, "if a:\n    g()\nelif a & b:\n    h()"),
+        ["if not a:\n    g()\nelif a & b:\n    h()", "if a:\n    g()\nelif not (a & b):\n    h()",]
+    );
+    assert_eq!(of(Kind::Condition, "while (a < b) or not a: g()"), ["while not ((a < b) or not a): g()"]);
+    assert_eq!(of(Kind::Condition, "if a < b: g()\nif not a: g()\nwhile True: g()"), Vec::<String>::new());
+    assert_eq!(
+        of(Kind::Condition, "return [a if b else c for c in a if c]"),
+        ["return [a if not b else c for c in a if c]", "return [a if b else c for c in a if not c]",]
+    );
+}
+
+#[test]
+fn related_functions_are_called_instead() {
+    assert_eq!(
+        of(Kind::Name, "return np.argmin(a), a.sum(), max(a)"),
+        [
+            "return np.argmax(a), a.sum(), max(a)",
+            "return np.argmin(a), a.mean(), max(a)",
+            "return np.argmin(a), a.sum(), min(a)",
+        ]
+    );
+    assert_eq!(of(Kind::Name, "return self.min, b.name, a(max)"), Vec::<String>::new());
+}
+
+#[test]
+fn docstrings_strings_annotations_decorators_and_raised_errors_stay() {
+    let source = "def f(a):\n    '''1 + 2'''\n    x: g[1]\n    'no - docstring'\n    @h(1)\n    def g(b: 2 = None) -> 3:\n        '''3 - 4'''\n        f'{1 + 2}'\n    raise ValueError(1 + 2)\n    assert 1 < 2\n";
+    assert_eq!(listed(source), "");
+}
+
+#[test]
+fn no_two_mutants_are_the_same_text_or_have_the_same_id() {
+    let long = "value_with_a_long_name(alpha, beta, gamma, delta, epsilon, zeta)";
+    let source = format!("def f(a):\n    return [g({long}, {long}, 1 + a, range(1, a)), 1 + a][0:a]\n");
+    let module = module(&source);
+    let mutants = module.mutants(0).unwrap();
+    let texts: HashSet<Vec<u8>> = mutants.iter().map(|mutant| module.mutant_text(mutant)).collect();
+    let ids: HashSet<&str> = mutants.iter().map(|mutant| mutant.id.as_str()).collect();
+    assert!(mutants.len() > 10);
+    assert_eq!((texts.len(), ids.len()), (mutants.len(), mutants.len()));
+    assert!(!texts.contains(module.source()));
+}
+
+#[test]
+fn ids_do_not_depend_on_what_stands_around_the_function() {
+    let function = "def f(a):\n    '''Doc.'''\n    return a + 1\n";
+    let moved = format!("import x\n\n\n{}", function.replace("Doc.", "Doc.\n\n    More.\n    "));
+    assert_eq!(listed(function), listed(&moved));
+}
+
+#[test]
+fn other_encodings_and_line_endings_are_kept() {
+    let source = b"# coding: latin-1\r\ndef f(\xe9, b):\r\n    # \xe9\r\n    return g(\xe9,\r\n        b)\r\n";
+    let module = Module::parse("m.py", source.to_vec()).unwrap();
+    let mutants = module.mutants(0).unwrap();
+    let swap = mutants.iter().find(|mutant| mutant.kind == Kind::Swap).unwrap();
+    assert_eq!(swap.id, "swap:1.14 \u{e9}, b -> b, \u{e9}");
+    let expected = b"# coding: latin-1\r\ndef f(\xe9, b):\r\n    # \xe9\r\n    return g(b,\r\n        \xe9)\r\n";
+    assert_eq!(module.mutant_text(swap), expected);
+}
+
+#[test]
+fn nested_functions_belong_to_the_function_around_them_and_have_mutants_of_their_own() {
+    let module = module("def f(a):\n    def g(b):\n        return b * 2\n    return g\n");
+    let ids = |function| module.mutants(function).unwrap().into_iter().map(|it| it.id).collect::<Vec<_>>();
+    assert!(ids(0).contains(&"operator:2.18 * -> /".to_owned()), "{:?}", ids(0));
+    assert!(ids(1).contains(&"operator:1.18 * -> /".to_owned()), "{:?}", ids(1));
+}
+
+const BODY: &str = "def f(a, b):\n    c = a + b\n    for d in range(c):\n        c -= max(a[1:d], key=len) * 2\n        if c > 3 and d:\n            c = g(b, a)\n    return not c\n";
+
+#[test]
+fn a_smaller_choice_is_a_prefix_of_a_larger_one_and_follows_from_the_seed() {
+    let mutants = module(BODY).mutants(0).unwrap();
+    let ids = |count, seed| choose(&mutants, count, seed).into_iter().map(|it| it.id.clone()).collect::<Vec<_>>();
+    let all = ids(1000, 7);
+    assert_eq!(all.len(), mutants.len());
+    for count in [0, 1, 5, 12] {
+        assert_eq!(ids(count, 7), all[..count]);
+    }
+    assert_ne!(ids(12, 7), ids(12, 8));
+    let reversed: Vec<Mutant> = mutants.iter().rev().cloned().collect();
+    assert_eq!(choose(&reversed, 12, 7).into_iter().map(|it| it.id.clone()).collect::<Vec<_>>(), ids(12, 7));
+}
+
+#[test]
+fn a_choice_takes_every_kind_and_line_before_it_takes_one_again_and_trivial_ones_last() {
+    let mutants = module(BODY).mutants(0).unwrap();
+    let kinds: HashSet<Kind> = mutants.iter().filter(|it| !it.trivial).map(|it| it.kind).collect();
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    for seed in 0..20 {
+        let first: HashSet<Kind> = choose(&mutants, kinds.len(), seed).iter().map(|it| it.kind).collect();
+        assert_eq!(first, kinds);
+        let all = choose(&mutants, 1000, seed);
+        assert!(all.iter().skip_while(|it| !it.trivial).all(|it| it.trivial));
+        assert!(all.iter().any(|it| it.trivial));
+    }
+}
