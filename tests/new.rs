@@ -40,10 +40,16 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     arguments.extend(["--command", "distance=python -m walk distance --count {count=full:400,curtailed:40}"]);
     arguments.extend(["--command", "visited=python -m walk visited --steps 12"]);
     arguments.extend(["--command", "text=python -m walk text", "--regex", "text.mean=mean distance: ([.0-9]+)"]);
-    arguments.push("--no-verify");
+    arguments.extend(["--mutants", "2"]);
     let ran = lab.ok(&arguments);
     let seconds = regex::Regex::new(r" {2,}\d+\.\d\d ").unwrap();
-    insta::assert_snapshot!(seconds.replace_all(&ran.stdout, " [s] "), @r#"
+    let stdout = seconds.replace_all(&ran.stdout, " [s] ");
+    let (tables, rest) = stdout.split_once("\nwalk: 4 functions, 3 experiments\n").unwrap();
+    let (verified, todo) = rest.split_once("\nTo do by hand").unwrap();
+    assert!(verified.contains("mutation score: "), "{verified}");
+    assert!(lab.path("papers/walk/evidence.json").exists());
+    assert!(lab.read("papers/walk/dependencies.json").contains("walk/statistics.py::visited"));
+    insta::assert_snapshot!(tables, @r#"
      experiment  seconds  values  result
      distance [s]       1  { json_line = "stdout" }
      visited [s]       1  { json_file = "results/visited.json" }
@@ -57,16 +63,17 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
 
     entered, but not proposed: 2 in a protected file, 3 shorter than five lines
     left out of the repo: notebooks/demo.ipynb (a notebook), results (saved results), tests (tests)
-
-    To do by hand, in papers/walk and repos/walk:
+    "#);
+    insta::assert_snapshot!(todo, @r#"
+    , in papers/walk and repos/walk:
     [ ] paper.toml: title, authors, year and url
-    [ ] paper.md: read it once more: no results, and all that the functions need
+    [ ] paper.md: 0 of 2 numbers were removed as results: see them with `autoexperiment scrub found/paper.tex --gold papers/walk/gold.json`, and read the text once more
     [ ] paper.toml: describe walks, without docstrings
     [ ] paper.toml: say what is measured in distance, visited, text
-    [ ] paper.toml: passages of the 4 functions
+    [ ] paper.toml: the passages of the 4 functions; strike those that the paper does not describe
     [ ] record gold of the full protocol: `autoexperiment gold walk --full`
     [ ] not read, so without proposed functions: template.py:2: syntax error
-    [ ] verify it: `autoexperiment verify walk`
+    [ ] 2 mutants that no experiment notices (`autoexperiment verify walk --survivors`): let an experiment give what they change, or mark them as equivalent
     "#);
     for left_out in [".git", "tests", "notebooks/demo.ipynb", "results", "walk/__pycache__"] {
         assert!(!lab.path(&format!("repos/walk/{left_out}")).exists(), "{left_out}");

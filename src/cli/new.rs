@@ -9,7 +9,9 @@ use std::time::Duration;
 use super::progress::Progress;
 use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, table};
-use crate::audit::Bench;
+use super::verified::console;
+use crate::audit::verify::{Measures, verify};
+use crate::audit::{Bench, Effort};
 use crate::draft::command::{Wanted, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{Sheet, TODO, rule};
@@ -90,8 +92,11 @@ pub struct Arguments {
     #[arg(long, value_name = "GLOB")]
     leave_out: Vec<String>,
     /// Don't verify the new paper.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mutants")]
     no_verify: bool,
+    /// Mutants a function, when it is verified; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    mutants: usize,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -133,6 +138,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut todo = found.todo(arguments, &suite)?;
     if arguments.no_verify {
         todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
+    } else {
+        todo.extend(arguments.verify(&suite, &machine).await?);
     }
     print(&format!("\nTo do by hand, in papers/{0} and repos/{0}:\n", arguments.paper))?;
     for item in &todo {
@@ -235,7 +242,7 @@ impl Arguments {
                 wanted.experiment(tried.rule.clone(), described)
             })
             .collect();
-        let title = source.and_then(|source| text::title(&source.text));
+        let title = source.and_then(|source| source.title.clone());
         let mut sheet = Sheet {
             title: title.as_deref(),
             repo: id,
@@ -289,6 +296,41 @@ impl Arguments {
         // Whatever was written must be readable.
         LoadedPaper::load(draft.suite(), id)?;
         Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
+    }
+
+    /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays.
+    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>) -> Result<Vec<String>> {
+        let id = &self.paper;
+        let progress = Progress::new(false);
+        let loaded = LoadedPaper::load(suite, id)?;
+        let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, &progress).await?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let bench = Bench::new(ready, Arc::clone(machine), jobs, false)?;
+        let measures = Measures { effort: Effort::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
+        let verified = verify(bench, measures, &progress).await;
+        progress.finish();
+        let verified = match verified {
+            Ok(verified) => verified,
+            Err(errors) => {
+                errors.iter().for_each(super::render);
+                return Ok(vec![format!("correct what could not be verified, then `autoexperiment verify {id}`")]);
+            }
+        };
+        let loaded = LoadedPaper::load(suite, id)?;
+        print(&format!("\n{}", console(&loaded, &verified, false)))?;
+        let mut todo = Vec::new();
+        for place in verified.matrix.inessential() {
+            let at = &loaded.paper.functions[place].at;
+            todo.push(format!("paper.toml: leave out {at}: no experiment changes without it"));
+        }
+        let survivors: usize = verified.mutations.iter().map(|mutation| mutation.survivors.len()).sum();
+        if survivors > 0 {
+            todo.push(format!(
+                "{survivors} mutants that no experiment notices (`autoexperiment verify {id} --survivors`): let an \
+                 experiment give what they change, or mark them as equivalent"
+            ));
+        }
+        Ok(todo)
     }
 
     async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
@@ -410,7 +452,10 @@ impl Found {
         if !unexplained.is_empty() {
             todo.push(format!("paper.toml: say what is measured in {}", unexplained.join(", ")));
         }
-        todo.push(format!("paper.toml: passages of the {} functions", self.proposal.functions.len()));
+        todo.push(format!(
+            "paper.toml: the passages of the {} functions; strike those that the paper does not describe",
+            self.proposal.functions.len()
+        ));
         let slow: Vec<String> = self
             .experiments
             .iter()

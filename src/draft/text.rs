@@ -1,6 +1,6 @@
 //! The paper's text for `paper.md`: from Markdown, LaTeX or plain text, or an outline to be filled in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -18,6 +18,8 @@ use crate::suite::{Experiment, Gold, result_numbers};
 pub struct Source {
     /// The text.
     pub text: String,
+    /// Its title, where it has one.
+    pub title: Option<String>,
     format: Format,
 }
 
@@ -44,7 +46,8 @@ impl Source {
                 .hint("give Markdown, LaTeX or plain text in UTF-8; `pdftotext -layout` makes plain text of a PDF")
         })?;
         let format = Format::detect(path, &text);
-        Ok(Self { text, format })
+        let title = if format == Format::Latex { title(&expanded(&text)) } else { title(&text) };
+        Ok(Self { text, title, format })
     }
 
     /// The text without its results, in which roundings of gold are looked for as well; LaTeX with Markdown's headings.
@@ -64,7 +67,8 @@ impl Source {
 /// A text's title: its first heading of Markdown, or LaTeX's `\title`.
 #[must_use]
 pub fn title(text: &str) -> Option<String> {
-    static LATEX: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\\title(?:\[[^\]]*\])?\{([^{}]+)\}").ok());
+    static LATEX: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\\title(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\})+)\}").ok());
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     let found = heading.or_else(|| LATEX.as_ref()?.captures(text)?.get(1).map(|title| title.as_str()));
     let found = found?.replace("\\\\", " ");
@@ -76,10 +80,14 @@ pub fn title(text: &str) -> Option<String> {
 /// comments, in which results are forgotten.
 #[must_use]
 pub fn from_latex(source: &str) -> String {
-    let mut text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
+    let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
+    let mut text = expanded(&text);
     let heading = title(&text).map(|title| format!("# {title}\n\n"));
     if let Some((_, body)) = text.split_once("\\begin{document}") {
         text = body.split("\\end{document}").next().unwrap_or(body).to_owned();
+    }
+    if let Ok(regex) = Regex::new(r"(?m)^[ \t]*\\title(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}[ \t]*\n?") {
+        text = regex.replace_all(&text, "").into_owned();
     }
     for (command, level) in
         [("section", "##"), ("subsection", "###"), ("subsubsection", "####"), ("paragraph", "#####")]
@@ -99,6 +107,31 @@ pub fn from_latex(source: &str) -> String {
         blank < 2
     });
     heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
+}
+
+/// The text with the author's own commands without arguments, such as `\newcommand{\model}{NetX}`, written out.
+fn expanded(text: &str) -> String {
+    /// Commands within commands, this deep.
+    const DEEPEST: usize = 4;
+    let definition = Regex::new(
+        r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+    );
+    let command = Regex::new(r"(\\[A-Za-z]+)(?:\{\}|\\ )?");
+    let (Ok(definition), Ok(command)) = (definition, command) else { return text.to_owned() };
+    let own: BTreeMap<String, String> =
+        definition.captures_iter(text).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
+    let mut text = definition.replace_all(text, "").into_owned();
+    for _ in 0..DEEPEST {
+        let next = command.replace_all(&text, |found: &regex::Captures<'_>| {
+            let space = if found[0].ends_with("\\ ") { " " } else { "" };
+            own.get(&found[1]).map_or_else(|| found[0].to_owned(), |meant| format!("{meant}{space}"))
+        });
+        if next == text {
+            break;
+        }
+        text = next.into_owned();
+    }
+    text
 }
 
 /// A line without its comment; `None` when it was nothing else.
@@ -158,6 +191,17 @@ mod tests {
             from_latex(source),
             "# A Title\n\n## Abstract\n\nWe show 5\\% more. \n\n## Method \\textbf{one}\n\nText $x^2$.\n\n### Stopping\n\n\
              When done.\n"
+        );
+    }
+
+    #[test]
+    fn an_authors_own_commands_are_written_out() {
+        let source = "\\newcommand{\\tool}{\\textsf{walk}}\n\\newcommand{\\this}{\\tool{}er}\n\\newcommand{\\two}[1]{#1}\n\
+                      \\title{\\this: steps}\n\\begin{document}\n\\maketitle\nThe \\this\\ goes, \\two{far}, \\thistle.\n\
+                      \\end{document}\n";
+        assert_eq!(
+            from_latex(source),
+            "# \\textsf{walk}er: steps\n\nThe \\textsf{walk}er goes, \\two{far}, \\thistle.\n"
         );
     }
 
