@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → scrub → stats → workspace → env → sandbox → model → agent → run → audit → draft → report → cli
+//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → draft → report → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,

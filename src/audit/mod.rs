@@ -7,6 +7,7 @@
 
 mod baseline;
 mod journal;
+pub mod leaks;
 pub mod matrix;
 pub mod mutation;
 pub mod recheck;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::leaks::{self, LeakReport};
 use super::matrix::{Effort, Matrix};
 use super::mutation::{self, Draw, Mutation};
 use super::trial::Bench;
@@ -29,6 +30,8 @@ pub struct Verified {
     pub matrix: Matrix,
     /// What came of the mutants of those functions that an experiment needs.
     pub mutations: Vec<Mutation>,
+    /// What of the functions, and of gold, stands elsewhere in what agents see, the environment included.
+    pub leaks: LeakReport,
     /// All figures of the functions, as stored; `None` where mutants were never run on this repo.
     pub evidence: Option<Evidence>,
     /// Names of the paper's files that were written; none when all of them held this already.
@@ -69,25 +72,40 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
             vec![Error { message, ..error }]
         })?;
     }
+    let mut leaks = leaks::measure(bench.loaded()).map_err(single)?;
+    leaks.findings.extend(leaks::installed(bench.loaded(), &bench.ready().env.prefix));
     let path = bench.loaded().dir.join("evidence.json");
     let stored = Evidence::load(&path).map_err(single)?;
-    let known = stored.clone().filter(|stored| stored.repo == bench.ready().snapshot.digest());
-    let evidence = if measures.mutants.is_some() {
-        Some(evidence(bench.loaded(), bench.ready().snapshot.digest(), &mutations))
+    let repo = bench.ready().snapshot.digest();
+    let mut evidence = if measures.mutants.is_some() {
+        Some(of_mutants(bench.loaded(), repo, &mutations))
     } else {
-        known
+        stored.clone().filter(|stored| stored.repo == repo)
     };
+    if let Some(evidence) = &mut evidence {
+        add_leaks(evidence, &leaks);
+    }
     if let Some(evidence) = &evidence
         && stored.as_ref() != Some(evidence)
     {
         evidence.save(&path).map_err(single)?;
         written.push("evidence.json");
     }
-    Ok(Verified { matrix, mutations, evidence, written, made: bench.made(), cpu: bench.cpu() })
+    Ok(Verified { matrix, mutations, leaks, evidence, written, made: bench.made(), cpu: bench.cpu() })
 }
 
-/// The evidence of these measurements.
-fn evidence(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
+/// Puts what stands elsewhere into the evidence.
+fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
+    for leak in &leaks.functions {
+        if let Some(function) = evidence.functions.get_mut(&leak.at) {
+            function.containment = (1e4 * leak.containment).round() / 1e4;
+            function.contained_in.clone_from(&leak.place);
+        }
+    }
+}
+
+/// The evidence of all functions, with what came of their mutants.
+fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
     let mut evidence = Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), ..Evidence::default() };
     for function in &loaded.paper.functions {
         evidence.functions.insert(function.at.clone(), FunctionEvidence::default());

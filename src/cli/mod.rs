@@ -26,6 +26,7 @@ mod score;
 mod scrub;
 mod session;
 mod shared;
+mod suite;
 mod verified;
 mod verify;
 
@@ -64,6 +65,7 @@ enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
     New(Box<new::Arguments>),
+    Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
@@ -96,6 +98,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),

@@ -139,7 +139,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.no_verify {
         todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
     } else {
-        todo.extend(arguments.verify(&suite, &machine).await?);
+        arguments.verify(&suite, &machine, &mut todo).await?;
     }
     print(&format!("\nTo do by hand, in papers/{0} and repos/{0}:\n", arguments.paper))?;
     for item in &todo {
@@ -299,7 +299,7 @@ impl Arguments {
     }
 
     /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays.
-    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>) -> Result<Vec<String>> {
+    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<()> {
         let id = &self.paper;
         let progress = Progress::new(false);
         let loaded = LoadedPaper::load(suite, id)?;
@@ -313,12 +313,12 @@ impl Arguments {
             Ok(verified) => verified,
             Err(errors) => {
                 errors.iter().for_each(super::render);
-                return Ok(vec![format!("correct what could not be verified, then `autoexperiment verify {id}`")]);
+                todo.push(format!("correct what could not be verified, then `autoexperiment verify {id}`"));
+                return Ok(());
             }
         };
         let loaded = LoadedPaper::load(suite, id)?;
         print(&format!("\n{}", console(&loaded, &verified, false)))?;
-        let mut todo = Vec::new();
         for place in verified.matrix.inessential() {
             let at = &loaded.paper.functions[place].at;
             todo.push(format!("paper.toml: leave out {at}: no experiment changes without it"));
@@ -330,7 +330,14 @@ impl Arguments {
                  experiment give what they change, or mark them as equivalent"
             ));
         }
-        Ok(todo)
+        for leak in verified.leaks.errors() {
+            let leak = leak.to_string();
+            // Gold values in texts were named by `check` already.
+            if !todo.iter().any(|item| item.ends_with(&leak)) {
+                todo.push(format!("gives something away: {leak}"));
+            }
+        }
+        Ok(())
     }
 
     async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {

@@ -28,8 +28,8 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
             figure(known.killed),
             figure(known.equivalent),
             known.score().map_or_else(|| "-".to_owned(), |score| format!("{score:.2}")),
-            evidence.map_or_else(|| "-".to_owned(), |evidence| format!("{:.2}", evidence.containment)),
-            known.contained_in.clone(),
+            verified.leaks.functions.get(place).map_or_else(String::new, |leak| format!("{:.2}", leak.containment)),
+            verified.leaks.functions.get(place).map(|leak| leak.place.clone()).unwrap_or_default(),
         ]
     });
     let header = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
@@ -83,6 +83,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
         "mutation_score": score(verified),
         "not_essential": named(loaded, &verified.matrix.inessential()),
         "swallowed": named(loaded, &verified.matrix.swallowed()),
+        "leaks": verified.leaks.functions,
         "notes": verified.matrix.notes,
         "masked_runs": verified.matrix.runs,
         "trials_made": verified.made,

@@ -118,7 +118,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                             print(&console(&loaded, &verified, arguments.survivors))?;
                         }
                         tell(id, &verified, begun);
-                        Ok(arguments.judge(&loaded, &verified))
+                        Ok(arguments.judge(&loaded, verified))
                     }
                     Err(errors) => Err(errors),
                 }
@@ -170,9 +170,10 @@ impl Arguments {
     }
 
     /// What is wrong with a paper that could be measured.
-    fn judge(&self, loaded: &LoadedPaper, verified: &Verified) -> Vec<Error> {
+    fn judge(&self, loaded: &LoadedPaper, verified: Verified) -> Vec<Error> {
         let paper = &loaded.paper;
         let mut errors = Vec::new();
+        let score = score(&verified);
         for function in verified.matrix.inessential() {
             let at = &paper.functions[function].at;
             errors.push(
@@ -183,7 +184,11 @@ impl Arguments {
                 .hint("leave it out of the manifest, or add an experiment that it matters to"),
             );
         }
-        if let (Some(least), Some(score)) = (self.min_score, score(verified))
+        errors.extend(verified.leaks.errors().into_iter().map(|error| {
+            let message = format!("paper `{}`: {}", paper.id, error.message);
+            Error { message, ..error }
+        }));
+        if let (Some(least), Some(score)) = (self.min_score, score)
             && score < least
         {
             errors.push(

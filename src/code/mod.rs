@@ -15,6 +15,7 @@ mod module;
 mod mutate;
 mod selector;
 mod similarity;
+mod tokens;
 mod tree;
 mod walk;
 
@@ -23,5 +24,6 @@ pub use mask::Target;
 pub use module::Module;
 pub use mutate::{Kind, Mutant, choose};
 pub use selector::Selector;
-pub use similarity::{Identifiers, SHINGLE, Tokens, containment};
+pub use similarity::{Identifiers, SHINGLE, containment};
+pub use tokens::Tokens;
 pub use tree::{Row, index_tree};

@@ -1,4 +1,5 @@
-//! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them.
+//! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them. And over a suite:
+//! [`suite_rows`].
 //!
 //! Nothing here reads or writes files: records come in, text goes out, and the caller prints or saves it. Whatever an
 //! agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it reaches a terminal.
@@ -7,6 +8,7 @@ mod clean;
 mod console;
 mod csv;
 mod json;
+mod suite;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ pub use clean::clean;
 pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
+pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
 pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
 pub use verdict::verdict_lines;
 

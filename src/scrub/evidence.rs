@@ -22,6 +22,9 @@ pub(super) type Decision = Option<(bool, Rule, Option<String>)>;
 /// How many tokens away a word may be.
 const FAR: usize = 30;
 
+/// What a word must say for a result, at least, outside sections of results.
+const LEAST_SPOKEN: f64 = 0.35;
+
 /// Judges all numbers that no rule has settled.
 pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decision]) {
     let mut before: Option<(usize, f64)> = None;
@@ -35,7 +38,16 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decisi
             continue;
         }
         let group = group(prose, decisions, at);
-        let mut scale = Scale { prose, group: &group, total: 0.0, loudest: 0.0, claimed: false, cue: None };
+        let mut scale = Scale {
+            prose,
+            group: &group,
+            total: 0.0,
+            loudest: 0.0,
+            spoken: 0.0,
+            measured: false,
+            claimed: false,
+            cue: None,
+        };
         scale.weigh_all(setting, decisions, before.map(|(_, score)| score));
         let (total, cue) = (scale.total, scale.cue);
         let remove = total > 0.0;
@@ -91,8 +103,7 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
 /// Whether a sentence ends with this token.
 pub(super) fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
     match prose.tokens[at].kind {
-        Kind::Break => true,
-        Kind::Sign('!' | '?') => true,
+        Kind::Break | Kind::Sign('!' | '?') => true,
         Kind::Sign('.') => {
             let Some(next) = prose.tokens.get(at + 1) else { return true };
             if !next.spaced {
@@ -134,6 +145,10 @@ struct Scale<'a> {
     group: &'a [usize],
     total: f64,
     loudest: f64,
+    /// The most that any one word or sign has said for a result.
+    spoken: f64,
+    /// A metric stands in front of the group, in the same clause.
+    measured: bool,
     /// A claim stands in front of the group, in the same clause.
     claimed: bool,
     cue: Option<String>,
@@ -142,6 +157,7 @@ struct Scale<'a> {
 impl Scale<'_> {
     fn add(&mut self, weight: f64, cue: &str) {
         self.total += weight;
+        self.spoken = self.spoken.max(weight);
         if !cue.is_empty() && weight.abs() > self.loudest {
             self.loudest = weight.abs();
             self.cue = Some(cue.to_owned());
@@ -158,10 +174,15 @@ impl Scale<'_> {
         };
         if let Some(before) = before {
             self.total += 0.7 * before.clamp(-1.0, 1.0);
+            self.spoken = self.spoken.max(0.7 * before.min(1.0));
         }
         self.words_before(first);
         self.words_behind(last, decisions);
-        self.neighbours(first, last, decisions);
+        self.neighbours(first, last, setting.section, decisions);
+        // Where results are told, a number may be one by its looks; elsewhere some word must say so.
+        if setting.section != Section::Results && self.spoken < LEAST_SPOKEN {
+            self.total = self.total.min(0.0);
+        }
     }
 
     /// What the numbers look like.
@@ -210,8 +231,8 @@ impl Scale<'_> {
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
-                // What was said before another number belongs to that one.
-                passed = 0.6;
+                // What was said before another number belongs to that one, the more so when that stands beside this one.
+                passed = if distance < 1.0 { 0.1 } else { f64::min(passed, 0.6) };
             }
             let word = self.prose.word(at).to_owned();
             if word.is_empty() {
@@ -224,8 +245,15 @@ impl Scale<'_> {
             {
                 self.add(-2.5, &word);
             }
+            self.measured |= whole_clause && words::sort(&word) == Some(Sort::Metric);
             self.claimed |= whole_clause && words::sort(&word) == Some(Sort::Claim);
-            if let Some(sort) = words::sort(&word)
+            // "set to", but not "the test set".
+            let noun = word == "set" && !matches!(self.prose.word(at + 1), "to" | "at" | "as" | "by");
+            // A learning rate is a setting, whatever a rate is.
+            let described = at > 0 && words::sort(self.prose.word(at - 1)) == Some(Sort::Setting);
+            let sort = words::sort(&word).filter(|_| !noun);
+            let sort = sort.map(|sort| if sort == Sort::Hint && described { Sort::Setting } else { sort });
+            if let Some(sort) = sort
                 && !heard.contains(&sort)
             {
                 heard.push(sort);
@@ -241,7 +269,7 @@ impl Scale<'_> {
                     Sort::Setting => -2.6 * close * passed,
                     Sort::Doing => -1.4 * close * passed,
                     Sort::Counted => {
-                        if distance < 1.0 {
+                        if at + 1 == first {
                             -1.5
                         } else {
                             -0.2
@@ -250,8 +278,22 @@ impl Scale<'_> {
                 };
                 self.add(factor * weight / (1.0 + distance / 5.0), &word);
             }
-            if !matches!(word.as_str(), "of" | "is" | "are" | "was" | "to" | "at" | "the" | "a" | "by" | "only" | "an")
-            {
+            if !matches!(
+                word.as_str(),
+                "of" | "is"
+                    | "are"
+                    | "was"
+                    | "were"
+                    | "be"
+                    | "found"
+                    | "to"
+                    | "at"
+                    | "the"
+                    | "a"
+                    | "by"
+                    | "only"
+                    | "an"
+            ) {
                 distance += 1.0;
             }
         }
@@ -262,14 +304,14 @@ impl Scale<'_> {
         let mut factor = 1.0;
         let mut distance = 0.0;
         let mut heard: Vec<Sort> = Vec::new();
-        for at in last + 1..self.prose.tokens.len().min(last + 14) {
+        for (at, decision) in decisions.iter().enumerate().take(last + 14).skip(last + 1) {
             if ends_sentence(self.prose, at) {
                 break;
             }
             if ends_clause(self.prose, at) {
                 factor *= 0.4;
             }
-            if self.prose.is_number(at) && decisions[at].is_none() {
+            if self.prose.is_number(at) && decision.is_none() {
                 factor *= 0.5;
             }
             let word = self.prose.word(at).to_owned();
@@ -283,6 +325,8 @@ impl Scale<'_> {
             {
                 heard.push(sort);
                 let weight = match sort {
+                    // 0.1, accuracy is 93.4: the next number's.
+                    Sort::Metric if factor < 1.0 && (at + 1..at + 4).any(|at| self.prose.is_number(at)) => 0.5,
                     Sort::Metric if distance < 3.0 => 2.0,
                     Sort::Metric => 0.6,
                     Sort::Hint => 0.6 / (1.0 + distance / 5.0),
@@ -300,14 +344,16 @@ impl Scale<'_> {
     }
 
     /// Signs and fixed phrases right beside the group.
-    fn neighbours(&mut self, first: usize, last: usize, decisions: &[Decision]) {
+    fn neighbours(&mut self, first: usize, last: usize, section: Section, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
             // A single digit weighs as much as others here: 9%.
-            let short = self.group.iter().filter_map(|&member| prose.form(member)).all(|form| form.digits <= 1);
-            self.add(if short && !self.total_is_decimal() { 3.0 } else { 1.2 }, "%");
+            self.add(if self.is_digit() && !self.is_decimal() { 3.0 } else { 1.2 }, "%");
+        }
+        if prose.sign(back(1)) == Some('(') && self.is_decimal() {
+            self.total += 0.6;
         }
         if inside('±') {
             self.add(3.0, "±");
@@ -315,7 +361,7 @@ impl Scale<'_> {
         let points = if prose.word(last + 1) == "percentage" || prose.word(last + 1) == "pp" {
             3.0
         } else if matches!(prose.word(last + 1), "points" | "point") {
-            if self.total_is_decimal() { 1.8 } else { 0.8 }
+            if self.is_decimal() { 1.8 } else { 0.8 }
         } else {
             0.0
         };
@@ -324,21 +370,57 @@ impl Scale<'_> {
         }
         if words::is_time_unit(prose.word(last + 1)) {
             let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
-            self.add(if lasting { 0.3 } else { 2.4 }, prose.word(last + 1));
+            // 10 ms frames, a 5 s window.
+            let compound = words::is_counted(prose.word(last + 2))
+                || matches!(words::sort(prose.word(last + 2)), Some(Sort::Setting));
+            let weight = if compound {
+                -2.0
+            } else if lasting {
+                0.3
+            } else {
+                2.4
+            };
+            self.add(weight, prose.word(last + 1));
         }
         let before = prose.word(back(1)).to_lowercase();
+        if (back(4).min(first)..first).any(|at| matches!(prose.word(at), "CI" | "interval")) && self.group.len() > 1 {
+            self.add(2.0, "CI");
+        }
         // "at 0.5" is where something was measured, "stays at 0.5" what.
         let placed = before == "at" && !matches!(words::sort(prose.word(back(2))), Some(Sort::Claim | Sort::Hint));
-        if placed {
+        let named = matches!(words::sort(prose.word(last + 1)), Some(Sort::Metric));
+        if placed && !named {
             self.add(-1.3, "at");
         }
+        let only = usize::from(matches!(before.as_str(), "only" | "just"));
+        if matches!(prose.word(back(1 + only)), "With" | "with" | "Using" | "using") {
+            self.add(-1.8, prose.word(back(1 + only)));
+        }
+        if before == "top" {
+            self.add(-3.0, "top");
+        }
+        let compared = matches!(before.as_str(), "below" | "above" | "over" | "under" | "than" | "exceeds");
+        if compared && section == Section::Method {
+            self.add(-2.2, &before);
+        }
+        if matches!(before.as_str(), "least" | "most") && prose.word(back(2)) == "at" {
+            self.add(-1.2, "at least");
+        }
+        if (last + 1..last + 4).any(|at| prose.word(at) == "default") {
+            self.add(-3.0, "default");
+        }
+        if prose.word(last + 1) == "times" {
+            self.add(-2.0, "times");
+        }
         if before == "from" && !self.claimed {
-            self.add(-1.2, "from");
+            self.add(-1.8, "from");
         }
         if before == "between" {
             self.add(-1.5, "between");
         }
-        if matches!(before.as_str(), "is" | "are" | "was" | "were") && self.total_is_decimal() {
+        if matches!(before.as_str(), "is" | "are" | "was" | "were")
+            && (self.is_decimal() || (self.measured && !self.is_digit()))
+        {
             self.total += 0.5;
         }
         if matches!(prose.word(last + 1), "M" | "k" | "K" | "B" | "million" | "billion" | "thousand") {
@@ -347,7 +429,7 @@ impl Scale<'_> {
         if prose.sign(back(1)).is_some_and(|sign| "=<>≈".contains(sign)) {
             let name = [back(2), back(3)].into_iter().map(|at| prose.str(at)).find(|name| words::is_statistic(name));
             let squared = prose.sign(back(2)) == Some('²');
-            if let Some(name) = name.filter(|_| self.total_is_decimal()) {
+            if let Some(name) = name.filter(|_| self.is_decimal()) {
                 self.add(2.5, name);
             } else if squared {
                 self.add(2.5, "²");
@@ -373,7 +455,12 @@ impl Scale<'_> {
         }
     }
 
-    fn total_is_decimal(&self) -> bool {
+    /// Whether the group is made of single digits.
+    fn is_digit(&self) -> bool {
+        self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.digits <= 1)
+    }
+
+    fn is_decimal(&self) -> bool {
         self.group.iter().filter_map(|&member| self.prose.form(member)).any(|form| form.decimals > 0)
     }
 }

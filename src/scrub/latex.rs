@@ -31,6 +31,15 @@ pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     })
 }
 
+/// How many arguments for units stand behind the number in one of siunitx's commands.
+pub(super) fn number_arguments(name: &str) -> Option<usize> {
+    match name {
+        "num" => Some(0),
+        "SI" | "qty" => Some(1),
+        _ => None,
+    }
+}
+
 /// Whether a command only changes how things look.
 pub(super) fn is_font(name: &str) -> bool {
     name.starts_with("math")

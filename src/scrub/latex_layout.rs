@@ -78,9 +78,8 @@ impl Reader<'_> {
         if next > at {
             return next;
         }
-        if rest.starts_with('\n') {
-            let blank = rest[1..].find(|c: char| !matches!(c, ' ' | '\t' | '\r'));
-            if blank.is_some_and(|place| rest[1 + place..].starts_with('\n')) {
+        if let Some(line) = rest.strip_prefix('\n') {
+            if line.trim_start_matches([' ', '\t', '\r']).starts_with('\n') {
                 self.flush(at);
             }
             return at + 1;

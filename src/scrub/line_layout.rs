@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::layout::{Block, BlockKind, Table, section};
 use super::line_table::{self, Line};
 use super::words::Section;
-use super::{Format, Rule};
+use super::{Format, Rule, html_table};
 
 /// Cuts a text into blocks.
 pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
@@ -15,13 +15,15 @@ pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
         lines.push(Line { start: at, text: line.trim_end_matches(['\n', '\r']) });
         at += line.len();
     }
-    let mut reader = Reader { lines, format, blocks: Vec::new(), section: Section::Other, in_list: false };
+    let mut reader =
+        Reader { source: text, lines, format, blocks: Vec::new(), section: Section::Other, in_list: false };
     reader.run();
     reader.captions(text);
     reader.blocks
 }
 
 struct Reader<'a> {
+    source: &'a str,
     lines: Vec<Line<'a>>,
     format: Format,
     blocks: Vec<Block>,
@@ -77,6 +79,14 @@ impl Reader<'_> {
             && let Some(end) = self.display(at)
         {
             return self.take(BlockKind::Kept(Rule::Equation), at, end);
+        }
+        if self.text(at).trim_start().starts_with("<table") {
+            let far = self.lines.len().min(at + line_table::MOST_ROWS);
+            if let Some(end) = (at..far).find(|&line| self.text(line).contains("</table>")) {
+                let last = self.lines[end];
+                let table = html_table::read(self.source, self.lines[at].start..last.start + last.text.len());
+                return self.take(BlockKind::Table(table), at, end + 1);
+            }
         }
         if let Some((table, end)) = line_table::read(&self.lines, at) {
             return self.take(BlockKind::Table(table), at, end);

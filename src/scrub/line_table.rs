@@ -11,8 +11,8 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
 }
 
-/// Longer texts between two lines of dashes are no table: looking for the end stays cheap.
-const MOST_ROWS: usize = 2000;
+/// What is longer is no table: looking for the end stays cheap.
+pub(super) const MOST_ROWS: usize = 2000;
 
 /// The table that begins in this line, and the line behind it.
 pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {

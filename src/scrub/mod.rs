@@ -8,8 +8,8 @@
 //!
 //! 1. The text is cut into blocks (`line_layout`, `latex_layout`): prose by section, captions, tables, and stretches
 //!    where no number is a result: code, display equations, bibliographies, layout.
-//! 2. In prose, what has one meaning only is settled by a rule of its own (`prose`): citations, references, years,
-//!    versions, names such as ResNet-50, symbols with a value, sizes such as 28 x 28, ratios such as 2.5 times faster.
+//! 2. In prose, what has one meaning only is settled by a rule of its own (`prose`, `symbols`): citations, references,
+//!    years, versions, names such as ResNet-50, symbols with a value, sizes such as 28 x 28, ratios such as 2.5x faster.
 //! 3. For the rest, words nearby are weighed (`evidence`): metrics and claims for a result, settings, actions and
 //!    counted things against it. Numbers in a list, a range or around ± are judged together.
 //! 4. In tables the columns and rows of settings and sizes stay, and all other numbers of the body go, if the table looks
@@ -22,6 +22,7 @@
 mod audit;
 mod evidence;
 mod gold;
+mod html_table;
 mod latex;
 mod latex_layout;
 mod layout;
@@ -30,6 +31,7 @@ mod line_table;
 mod number;
 mod prose;
 mod rewrite;
+mod symbols;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -78,10 +78,6 @@ impl Prose<'_> {
         at > 0 && self.tokens.get(at).is_some_and(|token| !token.spaced && self.tokens[at - 1].end == token.start)
     }
 
-    fn back(&self, at: usize, by: usize) -> usize {
-        at.checked_sub(by).unwrap_or(usize::MAX)
-    }
-
     /// The rule that keeps this number wherever it stands, in a table's cell too.
     pub(super) fn fixed(&self, at: usize, form: Form) -> Option<Rule> {
         if self.is_power(at) {
@@ -146,9 +142,9 @@ impl Prose<'_> {
     }
 
     /// `10^6`, `10⁻³`, `x^2`, `x_1`.
-    fn is_power(&self, at: usize) -> bool {
-        let before = self.sign(self.back(at, 1));
-        let bracketed = before == Some('(') && self.sign(self.back(at, 2)) == Some('^');
+    pub(super) fn is_power(&self, at: usize) -> bool {
+        let before = self.sign(back(at, 1));
+        let bracketed = before == Some('(') && self.sign(back(at, 2)) == Some('^');
         let index = matches!(before, Some('^' | '_')) && !self.tokens[at].spaced;
         let base = self.sign(at + 1).is_some_and(|sign| sign == '^' || "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(sign))
             && !self.tokens[at + 1].spaced;
@@ -201,9 +197,9 @@ impl Prose<'_> {
         if first && form.is_whole() && ended && follows {
             return true;
         }
-        let alone = self.sign(self.back(at, 1)) == Some('(') && self.sign(at + 1) == Some(')');
+        let alone = self.sign(back(at, 1)) == Some('(') && self.sign(at + 1) == Some(')');
         let whole = form.is_whole() && !form.signed && form.digits <= 2;
-        alone && whole && !self.is_number(self.back(at, 2))
+        alone && whole && !self.is_number(back(at, 2))
     }
 
     /// Behind "Section", "Figures 2 and", "Eq. (".
@@ -244,7 +240,7 @@ impl Prose<'_> {
             _ => false,
         };
         let Some(open) = (0..at).rev().take(20).find(|&before| !listed(before)) else { return false };
-        if self.sign(open) != Some('[') || self.is_number(self.back(open, 1)) {
+        if self.sign(open) != Some('[') || self.is_number(back(open, 1)) {
             return false;
         }
         let close = (at + 1..self.tokens.len()).take(20).find(|&behind| !listed(behind));
@@ -256,20 +252,20 @@ impl Prose<'_> {
         if !form.is_whole() || form.signed || form.grouped {
             return false;
         }
-        let before = self.back(at, 1);
+        let before = back(at, 1);
         if words::is_month(self.word(before)) || (form.digits <= 2 && words::is_month(self.word(at + 1))) {
             return true;
         }
-        if self.sign(before) == Some(',') && words::is_month(self.word(self.back(at, 3))) {
+        if self.sign(before) == Some(',') && words::is_month(self.word(back(at, 3))) {
             return true;
         }
         let clock = |sign: usize, other: usize| {
             self.sign(sign) == Some(':') && self.glued(sign) && self.is_number(other) && form.digits <= 2
         };
-        if clock(before, self.back(at, 2)) || clock(at + 1, at + 2) {
+        if clock(before, back(at, 2)) || clock(at + 1, at + 2) {
             return self.glued(at + 1) || self.glued(at);
         }
-        if form.padded && self.sign(before) == Some('-') && self.glued(at) && self.is_number(self.back(at, 2)) {
+        if form.padded && self.sign(before) == Some('-') && self.glued(at) && self.is_number(back(at, 2)) {
             return true;
         }
         self.is_year(at, form)
@@ -280,7 +276,7 @@ impl Prose<'_> {
         if !year || self.sign(at + 1) == Some('%') || self.is_plus_minus(at) || words::is_counted(self.word(at + 1)) {
             return false;
         }
-        let before = self.back(at, 1);
+        let before = back(at, 1);
         let placed = matches!(
             self.word(before).to_lowercase().as_str(),
             "in" | "since"
@@ -307,19 +303,17 @@ impl Prose<'_> {
     }
 
     fn is_version(&self, at: usize) -> bool {
-        words::is_versioned(self.word(self.back(at, 1)))
-            || (words::is_versioned(self.word(self.back(at, 2))) && self.sign(self.back(at, 1)) == Some('='))
+        words::is_versioned(self.word(back(at, 1)))
+            || (words::is_versioned(self.word(back(at, 2))) && self.sign(back(at, 1)) == Some('='))
     }
 
     /// Beside a ±.
     pub(super) fn is_plus_minus(&self, at: usize) -> bool {
         let spread = |sign: usize, other: usize| self.sign(sign) == Some('±') && self.is_number(other);
         // Between the number and the sign there may be a percent sign or a bracket.
-        let left = |other: usize| {
-            self.is_number(other) || (self.sign(other) == Some('%') && self.is_number(self.back(other, 1)))
-        };
-        (self.sign(self.back(at, 1)) == Some('±')
-            && (left(self.back(at, 2)) || self.sign(self.back(at, 2)) == Some('_')))
+        let left =
+            |other: usize| self.is_number(other) || (self.sign(other) == Some('%') && self.is_number(back(other, 1)));
+        (self.sign(back(at, 1)) == Some('±') && (left(back(at, 2)) || self.sign(back(at, 2)) == Some('_')))
             || spread(at + 1, at + 2)
             || (self.sign(at + 1) == Some('%') && spread(at + 2, at + 3))
             || (matches!(self.sign(at + 1), Some('_' | '(')) && spread(at + 2, at + 3))
@@ -358,6 +352,11 @@ impl Prose<'_> {
     /// `times faster`, `x fewer`, `2.5x` behind a number.
     fn times(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
+        // 40% fewer.
+        let word_behind = self.word(at + 2);
+        if sign == Some('%') && words::is_comparative(word_behind) && !matches!(word_behind, "as" | "more") {
+            return Some((true, Rule::Ratio));
+        }
         let times = matches!(word, "x" | "X" | "times") || sign == Some('×');
         if !times || self.is_number(at + 2) {
             return None;
@@ -377,7 +376,7 @@ impl Prose<'_> {
                 |at: usize| self.form(at).is_some_and(|form| form.is_whole() && !form.signed) && !self.is_power(at);
             let letter = |at: usize| self.tokens.get(at).is_some() && self.word(at).chars().count() == 1;
             let right = by(at + 1) && (factor(at + 2) || letter(at + 2));
-            let left = by(self.back(at, 1)) && at > 1 && (factor(at - 2) || letter(at - 2));
+            let left = by(back(at, 1)) && at > 1 && (factor(at - 2) || letter(at - 2));
             if right || left {
                 return true;
             }
@@ -423,142 +422,9 @@ impl Prose<'_> {
             _ => None,
         }) == Some(true)
     }
-
-    /// `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
-    fn is_statistic(&self, at: usize) -> bool {
-        if self.sign(self.back(at, 1)) != Some('=') || self.sign(self.back(at, 2)) != Some(')') {
-            return false;
-        }
-        let Some(open) = (0..at - 2).rev().take(6).find(|&before| self.sign(before) == Some('(')) else { return false };
-        let degrees = (open + 1..at - 2).all(|inner| self.is_number(inner) || self.sign(inner) == Some(','));
-        let mut name = self.back(open, 1);
-        if matches!(self.sign(name), Some('²' | '^')) {
-            name = self.back(open, 2);
-        } else if self.form(name).is_some() {
-            name = self.back(open, 3);
-        }
-        degrees && open + 1 < at - 2 && matches!(self.word(name), "t" | "F" | "χ" | "chi" | "U" | "z" | "Z" | "H" | "T")
-    }
-
-    /// A symbol's value, or a part of a formula.
-    fn in_symbols(&self, at: usize) -> Option<(bool, Rule)> {
-        let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
-        let before = self.back(at, 1);
-        if relation(before) && before > 0 {
-            let name = self.symbol(before - 1);
-            if name.is_some_and(words::is_statistic) {
-                return None;
-            }
-            if let Some(name) = name {
-                let coded = name.len() < self.text.len() && self.text[..self.tokens[before - 1].end].ends_with(name);
-                let snake = coded && self.sign(self.back(before, 2)) == Some('_');
-                let short = name.chars().count() <= 2 || is_greek(name) || self.tokens[at].formula.is_some() || snake;
-                return (short || words::sort(name) == Some(Sort::Setting)).then_some((false, Rule::Symbol));
-            }
-            // `n_1 = 5`, `f(x) = 2`, `|a| < 3`: no word before the sign.
-            let opened =
-                matches!(self.tokens[before - 1].kind, Kind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | Kind::Number(_));
-            return opened.then_some((false, Rule::Symbol));
-        }
-        if relation(at + 1) && !self.is_plus_minus(at) {
-            return Some((false, Rule::Symbol));
-        }
-        if self.is_operand(at) {
-            return Some((false, Rule::Equation));
-        }
-        self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
-    }
-
-    /// Beside an operator whose other side is no number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
-    fn is_operand(&self, at: usize) -> bool {
-        let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
-        let operator = |sign: usize, behind: usize| match self.sign(sign) {
-            Some('/' | '+' | '·' | '√') => true,
-            Some('-' | '−' | '*') => spaced(sign) && spaced(behind),
-            _ => false,
-        };
-        // `3.4 ms/step`, `4 / 5` are no formulas.
-        let letter = |at: usize| {
-            self.word(at).chars().count() == 1
-                || matches!(self.sign(at), Some('(' | ')'))
-                || matches!(self.word(at), "exp" | "log" | "ln" | "cos" | "sin" | "sqrt" | "mean")
-        };
-        let before = self.back(at, 1);
-        let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
-        // 2 s^2
-        let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
-        if spelt(at + 1) || spelt(before) || product {
-            return true;
-        }
-        (operator(at + 1, at + 2) && letter(at + 2))
-            || (operator(before, at) && (letter(self.back(at, 2)) || self.sign(before) == Some('√')))
-    }
-
-    /// The symbol that ends here: the word, or the word before an index.
-    fn symbol(&self, at: usize) -> Option<&str> {
-        let mut place = at;
-        if matches!(self.tokens[place].kind, Kind::Number(_) | Kind::Sign('²')) && place > 0 {
-            place -= 1;
-            if matches!(self.sign(place), Some('_' | '^')) && place > 0 {
-                place -= 1;
-            }
-        }
-        let word = self.word(place);
-        // R² and χ² are known by their square.
-        if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ") {
-            return Some(if word == "R" { "R²" } else { "χ²" });
-        }
-        (!word.is_empty()).then_some(word)
-    }
-
-    /// Whether the inline formula holds more than a number with its spread, unit or power.
-    fn is_formula(&self, at: usize, formula: usize) -> Option<()> {
-        let within = |token: &Token| token.formula == Some(formula);
-        let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
-        let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
-        let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // What stands behind `kappa =` is judged as a value, what stands before it is a formula.
-        let from = relation
-            .filter(|&relation| relation < at && relation > 0)
-            .filter(|&relation| {
-                self.symbol(relation - 1).is_some_and(|name| words::is_statistic(name)) || self.is_plus_minus(at)
-            })
-            .map_or(from, |relation| relation + 1);
-        let strange = (from..to).any(|place| match self.tokens[place].kind {
-            Kind::Word => !matches!(self.str(place), "x" | "s" | "ms" | "pp" | "bf" | "k" | "M"),
-            Kind::Sign(sign) => !"±×%[](),./→_^-–".contains(sign),
-            Kind::Opaque => true,
-            _ => false,
-        });
-        strange.then_some(())
-    }
 }
 
-/// Names of Greek letters, and the letters themselves.
-fn is_greek(word: &str) -> bool {
-    const NAMES: [&str; 22] = [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "pi",
-        "sigma",
-        "tau",
-        "phi",
-        "varphi",
-        "psi",
-        "omega",
-        "chi",
-    ];
-    NAMES.contains(&word) || word.chars().all(|c| ('α'..='ω').contains(&c) || ('Α'..='Ω').contains(&c))
+/// The place so many tokens before; one where no token is, when there are fewer.
+pub(super) fn back(at: usize, by: usize) -> usize {
+    at.checked_sub(by).unwrap_or(usize::MAX)
 }

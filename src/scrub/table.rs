@@ -101,6 +101,8 @@ impl Reader<'_> {
             let mut column = 0;
             for cell in row {
                 let says = self.says(&self.tokens(&cell.range), true);
+                // A name over several columns groups them.
+                let says = if cell.span > 1 && says == Says::Setting { Says::Nothing } else { says };
                 for place in column..column + cell.span {
                     if columns.len() <= place {
                         columns.resize(place + 1, Says::Nothing);
@@ -158,7 +160,7 @@ impl Reader<'_> {
         if !setting && sorts.contains(&Sort::Hint) {
             return Says::Result;
         }
-        let counted = words.iter().any(|word| words::is_counted(word));
+        let counted = words.iter().any(|word| words::is_counted_name(word));
         // A single letter: n, d, K.
         let letter = header
             && !words.is_empty()

@@ -81,7 +81,7 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn scrubbing_a_scrubbed_text_changes_nothing(
@@ -162,13 +162,15 @@ fn a_text_of_one_kind_of_sign_takes_no_longer_than_any_other() {
         "±1 ",
         "—",
         "1-",
+        "<table>\n",
+        "<td>1",
         "1:1 ",
     ] {
         for format in FORMATS {
             let begun = std::time::Instant::now();
-            let scrubbed = scrub(&sign.repeat(60_000 / sign.len()), &options(format));
+            let scrubbed = scrub(&sign.repeat(20_000 / sign.len()), &options(format));
             assert!(!scrubbed.text.is_empty());
-            assert!(begun.elapsed().as_secs() < 10, "{sign:?} as {format:?}: {:?}", begun.elapsed());
+            assert!(begun.elapsed().as_secs() < 5, "{sign:?} as {format:?}: {:?}", begun.elapsed());
         }
     }
 }
@@ -184,9 +186,23 @@ fn a_table_keeps_its_shape() {
 }
 
 #[test]
+fn a_table_in_html_is_a_table() {
+    let table = "<table>\n<tr><th colspan=\"1\">Model</th><th>F1</th><th>Layers</th></tr>\n\
+                 <tr><td>ours-2</td><td>93.4</td><td>12</td></tr>\n</table>\n";
+    assert_eq!(markdown(table), table.replace("93.4", "—"));
+}
+
+#[test]
 fn a_macro_that_is_a_number_is_no_hiding_place() {
     let text = "\\documentclass[10pt]{article}\n\\newcommand{\\best}{93.4\\%}\n\\newcommand{\\half}[1]{0.5 #1}\n\\begin{document}\n\\end{document}\n";
     assert_eq!(scrub(text, &options(Format::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
+}
+
+#[test]
+fn a_number_in_a_command_of_siunitx_goes_with_its_command() {
+    let text = "The accuracy improves to \\SI{93.4}{\\percent} with a learning rate of \\num{1e-4}.\n";
+    let scrubbed = scrub(text, &options(Format::Latex)).text;
+    assert_eq!(scrubbed, text.replace("\\SI{93.4}{\\percent}", "\\textrm{[removed]}"));
 }
 
 #[test]
@@ -201,7 +217,9 @@ fn a_rounding_of_gold_goes_whatever_the_words_say() {
 /// Settings with three digits each, of which one agrees with one of many gold values.
 #[test]
 fn a_table_of_settings_agrees_with_gold_by_chance() {
-    let rows: String = (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
+    let rows: Vec<String> =
+        (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
+    let rows = rows.concat();
     let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
     // 40 values, one of which rounds to a setting.
     let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();

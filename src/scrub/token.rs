@@ -128,8 +128,8 @@ impl Splitter<'_> {
     /// The end of an inline formula, or its begin when its end is there.
     fn dollar(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
-        if rest.starts_with("$$") {
-            let length = near(&rest[2..]).find("$$").map_or(2, |end| end + 4);
+        if let Some(display) = rest.strip_prefix("$$") {
+            let length = near(display).find("$$").map_or(2, |end| end + 4);
             self.push(Kind::Opaque, at, at + length);
             return at + length;
         }
@@ -212,6 +212,15 @@ impl Splitter<'_> {
         if let Some(sign) = super::latex::sign(name) {
             self.push(Kind::Sign(sign), at, next);
             return next;
+        }
+        if let Some(units) = super::latex::number_arguments(name)
+            && let Some(open) = self.text[next..self.end].find('{')
+            && let Some((_, form)) = number::at(self.text, next + open + 1)
+        {
+            // Nothing but a number may stand in these arguments: the whole command is taken for one.
+            let end = self.arguments(next, 1 + units);
+            self.push(Kind::Number(form), at, end);
+            return end;
         }
         if let Some(count) = super::latex::opaque_arguments(name) {
             let end = self.arguments(next, count);

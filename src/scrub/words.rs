@@ -38,7 +38,9 @@ pub(super) enum Sort {
 const METRICS: &str = "accuracy error loss perplexity bleu rouge meteor f1 auc auroc auprc map miou iou psnr ssim fid \
     recall precision specificity sensitivity score reward regret rmse mse mae nll ece brier likelihood correlation \
     pearson spearman kendall matthews nmi ari rand purity silhouette latency throughput runtime speedup utility \
-    improvement reduction wer cer mcc kappa forgetting misclassification";
+    improvement reduction wer cer mcc kappa forgetting misclassification fps ap map rtf eer der dice mrr ndcg hit elo mape \
+    smape mase bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
+    spice auprc aupr hausdorff lpips qps flops gflops winrate success";
 
 const HINTS: &str = "potential inertia rank ranking return coverage gap bias variance overhead rate performance gain increase \
     decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
@@ -47,20 +49,20 @@ const HINTS: &str = "potential inertia rank ranking return coverage gap bias var
     reach solve converge vanish require differ deviate find found show follow account large strong improved";
 
 const CLAIMS: &str = "improve outperform reduce achieve obtain gain drop fall fell rise rose increase decrease lose lost \
-    exceed beat surpass cut retain close cost yield win won shrink shrank grow grew lower raise save fail \
-    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels";
+    exceed beat surpass retain close cost yield win won shrink shrank grow grew lower raise save fail \
+    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels bring halve add collapse plateau cuts";
 
 const SETTINGS: &str = "learning batch dropout momentum decay temperature threshold tolerance seed epsilon smoothing width \
     depth dimension hyperparameter parameter setting default bandwidth regularisation regularization regularizer clip \
     clipping norm warmup warm patience lr hidden window level discount radius buffer horizon size kernel stride padding \
     beam penalty constant coefficient prior strength resolution budget fold memory noise scale range interval grid \
-    probability shrinkage schedule cap limit exponent minimum maximum initial weight symbol param hyperparam confidence \
+    probability shrinkage schedule cap limit exponent initial weight symbol param hyperparam confidence \
     configuration distance integer uniform base shape";
 
 const DOING: &str = "set use train fix choose chose chosen tune anneal initialise initialize sample draw drew drawn repeat \
-    apply keep kept hold held split resize vary vari varied search run ran select start begin restrict sweep multiply \
-    divide truncate stop evaluate recommend replace lie let assume given every each per scale pad bound between equal \
-    count clip add";
+    apply keep kept hold held split resize vary vari varied search select start begin restrict sweep multiply \
+    divide truncate stop evaluate recommend replace lie let assume given every scale pad bound between equal \
+    count clip";
 
 const COUNTED: &str = "image example sample point epoch step iteration gpu tpu cpu core layer class block head unit dimension \
     feature token word sentence pair run seed trial replicate repetition round time pass game task dataset set data \
@@ -69,7 +71,7 @@ const COUNTED: &str = "image example sample point epoch step iteration gpu tpu c
     environment episode transition frame video article document question query bin group fold split case click song \
     digit observation instance draw resample bootstrap permutation restart center centre centroid landmark component \
     basis atom operation evaluation candidate category label attribute machine worker thread byte bit year month week \
-    day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator \
+    day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator listener speaker utterance \
     country city dollar moment degree place string letter value entry coordinate";
 
 static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
@@ -98,13 +100,36 @@ pub(super) fn is_counted(word: &str) -> bool {
     stems(&word).any(|stem| COUNTED_WORDS.contains(stem.as_str()))
 }
 
+/// Whether a column's or a row's name is that of something counted. What is done with data, as in "test", is none.
+pub(super) fn is_counted_name(word: &str) -> bool {
+    const OTHERS: [&str; 14] = [
+        "test",
+        "set",
+        "model",
+        "method",
+        "algorithm",
+        "system",
+        "problem",
+        "task",
+        "case",
+        "part",
+        "level",
+        "stage",
+        "split",
+        "time",
+    ];
+    is_counted(word) && !OTHERS.contains(&word.to_lowercase().trim_end_matches('s'))
+}
+
 /// The word itself, then without endings.
 fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
-    const ENDINGS: [(&str, &str); 10] = [
+    const ENDINGS: [(&str, &str); 12] = [
         ("", ""),
+        ("'s", ""),
         ("s", ""),
         ("es", ""),
         ("ies", "y"),
+        ("ied", "y"),
         ("ed", ""),
         ("ed", "e"),
         ("ing", ""),
@@ -295,7 +320,6 @@ pub(super) fn is_time_unit(word: &str) -> bool {
 
 /// Months, for dates.
 pub(super) fn is_month(word: &str) -> bool {
-    let word = word.to_lowercase();
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -310,6 +334,7 @@ pub(super) fn is_month(word: &str) -> bool {
         "november",
         "december",
     ];
+    let word = word.to_lowercase();
     word.len() > 2 && MONTHS.iter().any(|month| *month == word || (word.len() == 3 && month.starts_with(&word)))
 }
 
@@ -348,7 +373,25 @@ pub(super) fn is_comparative(word: &str) -> bool {
 pub(super) fn is_statistic(symbol: &str) -> bool {
     matches!(
         symbol,
-        "p" | "P" | "rho" | "ρ" | "kappa" | "κ" | "r" | "R²" | "AUC" | "F1" | "χ²" | "ACC" | "BLEU" | "NMI" | "ARI"
+        "p" | "P"
+            | "rho"
+            | "ρ"
+            | "kappa"
+            | "κ"
+            | "r"
+            | "R²"
+            | "η²"
+            | "SD"
+            | "SE"
+            | "SEM"
+            | "AUC"
+            | "F1"
+            | "eta"
+            | "χ²"
+            | "ACC"
+            | "BLEU"
+            | "NMI"
+            | "ARI"
     )
 }
 

@@ -1,10 +1,8 @@
 //! Does a paper's suite fit together? What can be found without running anything.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use super::written::{result_numbers, written_numbers};
-use super::{LoadedPaper, Protocol};
+use super::{GoldValues, LoadedPaper, Protocol};
 use crate::error::Error;
 
 /// Something that is wrong, or odd, with a paper.
@@ -154,42 +152,21 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// No gold value stands in what the agent reads: the text, the manifest's descriptions, and, with at least five digits,
-/// the repo's files.
+/// No gold value stands in what the agent reads.
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
-    let Some(gold) = &loaded.gold else { return };
-    let mut values = Vec::new();
-    for results in gold.results.values() {
-        for (id, result) in results {
-            result_numbers(&result.result, &mut |value| values.push((id.as_str(), value)));
-        }
-    }
-    let mut look = |file: &Path, text: &str, least: usize, lines: bool| {
-        for (line, token, written) in written_numbers(text, least) {
-            if let Some((id, _)) = values.iter().find(|(_, value)| written.is(*value)) {
-                problems.push(Problem::error(
-                    Error::suite(format!("`{token}` is a gold value of experiment `{id}`"))
-                        .at(file, lines.then_some(line))
-                        .hint("take results out of what agents read"),
-                ));
-            }
-        }
-    };
-    look(&loaded.dir.join("paper.md"), &loaded.text, 3, true);
-    let functions = loaded.paper.functions.iter().map(|function| &function.description);
-    for description in functions.chain(loaded.paper.experiments.iter().map(|experiment| &experiment.description)) {
-        look(&loaded.dir.join("paper.toml"), description, 3, false);
-    }
+    let look = GoldValues::new(loaded);
+    let mut leaks = look.in_paper(loaded);
     for entry in walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter().flatten() {
         let readable = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
         if let Some(text) = readable.then(|| std::fs::read_to_string(entry.path()).ok()).flatten() {
-            look(entry.path(), &text, 5, true);
+            leaks.extend(look.in_file(entry.path(), &text));
         }
     }
+    problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Longer files are data, in which some number agrees with some gold value by chance.
-const LARGEST_TEXT: u64 = 100_000;
+/// Longer files are data; a results file that was left behind is short.
+const LARGEST_TEXT: u64 = 1_000_000;
 
 /// The env has its yml, and every protected glob matches something.
 fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {

@@ -1,0 +1,1 @@
+"""Stochastic bandits: upper confidence bounds, randomised policies, and what is known about their regret."""
