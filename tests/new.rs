@@ -67,7 +67,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     insta::assert_snapshot!(todo, @r#"
     , in papers/walk and repos/walk:
     [ ] paper.toml: title, authors, year and url
-    [ ] paper.md: 0 of 2 numbers were removed as results: see them with `autoexperiment scrub found/paper.tex --gold papers/walk/gold.json`, and read the text once more
+    [ ] paper.md: 2 of 4 numbers were removed as results: see them with `autoexperiment scrub found/paper.tex --gold papers/walk/gold.json`, and read the text once more
     [ ] paper.toml: describe walks, without docstrings
     [ ] paper.toml: say what is measured in distance, visited, text
     [ ] paper.toml: the passages of the 4 functions; strike those that the paper does not describe
@@ -85,6 +85,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
         "{text}"
     );
     assert!(!text.contains("3.8125"), "a comment of LaTeX holds a result: {text}");
+    assert!(!text.contains("12.3") && !text.contains("95.7"), "results: {text}");
     assert_eq!(lab.ok(&["check", "walk"]).stdout.lines().next(), Some("walk: ok"));
 
     lab.ok(&["run", "-p", "walk", "-n", "1..2", "--limit", "4", "--agent", "gold", "--agent", "noop", "--name", "r"]);
