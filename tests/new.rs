@@ -36,7 +36,8 @@ fn assert_untouched(lab: &Lab) {
 #[test]
 fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     let lab = found();
-    let mut arguments = vec!["new", "walk", "--repo", "found/repo", "--requirements", "", "--text", "found/paper.tex"];
+    // Its requirements.txt asks for no packages.
+    let mut arguments = vec!["new", "walk", "--repo", "found/repo", "--text", "found/paper.tex"];
     arguments.extend(["--command", "distance=python -m walk distance --count {count=full:400,curtailed:40}"]);
     arguments.extend(["--command", "visited=python -m walk visited --steps 12"]);
     arguments.extend(["--command", "text=python -m walk text", "--regex", "text.mean=mean distance: ([.0-9]+)"]);
