@@ -16,6 +16,7 @@ mod index;
 mod list;
 mod mask;
 mod naming;
+mod new;
 mod progress;
 mod report;
 mod resume;
@@ -63,6 +64,7 @@ Exit codes:
 enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
+    New(Box<new::Arguments>),
     Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
@@ -95,6 +97,7 @@ fn dispatch(verb: Verb) -> Result<()> {
     match verb {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::New(arguments) => shared::block_on(new::run(&arguments)),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
@@ -112,9 +115,14 @@ fn dispatch(verb: Verb) -> Result<()> {
 }
 
 /// An error with its causes and its hint, on stderr. The texts may hold what a model or a file said: no escape
-/// sequence of theirs reaches the terminal.
+/// sequence of theirs reaches the terminal, and none of their lines looks like one of ours.
 fn render(error: &Error) {
-    talk!("error: {}", crate::report::clean(&error.to_string()));
+    let message = error.to_string();
+    let mut lines = message.lines().map(crate::report::clean);
+    talk!("error: {}", lines.next().unwrap_or_default());
+    for line in lines {
+        talk!("    {line}");
+    }
     let mut cause = std::error::Error::source(error);
     while let Some(below) = cause {
         talk!("  cause: {}", crate::report::clean(&below.to_string()));

@@ -38,13 +38,19 @@ impl Dependencies {
                 .at(path, None)
                 .hint("update autoexperiment"));
         }
+        let unknown = |what: String| {
+            Error::suite(format!("no {what} in the manifest")).at(path, None).hint(format!(
+                "the manifest has changed since: remove this file and measure it again with `autoexperiment verify {}`",
+                paper.id
+            ))
+        };
         for (experiment, functions) in &this.needs {
             if !paper.experiments.iter().any(|known| known.id == *experiment) {
-                return Err(Error::suite(format!("no experiment `{experiment}` in the manifest")).at(path, None));
+                return Err(unknown(format!("experiment `{experiment}`")));
             }
             for function in functions {
                 if !paper.functions.iter().any(|known| known.at == *function) {
-                    return Err(Error::suite(format!("no function `{function}` in the manifest")).at(path, None));
+                    return Err(unknown(format!("function `{function}`")));
                 }
             }
         }
