@@ -9,6 +9,7 @@ macro_rules! talk {
 }
 
 mod check;
+mod curtail;
 mod doctor;
 mod env;
 mod gold;
@@ -72,6 +73,7 @@ enum Verb {
     Score(score::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
+    Curtail(curtail::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -103,6 +105,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
+        Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }
