@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → stats → workspace → env → sandbox → model → agent → run → audit → curtail → report → cli
+//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → report → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -22,6 +22,7 @@ pub mod run;
 pub mod sample;
 pub mod sandbox;
 pub mod score;
+pub mod scrub;
 pub mod stats;
 pub mod suite;
 pub mod workspace;

@@ -10,6 +10,7 @@ mod journal;
 pub mod leaks;
 pub mod matrix;
 pub mod mutation;
+pub mod recheck;
 pub mod trace;
 pub mod trial;
 pub mod verify;

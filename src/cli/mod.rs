@@ -23,9 +23,11 @@ mod resume;
 mod run;
 mod sample;
 mod score;
+mod scrub;
 mod session;
 mod shared;
 mod suite;
+mod verified;
 mod verify;
 
 use std::process::ExitCode;
@@ -71,6 +73,7 @@ enum Verb {
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
     Score(score::Arguments),
+    Scrub(scrub::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
@@ -103,6 +106,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
+        Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),

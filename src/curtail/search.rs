@@ -194,7 +194,9 @@ impl Search<'_> {
             }
         };
         found.full_seconds = full.seconds;
-        let known = self.in_full(place, &full, &places).await?;
+        let mut known = self.in_full(place, &full, &places).await?;
+        // Those that pass are few and tell most settings' faults soonest.
+        known.sort_by_key(|(_, passes)| !passes);
         let stopped = if known.len() < places.len() {
             let judged = format!("{} of {} solutions were run in full", known.len(), places.len());
             Some(format!("{judged}: the budget is spent; the same command goes on from here"))

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::LoadedPaper;
-use super::written::{Written, roundings, written_numbers};
+use super::written::{Found, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
 /// Hits in a paper's text count unless as many are more likely than not by chance: its author can always word it
@@ -29,7 +27,7 @@ impl GoldValues {
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
         for (id, gold) in loaded.gold.iter().flat_map(|gold| gold.results.values().flatten()) {
-            numbers(&gold.result, &mut |value| {
+            result_numbers(&gold.result, &mut |value| {
                 this.values.push(value);
                 this.experiments.push(id.clone());
             });
@@ -67,47 +65,19 @@ impl GoldValues {
         });
         let least = if prose { 3 } else { 4 };
         let mut numbers = written_numbers(text, least);
-        numbers.retain(|written| written.digits >= least);
+        numbers.retain(|one| one.written.sharp_digits >= least);
         self.look(&numbers, CHANCE_IN_FILES, path)
     }
 
-    fn look(&self, numbers: &[Written<'_>], chance: f64, path: &Path) -> Vec<Error> {
+    fn look(&self, numbers: &[Found<'_>], chance: f64, path: &Path) -> Vec<Error> {
         roundings(numbers, &self.values, chance)
             .into_iter()
-            .map(|(written, value)| {
+            .map(|(one, value)| {
                 let experiment = &self.experiments[value];
-                Error::suite(format!("`{}` is a gold value of experiment `{experiment}`", written.token))
-                    .at(path, Some(written.line))
+                Error::suite(format!("`{}` is a gold value of experiment `{experiment}`", one.token))
+                    .at(path, Some(one.line))
                     .hint("take results out of what agents read")
             })
             .collect()
-    }
-}
-
-/// All numbers of a result that are no small whole numbers.
-fn numbers(value: &Value, found: &mut impl FnMut(f64)) {
-    match value {
-        Value::Number(number) => {
-            if let Some(number) = number.as_f64()
-                && (number.fract() != 0.0 || number.abs() >= 1000.0)
-            {
-                found(number);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| numbers(item, found)),
-        Value::Object(items) => items.values().for_each(|item| numbers(item, found)),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_counts_are_no_gold_values() {
-        let mut found = Vec::new();
-        numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
-        assert_eq!(found, [0.25, 1e4]);
     }
 }

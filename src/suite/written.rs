@@ -7,30 +7,70 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 /// Digits beyond which a writing counts as this precise only: results of two machines differ in later ones.
 const MOST_DIGITS: i32 = 7;
 
 /// A number as it is written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Written<'text> {
-    /// Line, from 1.
-    pub line: usize,
-    /// As it stands there.
-    pub token: &'text str,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Written {
     /// Its value.
     pub value: f64,
-    /// Its significant digits without zeros at the end: round numbers such as 100.0 are seldom results.
+    /// Its significant digits.
     pub digits: usize,
+    /// Those without zeros at the end: round numbers such as 100.0 are seldom results.
+    pub sharp_digits: usize,
     /// Half of its last digit.
     half_digit: f64,
     /// What texts compare it with: power of ten of its last digit, or [`CAPPED`].
     precision: i32,
 }
 
+/// A number in a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found<'text> {
+    /// Line, from 1.
+    pub line: usize,
+    /// As it stands there.
+    pub token: &'text str,
+    /// What it says.
+    pub written: Written,
+}
+
 /// The precision of numbers that are more precise than results are the same.
 const CAPPED: i32 = i32::MIN;
 
-impl Written<'_> {
+impl Written {
+    /// Reads a number that is precise enough to be a result: `least` significant digits or more with a decimal point, or
+    /// one more without; shorter ones are sizes and settings, and agree with some result by chance. Commas are taken
+    /// for separators of thousands.
+    #[must_use]
+    pub fn read(token: &str, least: usize) -> Option<Self> {
+        let mut plain = Cow::Borrowed(token);
+        if token.contains([',', '−']) {
+            plain = token.replace(',', "").replace('−', "-").into();
+        }
+        let mantissa = plain.split(['e', 'E']).next().unwrap_or_default();
+        let count = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+        let significant = mantissa.trim_start_matches(['-', '+', '0', '.']);
+        let digits = count(significant);
+        let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        if digits < if decimals > 0 { least } else { least + 1 } {
+            return None;
+        }
+        let exponent: i32 = plain.split_once(['e', 'E']).and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+        let value = plain.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        let mut precision = exponent.saturating_sub(decimals as i32);
+        let mut half_digit = 0.5 * 10_f64.powi(precision);
+        if digits as i32 > MOST_DIGITS {
+            precision = CAPPED;
+            half_digit = value.abs() * capped_reach();
+        }
+        let sharp_digits = count(significant.trim_end_matches(['0', '.']));
+        Some(Self { value, digits, sharp_digits, half_digit, precision })
+    }
+
     /// Whether the writing is a rounding of `value`.
     #[must_use]
     pub fn is(&self, value: f64) -> bool {
@@ -41,13 +81,19 @@ impl Written<'_> {
     fn reach(&self) -> f64 {
         self.half_digit * 1.000_001
     }
+
+    /// The share that it is as a percentage.
+    fn percent(self) -> Self {
+        let precision = if self.precision == CAPPED { CAPPED } else { self.precision - 2 };
+        Self { value: self.value / 100.0, half_digit: self.half_digit / 100.0, precision, ..self }
+    }
 }
 
 /// The numbers in a text that are precise enough to be a result: `least` significant digits or more with a decimal
 /// point, or one more without; shorter ones are sizes and settings. Digits that belong to a name (`sha1`, `x_2`) are no
 /// number. `1,234.5` is read both as one number and as two; a percentage as it stands and as a share.
 #[must_use]
-pub fn written_numbers(text: &str, least: usize) -> Vec<Written<'_>> {
+pub fn written_numbers(text: &str, least: usize) -> Vec<Found<'_>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let (mut line, mut at) = (1, 0);
@@ -121,37 +167,30 @@ fn push<'text>(
     range: std::ops::Range<usize>,
     line: usize,
     least: usize,
-    found: &mut Vec<Written<'text>>,
+    found: &mut Vec<Found<'text>>,
 ) {
     let token = &text[range.clone()];
-    let mut plain = Cow::Borrowed(token);
-    if token.contains([',', '−']) {
-        plain = token.replace(',', "").replace('−', "-").into();
+    let Some(written) = Written::read(token, least) else { return };
+    found.push(Found { line, token, written });
+    let behind = text[range.end..].trim_start_matches(['\\', ',', ' ']);
+    if behind.starts_with('%') || behind.starts_with("percent") {
+        found.push(Found { line, token, written: written.percent() });
     }
-    let mantissa = plain.split(['e', 'E']).next().unwrap_or_default();
-    let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
-    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    if digits < if decimals > 0 { least } else { least + 1 } {
-        return;
-    }
-    let exponent: i32 = plain.split_once(['e', 'E']).and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    let Ok(value) = plain.parse::<f64>() else { return };
-    let mut precision = exponent.saturating_sub(decimals as i32);
-    let mut half_digit = 0.5 * 10_f64.powi(precision);
-    if digits as i32 > MOST_DIGITS {
-        precision = CAPPED;
-        half_digit = value.abs() * capped_reach();
-    }
-    if value.is_finite() {
-        let digits = mantissa.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
-        let digits = digits.bytes().filter(u8::is_ascii_digit).count();
-        found.push(Written { line, token, value, digits, half_digit, precision });
-        let behind = text[range.end..].trim_start_matches(['\\', ',', ' ']);
-        if behind.starts_with('%') || behind.starts_with("percent") {
-            let (value, half_digit) = (value / 100.0, half_digit / 100.0);
-            let precision = if precision == CAPPED { CAPPED } else { precision - 2 };
-            found.push(Written { line, token, value, digits, half_digit, precision });
+}
+
+/// All numbers of a result that are no small whole numbers, such as counts, which texts hold for other reasons.
+pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
+    match value {
+        Value::Number(number) => {
+            if let Some(number) = number.as_f64()
+                && (number.fract() != 0.0 || number.abs() >= 1000.0)
+            {
+                found(number);
+            }
         }
+        Value::Array(items) => items.iter().for_each(|item| result_numbers(item, found)),
+        Value::Object(items) => items.values().for_each(|item| result_numbers(item, found)),
+        _ => {}
     }
 }
 
@@ -169,24 +208,25 @@ fn capped_reach() -> f64 {
 /// as many or more are less likely than `chance` (Poisson).
 #[must_use]
 pub fn roundings<'found, 'text>(
-    found: &'found [Written<'text>],
+    found: &'found [Found<'text>],
     values: &[f64],
     chance: f64,
-) -> Vec<(&'found Written<'text>, usize)> {
+) -> Vec<(&'found Found<'text>, usize)> {
     let mut sorted: Vec<(f64, usize)> = values.iter().enumerate().map(|(place, &value)| (value, place)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut hits = Vec::new();
-    let mut by_precision: BTreeMap<i32, Vec<&Written<'_>>> = BTreeMap::new();
-    for written in found {
-        by_precision.entry(written.precision).or_default().push(written);
+    let mut by_precision: BTreeMap<i32, Vec<&Found<'_>>> = BTreeMap::new();
+    for one in found {
+        by_precision.entry(one.written.precision).or_default().push(one);
     }
     for (precision, numbers) in by_precision {
         let (mut here, mut others, mut distinct) = (Vec::new(), Vec::new(), Vec::new());
-        for written in numbers {
+        for one in numbers {
+            let written = one.written;
             let next = sorted.partition_point(|(value, _)| *value < written.value - written.reach());
             match sorted.get(next).filter(|(value, _)| written.is(*value)) {
                 Some(&(_, place)) => {
-                    here.push((written, place));
+                    here.push((one, place));
                     distinct.push(written.value);
                 }
                 None => others.push(written.value),
@@ -200,7 +240,7 @@ pub fn roundings<'found, 'text>(
             hits.extend(here);
         }
     }
-    hits.sort_by_key(|(written, _)| written.line);
+    hits.sort_by_key(|(one, _)| one.line);
     hits
 }
 
@@ -243,7 +283,7 @@ mod tests {
     }
 
     fn tokens(text: &str) -> Vec<&str> {
-        written_numbers(text, 3).iter().map(|written| written.token).collect()
+        written_numbers(text, 3).iter().map(|one| one.token).collect()
     }
 
     #[test]
@@ -309,13 +349,21 @@ mod tests {
     fn a_table_of_numbers_that_agree_by_chance_is_no_alarm_and_the_same_results_beside_it_are() {
         let values: Vec<f64> = (1..60).map(|place| (f64::from(place) * 0.618_034).fract()).collect();
         let data = table(2000);
-        let by_chance = written_numbers(&data, 4).iter().filter(|it| values.iter().any(|&value| it.is(value))).count();
+        let by_chance =
+            written_numbers(&data, 4).iter().filter(|it| values.iter().any(|&value| it.written.is(value))).count();
         assert!(by_chance > 5, "the table must tempt: {by_chance}");
         assert_eq!(hits(&data, &values), 0);
         let results = values.iter().fold(String::new(), |text, value| text + &format!("{value:.4} "));
         assert!(hits(&(results + &data), &values) > 50);
         assert_eq!(hits(&(data.clone() + "loss 0.618034"), &values), 1, "another precision is weighed apart");
         assert_eq!(hits("lr 0.1234\nmomentum 0.9876\nloss 0.6180\n", &values), 1, "a few settings hide nothing");
+    }
+
+    #[test]
+    fn sizes_and_counts_are_no_results() {
+        let mut found = Vec::new();
+        result_numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
+        assert_eq!(found, [0.25, 1e4]);
     }
 
     #[test]

@@ -58,10 +58,17 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
             "remove it from the repo, or unpack it so that it can be searched",
         );
     }
-    let (_, kind) = CLOSED.iter().find(|(magic, _)| bytes.starts_with(magic))?;
+    let (_, packer) = CLOSED.iter().find(|(magic, _)| bytes.starts_with(magic))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let of_files =
+        name.contains(".tar.") || ["7z", "rar", "tbz", "tbz2", "txz", "tzst"].iter().any(|it| name.ends_with(it));
     finding(
-        FindingKind::Unread,
-        format!("a packed file (`{kind}`) was not searched for leaks"),
+        if of_files || is_code(name.trim_end_matches(packer).trim_end_matches('.')) {
+            FindingKind::Archive
+        } else {
+            FindingKind::Unread
+        },
+        format!("a packed file (`{packer}`) that cannot be searched for leaks"),
         "unpack it, or make sure that it holds data only",
     )
 }

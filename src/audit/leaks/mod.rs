@@ -86,19 +86,20 @@ pub enum FindingKind {
     GoldValue,
     /// Compiled code.
     Compiled,
-    /// An archive with code in it.
+    /// An archive with code in it, or that cannot be looked into.
     Archive,
     /// Objects of git, which hold old versions of files.
     GitObjects,
     /// The paper's own package in the environment.
     Installed,
-    /// A file that could not be looked into.
+    /// A file of data, by its name, that could not be looked into: too long, or packed by other means than gzip.
     Unread,
 }
 
 impl LeakReport {
     /// What is wrong, as errors that say what to do: functions of which [`LEAK`] or more stands elsewhere, and the
-    /// findings. A pair stands for its two functions where each one's worst place is the other.
+    /// findings, but for files that could not be looked into, which are data as a rule. A pair stands for its two
+    /// functions where each one's worst place is the other.
     #[must_use]
     pub fn errors(self) -> Vec<Error> {
         let mut errors = Vec::new();
@@ -129,7 +130,8 @@ impl LeakReport {
                 );
             }
         }
-        errors.extend(self.findings.into_iter().map(|finding| finding.error));
+        let found = self.findings.into_iter().filter(|finding| finding.kind != FindingKind::Unread);
+        errors.extend(found.map(|finding| finding.error));
         errors
     }
 }

@@ -293,14 +293,23 @@ fn archives_with_code_are_found_and_archives_of_data_are_not() {
     let lab = Lab::new();
     lab.sh(
         "python3 - <<'END'\n\
-         import tarfile, zipfile, gzip, bz2\n\
+         import tarfile, zipfile, lzma\n\
          with zipfile.ZipFile('old.zip', 'w', zipfile.ZIP_DEFLATED) as z: z.write('pkg/__init__.py'); z.write('pkg/core.py')\n\
          with tarfile.open('old.tar', 'w') as t: t.add('pkg')\n\
          with tarfile.open('old.tgz', 'w:gz') as t: t.add('pkg')\n\
          with tarfile.open('old.tar.bz2', 'w:bz2') as t: t.add('pkg')\n\
+         open('old.py.xz', 'wb').write(lzma.compress(b'x = 1'))\n\
+         open('table.csv.xz', 'wb').write(lzma.compress(b'1,2'))\n\
          END",
     );
-    let expected = [(Archive, "old.tar"), (Unread, "old.tar.bz2"), (Archive, "old.tgz"), (Archive, "old.zip")];
+    let expected = [
+        (Archive, "old.py.xz"),
+        (Archive, "old.tar"),
+        (Archive, "old.tar.bz2"),
+        (Archive, "old.tgz"),
+        (Archive, "old.zip"),
+        (Unread, "table.csv.xz"),
+    ];
     assert_eq!(lab.findings(), expected.map(|(kind, path)| (kind, format!("repos/p/{path}"))));
 
     let lab = Lab::new();
