@@ -28,6 +28,9 @@ const CHUNK: usize = 8;
 /// Fewest solutions with a verdict in full that a setting can be judged by.
 const FEWEST: usize = 10;
 
+/// Fewer solutions than these that pass in full are warned of.
+const FEWEST_PASSING: usize = 5;
+
 /// So many times what the unmasked repo takes may a solution take, and this many seconds more.
 const TIMES_ORIGINAL: f64 = 5.0;
 const MORE_SECONDS: f64 = 5.0;
@@ -204,7 +207,10 @@ impl Search<'_> {
             (known.len() < FEWEST)
                 .then(|| format!("{} solutions are too few, at least {FEWEST} are needed", known.len()))
         };
-        found.note = stopped;
+        let passing = known.iter().filter(|(_, passes)| *passes).count();
+        let few =
+            || format!("only {passing} solutions pass in full: its recall says little; take more with `--mutants`");
+        found.note = stopped.or_else(|| (passing < FEWEST_PASSING).then(few));
         if known.len() < FEWEST {
             return Ok(found);
         }
