@@ -230,10 +230,6 @@ impl<'source> Walk<'source> {
             }
         }
         for (at, argument) in all.iter().enumerate().filter(|(_, argument)| is_keyword(**argument)) {
-            let named = argument.child_by_field_name("name").map(|name| self.text(name));
-            if named.is_some_and(tables::is_hint) {
-                continue;
-            }
             // With the comma behind it, or else the one before.
             let range = match (all.get(at + 1), at.checked_sub(1)) {
                 (Some(next), _) => argument.start_byte()..next.start_byte(),

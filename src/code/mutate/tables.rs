@@ -143,11 +143,6 @@ const SYMMETRIC: &[&str] = &[
     "vdot",
 ];
 
-/// Whether a keyword argument of this name says how, not what: dropping it seldom changes a result.
-pub(super) fn is_hint(name: &str) -> bool {
-    matches!(name, "dtype" | "copy" | "kind" | "optimize")
-}
-
 /// The function to call instead, for an attribute's name.
 pub(super) fn attribute(name: &str) -> Option<&'static str> {
     lookup(ATTRIBUTES, name)
