@@ -1,6 +1,6 @@
 //! `verify`: what it measures is what trying everything would, and it is measured once.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
 

@@ -74,7 +74,7 @@ fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
     }
     match evidence {
         None => {
-            problems.push(Problem::warning(Error::suite("mutants have not been measured").at(path, None).hint(verify)))
+            problems.push(Problem::warning(Error::suite("mutants have not been measured").at(path, None).hint(verify)));
         }
         Some(evidence) if evidence.repo != now => problems.push(changed("its mutants were run", "evidence.json")),
         Some(evidence) => {

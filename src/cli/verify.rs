@@ -20,8 +20,9 @@ use crate::suite::{LoadedPaper, Protocol, Suite};
 ///
 /// Which experiment needs which function: each function is masked alone, and the experiments that enter it, by a traced
 /// run, must fail without it. Whether wrong code is noticed: mutants of each function are run against the experiments
-/// that need it. Writes `dependencies.json` and `evidence.json` of each paper, and ends with exit code 3 when a function
-/// is not essential. What was measured once is not measured again while nothing changes.
+/// that need it. What leaks: how much of each function's body, and which gold values, stand elsewhere in what agents
+/// see. Writes `dependencies.json` and `evidence.json` of each paper, and ends with exit code 3 when a function is not
+/// essential or something leaks. What was measured once is not measured again while nothing changes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1"
