@@ -9,6 +9,7 @@ macro_rules! talk {
 }
 
 mod check;
+mod curtail;
 mod doctor;
 mod env;
 mod gold;
@@ -77,6 +78,7 @@ enum Verb {
     Scrub(scrub::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
+    Curtail(curtail::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -110,6 +112,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
+        Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

@@ -252,7 +252,7 @@ fn absolute_spec(spec: &str) -> Result<String> {
     Ok(spec.to_owned())
 }
 
-fn default_jobs() -> usize {
+pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
@@ -263,7 +263,8 @@ fn parse_price(text: &str) -> Result<(f64, f64), String> {
     Ok((number(read).ok_or_else(wrong)?, number(written).ok_or_else(wrong)?))
 }
 
-fn parse_time(text: &str) -> Result<f64, String> {
+/// A time in seconds, as `30m` or seconds.
+pub fn parse_time(text: &str) -> Result<f64, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be more than 0".to_owned()) };
     }

@@ -21,7 +21,7 @@ pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use gold_values::GoldValues;
 pub use loaded::{LoadedPaper, MaskedFile};
-pub use paper::{Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use paper::{CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
 pub use written::{Written, result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};
