@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::baseline::two_threads;
 use super::leaks::{self, LeakReport};
 use super::matrix::{Effort, Matrix};
 use super::mutation::{self, Draw, Mutation};
@@ -28,6 +29,9 @@ pub struct Measures {
 pub struct Verified {
     /// The dependency matrix.
     pub matrix: Matrix,
+    /// The largest relative difference from gold with two threads of the linear algebra, or the experiments that do not
+    /// give their gold then.
+    pub threads: std::result::Result<f64, Vec<Error>>,
     /// What came of the mutants of those functions that an experiment needs.
     pub mutations: Vec<Mutation>,
     /// What of the functions, and of gold, stands elsewhere in what agents see, the environment included.
@@ -57,6 +61,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
         save_dependencies(&shared.loaded().dir.join("dependencies.json"), &dependencies).map_err(single)?;
         written.push("dependencies.json");
     }
+    let threads = two_threads(&shared).await;
     bench = Arc::into_inner(shared).ok_or_else(|| vec![Error::internal("a trial outlived its matrix")])?;
     bench.set_dependencies(dependencies);
     let bench = Arc::new(bench);
@@ -91,7 +96,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
         evidence.save(&path).map_err(single)?;
         written.push("evidence.json");
     }
-    Ok(Verified { matrix, mutations, leaks, evidence, written, made: bench.made(), cpu: bench.cpu() })
+    Ok(Verified { matrix, threads, mutations, leaks, evidence, written, made: bench.made(), cpu: bench.cpu() })
 }
 
 /// Puts what stands elsewhere into the evidence.

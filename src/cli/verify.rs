@@ -110,9 +110,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             (Ok(bench), None) => {
                 let verified = verify(bench, arguments.measures(), &progress).await;
                 progress.finish();
-                match verified {
-                    Ok(verified) => {
-                        let loaded = LoadedPaper::load(&suite, id)?;
+                match verified.and_then(|verified| {
+                    // The matrix is new.
+                    LoadedPaper::load(&suite, id).map(|loaded| (loaded, verified)).map_err(|error| vec![error])
+                }) {
+                    Ok((loaded, verified)) => {
                         if arguments.json {
                             documents.push(as_json(&loaded, &verified));
                         } else {
@@ -185,6 +187,7 @@ impl Arguments {
                 .hint("leave it out of the manifest, or add an experiment that it matters to"),
             );
         }
+        errors.extend(verified.threads.err().unwrap_or_default());
         errors.extend(verified.leaks.errors().into_iter().map(|error| {
             let message = format!("paper `{}`: {}", paper.id, error.message);
             Error { message, ..error }
@@ -207,6 +210,9 @@ impl Arguments {
 fn tell(id: &str, verified: &Verified, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));
+    }
+    if let Ok(worst) = verified.threads {
+        talk!("{id}: with two threads of the linear algebra no value differs from gold by more than {worst:.1e} of it");
     }
     if verified.made == 0 && verified.written.is_empty() {
         talk!("{id}: nothing has changed since it was verified");

@@ -39,6 +39,15 @@ pub fn check(loaded: &LoadedPaper) -> Vec<Problem> {
                 .at(loaded.dir.join("dependencies.json"), None),
         ));
     }
+    if let Some(gone) =
+        loaded.dependencies.as_ref().map(|dependencies| &dependencies.gone).filter(|gone| !gone.is_empty())
+    {
+        problems.push(Problem::warning(
+            Error::suite(format!("the manifest has no {}", gone.join(", ")))
+                .at(loaded.dir.join("dependencies.json"), None)
+                .hint(format!("measure again with `autoexperiment verify {}`", loaded.paper.id)),
+        ));
+    }
     if let Err(error) = loaded.refuse_results() {
         problems.push(Problem::error(error));
     }
