@@ -43,6 +43,26 @@ const FEWEST: usize = 1_000;
 /// `None` when there is no sample.
 #[must_use]
 pub fn bootstrap<const WIDTH: usize>(papers: &[Vec<[f64; WIDTH]>], how: Bootstrap) -> Option<[Interval; WIDTH]> {
+    let means = replicates(papers, how)?;
+    let total: usize = papers.iter().map(Vec::len).sum();
+    let mut column = 0;
+    Some(means.map(|means| {
+        let sum: f64 = papers.iter().flatten().map(|values| values[column]).sum();
+        column += 1;
+        let percentile = percentile(&means, how.level);
+        if means[0] < means[means.len() - 1] {
+            percentile
+        } else {
+            wilson(sum.clamp(0.0, total as f64), total as f64, how.level).unwrap_or(percentile)
+        }
+    }))
+}
+
+/// The means of all replicates, sorted, of each statistic; `None` when there is no sample.
+pub(super) fn replicates<const WIDTH: usize>(
+    papers: &[Vec<[f64; WIDTH]>],
+    how: Bootstrap,
+) -> Option<[Vec<f64>; WIDTH]> {
     let papers: Vec<&[[f64; WIDTH]]> = papers.iter().map(Vec::as_slice).filter(|samples| !samples.is_empty()).collect();
     let total: usize = papers.iter().map(|samples| samples.len()).sum();
     if total == 0 {
@@ -62,19 +82,16 @@ pub fn bootstrap<const WIDTH: usize>(papers: &[Vec<[f64; WIDTH]>], how: Bootstra
             means.push(sum / count as f64);
         }
     }
-    let mut column = 0;
-    Some(means.map(|mut means| {
+    for means in &mut means {
         means.sort_unstable_by(f64::total_cmp);
-        let tail = (1.0 - how.level) / 2.0;
-        let percentile = Interval { low: quantile(&means, tail), high: quantile(&means, 1.0 - tail) };
-        let sum: f64 = papers.iter().copied().flatten().map(|values| values[column]).sum();
-        column += 1;
-        if means[0] < means[means.len() - 1] {
-            percentile
-        } else {
-            wilson(sum.clamp(0.0, total as f64), total as f64, how.level).unwrap_or(percentile)
-        }
-    }))
+    }
+    Some(means)
+}
+
+/// The middle `level` of sorted replicates.
+pub(super) fn percentile(sorted: &[f64], level: f64) -> Interval {
+    let tail = (1.0 - level) / 2.0;
+    Interval { low: quantile(sorted, tail), high: quantile(sorted, 1.0 - tail) }
 }
 
 /// Draws as many samples as there are, with replacement, and adds them up. The hot loop: two draws from one random word.

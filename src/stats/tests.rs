@@ -154,3 +154,68 @@ fn ten_thousand_replicates_over_ten_thousand_samples_take_less_than_a_second() {
     println!("{intervals:?} in {:?}", begun.elapsed());
     assert!(begun.elapsed().as_secs_f64() < 1.0);
 }
+
+#[test]
+fn pass_all_k_is_the_share_of_k_subsets_that_pass_whole() {
+    for n in 1..=9_usize {
+        for c in 0..=n {
+            for k in 1..=n {
+                let subsets = (0_u32..1 << n).filter(|set| set.count_ones() as usize == k);
+                let (mut all, mut whole) = (0, 0);
+                for set in subsets {
+                    all += 1;
+                    whole += usize::from(set & !((1 << c) - 1) == 0);
+                }
+                close(pass_all_k(n, c, k).unwrap(), whole as f64 / f64::from(all), 1e-12);
+            }
+        }
+    }
+    assert_eq!(pass_all_k(4, 4, 5), None);
+    assert_eq!(pass_all_k(5, 6, 1), None);
+}
+
+#[test]
+fn mcnemar_gives_published_p_values() {
+    // Fagerland et al. (2013): airway hyper-responsiveness before and after transplantation, 1 and 7 discordant pairs,
+    // exact p = 0.070. The others by counting.
+    close(mcnemar(Discordant { first: 1, second: 7 }), 0.070_312_5, 1e-12);
+    close(mcnemar(Discordant { first: 9, second: 3 }), 2.0 * 299.0 / 4096.0, 1e-12);
+    close(mcnemar(Discordant { first: 0, second: 0 }), 1.0, 0.0);
+    close(mcnemar(Discordant { first: 5, second: 5 }), 1.0, 0.0);
+    close(mcnemar(Discordant { first: 0, second: 10 }), 2.0 / 1024.0, 1e-15);
+    // By Python, with fractions: 2 * sum(comb(3000, i) for i in range(1401)) / 2**3000.
+    close(mcnemar(Discordant { first: 1400, second: 1600 }), 0.000_278_563_961_039_233_7, 1e-14);
+}
+
+#[test]
+fn holm_gives_his_own_example() {
+    // Holm (1979), section 3: p = 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
+    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+    for (got, wanted) in adjusted.into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
+        close(got, wanted, 1e-15);
+    }
+    assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    assert!(holm(&[]).is_empty());
+}
+
+#[test]
+fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
+    // 100 samples of which both runs pass the same 45 and the first 10 more: differences of 1 in 10 of 100.
+    let differences: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i < 10))).collect();
+    let interval = paired_bootstrap(&[differences], Bootstrap::default()).unwrap();
+    let error = (0.1_f64 * 0.9 / 100.0).sqrt();
+    close(interval.low, 0.1 - 1.96 * error, 0.012);
+    close(interval.high, 0.1 + 1.96 * error, 0.012);
+}
+
+#[test]
+fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
+    let interval = paired_bootstrap(&[vec![0.0; 20]], Bootstrap::default()).unwrap();
+    // 3.84 / 23.84, by Wilson at 0 of 20.
+    close(interval.high, 0.1611, 5e-5);
+    close(interval.low, -0.1611, 5e-5);
+    let always = paired_bootstrap(&[vec![1.0; 20]], Bootstrap::default()).unwrap();
+    close(always.low, 1.0 - 0.1611, 5e-5);
+    close(always.high, 1.0, 0.0);
+    assert_eq!(paired_bootstrap(&[], Bootstrap::default()), None);
+}
