@@ -9,6 +9,7 @@ macro_rules! talk {
 }
 
 mod check;
+mod compare;
 mod doctor;
 mod env;
 mod gold;
@@ -68,6 +69,7 @@ enum Verb {
     Resume(resume::Arguments),
     Score(score::Arguments),
     Report(report::Arguments),
+    Compare(compare::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -97,6 +99,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

@@ -4,6 +4,7 @@
 //! agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it reaches a terminal.
 
 mod clean;
+mod compare;
 mod console;
 mod csv;
 mod json;
@@ -13,6 +14,7 @@ mod tests;
 mod verdict;
 
 pub use clean::clean;
+pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
