@@ -16,6 +16,7 @@ mod gold;
 mod index;
 mod list;
 mod mask;
+mod model;
 mod naming;
 mod progress;
 mod report;
@@ -25,6 +26,7 @@ mod sample;
 mod score;
 mod session;
 mod shared;
+mod verify_runs;
 
 use std::process::ExitCode;
 
@@ -70,6 +72,7 @@ enum Verb {
     Score(score::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
+    VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -100,6 +103,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

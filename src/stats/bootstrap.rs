@@ -43,7 +43,10 @@ const FEWEST: usize = 1_000;
 /// `None` when there is no sample.
 #[must_use]
 pub fn bootstrap<const WIDTH: usize>(papers: &[Vec<[f64; WIDTH]>], how: Bootstrap) -> Option<[Interval; WIDTH]> {
-    let means = replicates(papers, how)?;
+    let mut means = replicates(papers, how)?;
+    for means in &mut means {
+        means.sort_unstable_by(f64::total_cmp);
+    }
     let total: usize = papers.iter().map(Vec::len).sum();
     let mut column = 0;
     Some(means.map(|means| {
@@ -58,7 +61,7 @@ pub fn bootstrap<const WIDTH: usize>(papers: &[Vec<[f64; WIDTH]>], how: Bootstra
     }))
 }
 
-/// The means of all replicates, sorted, of each statistic; `None` when there is no sample.
+/// The means of all replicates of each statistic, in the order of the draws; `None` when there is no sample.
 pub(super) fn replicates<const WIDTH: usize>(
     papers: &[Vec<[f64; WIDTH]>],
     how: Bootstrap,
@@ -82,9 +85,6 @@ pub(super) fn replicates<const WIDTH: usize>(
             means.push(sum / count as f64);
         }
     }
-    for means in &mut means {
-        means.sort_unstable_by(f64::total_cmp);
-    }
     Some(means)
 }
 
@@ -92,6 +92,25 @@ pub(super) fn replicates<const WIDTH: usize>(
 pub(super) fn percentile(sorted: &[f64], level: f64) -> Interval {
     let tail = (1.0 - level) / 2.0;
     Interval { low: quantile(sorted, tail), high: quantile(sorted, 1.0 - tail) }
+}
+
+/// The share of the gap between a lower and an upper rate that a middle one closes, (middle - lower) / (upper - lower),
+/// with its percentile interval over replicates in which there is a gap; `None` where the data have none. Each sample
+/// holds `[lower, middle, upper]`.
+#[must_use]
+pub fn gap_closed(papers: &[Vec<[f64; 3]>], how: Bootstrap) -> Option<(f64, Interval)> {
+    let share = |[lower, middle, upper]: [f64; 3]| {
+        let gap = upper - lower;
+        (gap > 1e-9).then(|| (middle - lower) / gap)
+    };
+    let total = papers.iter().map(Vec::len).sum::<usize>() as f64;
+    let mean = |column: usize| papers.iter().flatten().map(|values| values[column]).sum::<f64>() / total;
+    let estimate = share([mean(0), mean(1), mean(2)])?;
+    let [lower, middle, upper] = replicates(papers, how)?;
+    let mut shares: Vec<f64> =
+        lower.into_iter().zip(middle).zip(upper).filter_map(|((l, m), u)| share([l, m, u])).collect();
+    shares.sort_unstable_by(f64::total_cmp);
+    (!shares.is_empty()).then(|| (estimate, percentile(&shares, how.level)))
 }
 
 /// Draws as many samples as there are, with replacement, and adds them up. The hot loop: two draws from one random word.

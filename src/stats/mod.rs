@@ -9,7 +9,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use bootstrap::{Bootstrap, bootstrap};
+pub use bootstrap::{Bootstrap, bootstrap, gap_closed};
 pub use paired::{Discordant, holm, mcnemar, paired_bootstrap};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 

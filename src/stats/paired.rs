@@ -56,7 +56,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 #[must_use]
 pub fn paired_bootstrap(papers: &[Vec<f64>], how: Bootstrap) -> Option<Interval> {
     let columns: Vec<Vec<[f64; 1]>> = papers.iter().map(|samples| samples.iter().map(|&d| [d]).collect()).collect();
-    let [means] = replicates(&columns, how)?;
+    let [mut means] = replicates(&columns, how)?;
+    means.sort_unstable_by(f64::total_cmp);
     if means[0] < means[means.len() - 1] {
         return Some(percentile(&means, how.level));
     }

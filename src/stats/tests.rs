@@ -219,3 +219,21 @@ fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
     close(always.high, 1.0, 0.0);
     assert_eq!(paired_bootstrap(&[], Bootstrap::default()), None);
 }
+
+#[test]
+fn the_share_of_the_gap_that_is_closed_has_an_interval_and_needs_a_gap() {
+    // pass@1 0.2, pass@k 0.6; the verifier finds half of the 40 samples of 100 that have something to find.
+    let sample = |i: usize| match i {
+        0..20 => [1.0, 1.0, 1.0],
+        20..40 => [0.0, 1.0, 1.0],
+        40..60 => [0.0, 0.0, 1.0],
+        _ => [0.0; 3],
+    };
+    let (share, interval) = gap_closed(&[(0..100).map(sample).collect()], Bootstrap::default()).unwrap();
+    close(share, 0.5, 1e-12);
+    // A binomial share of 40: standard error 0.079.
+    close(interval.low, 0.5 - 1.96 * 0.079, 0.02);
+    close(interval.high, 0.5 + 1.96 * 0.079, 0.02);
+    assert_eq!(gap_closed(&[vec![[1.0; 3]; 5]], Bootstrap::default()), None);
+    assert_eq!(gap_closed(&[], Bootstrap::default()), None);
+}

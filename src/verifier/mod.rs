@@ -8,6 +8,7 @@ mod first;
 mod majority;
 mod model;
 mod oracle;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 

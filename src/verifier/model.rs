@@ -101,15 +101,12 @@ impl Verifier for ByModel {
             }
         }
         let most = votes.values().map(|(count, _)| *count).max().unwrap_or_default();
-        match votes.into_iter().find(|(_, (count, _))| *count == most) {
-            Some((chosen, (count, said))) => {
-                result.chosen = place(distinct[chosen]);
-                result.reason = format!("{count} of {} votes: {}", self.orders, said.trim());
-            }
-            None => {
-                result.chosen = (!candidates.is_empty()).then_some(0);
-                "no vote could be read; the first attempt".clone_into(&mut result.reason);
-            }
+        if let Some((chosen, (count, said))) = votes.into_iter().find(|(_, (count, _))| *count == most) {
+            result.chosen = place(distinct[chosen]);
+            result.reason = format!("{count} of {} votes: {}", self.orders, said.trim());
+        } else {
+            result.chosen = (!candidates.is_empty()).then_some(0);
+            "no vote could be read; the first attempt".clone_into(&mut result.reason);
         }
         Ok(result)
     }
