@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use super::naming::run_folder;
+use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{clean, compare, compare_console, contenders};
 use crate::run::{RunFile, Store};
-use crate::stats::Bootstrap;
+use crate::stats::{Bootstrap, Population};
 
 /// Compare agents, models or settings on the same samples
 ///
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// Replicates of the bootstrap.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
     replicates: u32,
+    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
+    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    intervals: Population,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -66,13 +70,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
             .hint("name two runs, or one with several agents"));
     }
-    let how = Bootstrap { replicates: arguments.replicates as usize, ..Bootstrap::default() };
+    let how = Bootstrap {
+        replicates: arguments.replicates as usize,
+        population: arguments.intervals,
+        ..Bootstrap::default()
+    };
     let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
     if rows.is_empty() {
         return Err(Error::usage("the contenders have no sample in common")
             .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
     }
-    if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how.level)) }
+    if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }
 
 /// Why the two runs' verdicts do not mean the same, one sentence each. The agents' prompts may differ: they are part of

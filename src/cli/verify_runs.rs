@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use super::model::{ModelOptions, open_choice};
 use super::naming::run_folder;
 use super::progress::Progress;
+use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::Result;
 use crate::report::{verifier_rows, verifiers_console};
 use crate::run::Store;
 use crate::run::event::{Observer, RunEvent};
-use crate::stats::Bootstrap;
+use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier;
 use crate::verifier::stored::verify_run;
@@ -36,6 +37,9 @@ pub struct Arguments {
     orders: u32,
     #[command(flatten)]
     model: ModelOptions,
+    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
+    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    intervals: Population,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -72,7 +76,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         made.extend(verify_run(&store, &records, &papers, verifier.as_ref(), &told).await?);
     }
     progress.finish();
-    let how = Bootstrap::default();
+    let how = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
     let rows = verifier_rows(&records, &made, how);
-    if arguments.json { print_json(&rows) } else { print(&verifiers_console(&rows, how.level)) }
+    if arguments.json { print_json(&rows) } else { print(&verifiers_console(&rows, how)) }
 }

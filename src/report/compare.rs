@@ -150,7 +150,7 @@ fn rate(tries: &Tries) -> f64 {
 
 /// The comparisons as a table with a legend.
 #[must_use]
-pub fn compare_console(rows: &[Comparison], level: f64) -> String {
+pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let mut table = plain_table();
     table.set_header([
         "first",
@@ -186,11 +186,11 @@ pub fn compare_console(rows: &[Comparison], level: f64) -> String {
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
     format!(
-        "{}\n\ndifference: second less first, in points, with its {:.0}% interval (paired bootstrap over papers and \
-         samples).\nonly one: samples whose first attempt only the first / only the second passes; p: McNemar's exact \
+        "{}\n\ndifference: second less first, in points, with its {:.0}% interval (paired {}).\nonly one: samples whose first attempt only the first / only the second passes; p: McNemar's exact \
          test on them;\nHolm p: adjusted for all rows.\n{left_out}",
         trimmed(&mut table),
-        100.0 * level
+        100.0 * how.level,
+        how.population.legend()
     )
 }
 

@@ -108,7 +108,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
 
 /// The rows as a table with a legend.
 #[must_use]
-pub fn verifiers_console(rows: &[VerifierRow], level: f64) -> String {
+pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
     let mut table = plain_table();
     table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
     for row in rows {
@@ -139,8 +139,9 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64) -> String {
     }
     format!(
         "Verifiers\n{}\nchosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / \
-         (pass@k - pass@1).\nIntervals: {:.0}%, bootstrap over papers and samples.\n",
+         (pass@k - pass@1).\nIntervals: {:.0}%, {}.\n",
         trimmed(&mut table),
-        100.0 * level
+        100.0 * how.level,
+        how.population.legend()
     )
 }

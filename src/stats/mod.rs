@@ -4,12 +4,13 @@ mod bootstrap;
 mod normal;
 mod paired;
 mod pass;
+mod student;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use bootstrap::{Bootstrap, bootstrap, gap_closed};
+pub use bootstrap::{Bootstrap, Population, bootstrap, gap_closed};
 pub use paired::{Discordant, holm, mcnemar, paired_bootstrap};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 

@@ -1,6 +1,6 @@
 //! Two runs on the same samples: is the difference more than chance?
 
-use super::bootstrap::{percentile, replicates};
+use super::bootstrap::{interval, replicates};
 use super::{Bootstrap, Interval, wilson};
 
 /// Pairs of attempts of which exactly one passed.
@@ -48,20 +48,18 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 }
 
 /// The interval of a mean difference over paired samples: `papers[p][s]` is the first run's rate less the second's at
-/// sample s of paper p, in [-1, 1]. Papers, then samples within them, are drawn with replacement, each sample's pair as
-/// a whole, as [`super::bootstrap`] does.
+/// sample s of paper p, in [-1, 1]. Drawn as by [`super::bootstrap`], each sample's pair as a whole.
 ///
-/// Where all differences are the same the bootstrap would claim certainty. The interval is then what Wilson's gives
-/// for the share of samples that could differ although none of so many did. `None` when there is no sample.
+/// Where all differences are the same the bootstrap would claim certainty. The interval is then widened by what Wilson's
+/// gives for the share of samples that could differ although none of so many did. `None` when there is no sample.
 #[must_use]
 pub fn paired_bootstrap(papers: &[Vec<f64>], how: Bootstrap) -> Option<Interval> {
     let columns: Vec<Vec<[f64; 1]>> = papers.iter().map(|samples| samples.iter().map(|&d| [d]).collect()).collect();
-    let [mut means] = replicates(&columns, how)?;
-    means.sort_unstable_by(f64::total_cmp);
-    if means[0] < means[means.len() - 1] {
-        return Some(percentile(&means, how.level));
-    }
-    let total = papers.iter().map(Vec::len).sum::<usize>() as f64;
-    let slack = wilson(0.0, total, how.level).map_or(1.0, |interval| interval.high);
-    Some(Interval { low: (means[0] - slack).max(-1.0), high: (means[0] + slack).min(1.0) })
+    let [means] = replicates(&columns, how)?;
+    let all = means[0];
+    interval(means, papers, how).or_else(|| {
+        let total = papers.iter().map(Vec::len).sum::<usize>() as f64;
+        let slack = wilson(0.0, total, how.level).map_or(1.0, |interval| interval.high);
+        Some(Interval { low: (all - slack).max(-1.0), high: (all + slack).min(1.0) })
+    })
 }
