@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::model::parse_time;
 use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs, parse_time};
+use super::run::{MachineOptions, default_jobs};
 use super::shared::{SuiteOptions, print, print_json, table};
 use crate::audit::Bench;
 use crate::curtail::agreement::{Agreement, Rate};

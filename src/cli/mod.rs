@@ -9,6 +9,7 @@ macro_rules! talk {
 }
 
 mod check;
+mod compare;
 mod curtail;
 mod doctor;
 mod env;
@@ -16,6 +17,7 @@ mod gold;
 mod index;
 mod list;
 mod mask;
+mod model;
 mod naming;
 mod new;
 mod progress;
@@ -30,6 +32,7 @@ mod shared;
 mod suite;
 mod verified;
 mod verify;
+mod verify_runs;
 
 use std::process::ExitCode;
 
@@ -79,6 +82,8 @@ enum Verb {
     Report(report::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
+    Compare(compare::Arguments),
+    VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -113,6 +118,8 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
+        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

@@ -10,6 +10,7 @@ mod gold;
 mod gold_values;
 mod loaded;
 mod paper;
+mod section;
 mod written;
 
 use std::io::Write;
@@ -22,6 +23,7 @@ pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use gold_values::GoldValues;
 pub use loaded::{LoadedPaper, MaskedFile};
 pub use paper::{CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use section::{Section, sections};
 pub use written::{Written, result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};
