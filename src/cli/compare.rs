@@ -90,6 +90,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage("the contenders have no sample in common")
             .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
     }
+    for contender in &all {
+        if !rows.iter().any(|row| row.first == contender.name || row.second == contender.name) {
+            talk!(
+                "`{}` is in no row: it has no sample in common with those it would be compared with",
+                clean(&contender.name)
+            );
+        }
+    }
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }
 
