@@ -1,5 +1,6 @@
 //! `autoexperiment compare`: do runs differ by more than chance?
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::naming::run_folder;
@@ -48,16 +49,25 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
-    let mut first: Option<RunFile> = None;
+    let mut runs: Vec<RunFile> = Vec::new();
+    let mut folders = BTreeSet::new();
     let mut differences = Vec::new();
     for name in &arguments.run {
-        let (store, run) = Store::open(&run_folder(name, &arguments.runs))?;
-        let prefix = if arguments.run.len() > 1 { format!("{}/", run.run) } else { String::new() };
-        all.extend(contenders(&store.records()?, &prefix));
-        match &first {
-            None => first = Some(run),
-            Some(first) => differences.extend(differ(first, &run)),
+        let folder = run_folder(name, &arguments.runs);
+        let (store, run) = Store::open(&folder)?;
+        let real = folder.canonicalize().map_err(|error| Error::io("resolve", &folder, error))?;
+        if !folders.insert(real) {
+            return Err(Error::usage(format!("run `{name}` is named twice"))
+                .hint("a run with several agents is several contenders: name it once"));
         }
+        // Runs of the same name, in folders of several machines, are told apart by their paths.
+        let label = if runs.iter().any(|other| other.run == run.run) { name } else { &run.run };
+        let prefix = if arguments.run.len() > 1 { format!("{label}/") } else { String::new() };
+        all.extend(contenders(&store.records()?, &prefix));
+        // Without `--every-pair` all are compared with the first run's first contender only.
+        let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
+        differences.extend(others.iter().flat_map(|other| differ(other, &run)));
+        runs.push(run);
     }
     for difference in &differences {
         talk!("{}", clean(difference));
@@ -79,6 +89,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if rows.is_empty() {
         return Err(Error::usage("the contenders have no sample in common")
             .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
+    }
+    for contender in &all {
+        if !rows.iter().any(|row| row.first == contender.name || row.second == contender.name) {
+            talk!(
+                "`{}` is in no row: it has no sample in common with those it would be compared with",
+                clean(&contender.name)
+            );
+        }
     }
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }

@@ -73,6 +73,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .hint("name a file that does not exist, or use `--write` to replace the text itself"));
     }
     if let Some(audit) = &arguments.audit {
+        if arguments.output.as_ref() == Some(audit) {
+            return Err(Error::usage(format!("`{}` is to hold both the text and the audit", audit.display()))
+                .hint("name two files"));
+        }
         refuse_foreign(audit)?;
         let json = serde_json::to_string_pretty(&Audit::new(&scrubbed, format))
             .map_err(|error| Error::internal("failed to serialise the audit").because(error))?;
@@ -99,7 +103,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let bytes = std::fs::read(path)
+        .map_err(|error| Error::usage(format!("failed to read the text `{}`", path.display())).because(error))?;
     String::from_utf8(bytes).map_err(|error| {
         Error::suite("the text is not UTF-8")
             .at(path, None)
@@ -110,7 +115,8 @@ fn read(path: &Path) -> Result<String> {
 
 /// The results in a gold file, all protocols', or all numbers of any other JSON.
 fn gold_values(path: &Path) -> Result<Vec<f64>> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
     let value: Value =
         serde_json::from_str(&text).map_err(|error| Error::suite("no JSON").at(path, None).because(error))?;
     let mut values = Vec::new();

@@ -66,6 +66,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             papers.insert(record.paper.clone(), LoadedPaper::load(&suite, &record.paper)?);
         }
     }
+    for (id, loaded) in &papers {
+        if run.digests.papers.get(id) != Some(&loaded.digest) {
+            talk!("warning: the manifest, text or gold of paper `{id}` has changed since the run");
+        }
+    }
     let progress = Progress::new(false);
     let mut made = Vec::new();
     for verifier in &verifiers {

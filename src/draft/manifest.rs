@@ -78,7 +78,7 @@ impl Sheet<'_> {
                 "\n[[experiment]]\nid = {}\ndescription = {}\ncommand = {}\n",
                 quoted(&experiment.id),
                 quoted(&experiment.description),
-                quoted(&experiment.command)
+                exact(&experiment.command)
             );
             for (name, values) in
                 [("full", &experiment.parameters.full), ("curtailed", &experiment.parameters.curtailed)]
@@ -88,6 +88,15 @@ impl Sheet<'_> {
                         values.iter().map(|(name, value)| format!("{} = {value}", key(name))).collect();
                     let _ = writeln!(text, "parameters.{name} = {{ {} }}", pairs.join(", "));
                 }
+            }
+            if !experiment.parameters.allowed.is_empty() {
+                let allowed = &experiment.parameters.allowed;
+                let pairs = allowed.iter().map(|(name, values)| {
+                    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                    format!("{} = [{}]", key(name), values.join(", "))
+                });
+                let pairs = pairs.collect::<Vec<_>>().join(", ");
+                let _ = writeln!(text, "parameters.allowed = {{ {pairs} }}");
             }
             let _ = writeln!(text, "result = {}", rule(&experiment.result));
             if (experiment.tolerance - 0.05).abs() > f64::EPSILON {
@@ -102,11 +111,11 @@ impl Sheet<'_> {
 #[must_use]
 pub fn rule(rule: &ResultRule) -> String {
     match rule {
-        ResultRule::JsonFile(file) => format!("{{ json_file = {} }}", quoted(file)),
+        ResultRule::JsonFile(file) => format!("{{ json_file = {} }}", exact(file)),
         ResultRule::JsonLine(_) => "{ json_line = \"stdout\" }".to_owned(),
         ResultRule::Regex(named) => {
             let pairs: Vec<String> =
-                named.iter().map(|(name, expression)| format!("{} = {}", key(name), quoted(expression))).collect();
+                named.iter().map(|(name, expression)| format!("{} = {}", key(name), exact(expression))).collect();
             format!("{{ regex = {{ {} }} }}", pairs.join(", "))
         }
     }
@@ -118,7 +127,12 @@ fn key(text: &str) -> String {
     if bare { text.to_owned() } else { quoted(text) }
 }
 
-/// A text as a TOML string on one line.
+/// A text as a TOML string, to the letter: what runs and what reads is that which was tried.
+fn exact(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// A text for people as a TOML string on one line.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned())
         .to_string()
@@ -136,8 +150,10 @@ mod tests {
 
     #[test]
     fn a_manifest_is_read_back_as_it_was_meant() {
-        let rule = ResultRule::Regex(BTreeMap::from([("top 1".to_owned(), r#"acc\s"([0-9.]+)'"#.to_owned())]));
-        let wanted = parse("a=run 'x \"y\"' \\d {n=full:10,curtailed:1}").unwrap();
+        let rule = ResultRule::Regex(BTreeMap::from([("top 1".to_owned(), r#" acc\s"([0-9.]+)' "#.to_owned())]));
+        let mut wanted = parse("a=run 'x \"y\"' \\d {n=full:10,curtailed:1}").unwrap();
+        wanted.command.insert_str(0, "cd x\n\t");
+        wanted.parameters.allowed.insert("n".to_owned(), vec![1.into(), 5.into()]);
         let experiments = [wanted.experiment(rule, "One\n\"two\"".to_owned())];
         let candidate = |name: &str, description: Option<&str>| Candidate {
             selector: Selector::new("a.py", name),

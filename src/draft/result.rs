@@ -57,7 +57,14 @@ pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(Result
             format!("{}{}", names.join(", "), if files.len() > 4 { ", ..." } else { "" })
         }
     };
-    let said = if stdout.trim_ascii().is_empty() { "nothing on stdout" } else { "no JSON object on stdout" };
+    let like_json = |line: &[u8]| line.trim_ascii().starts_with(b"{") && line.trim_ascii().ends_with(b"}");
+    let said = if stdout.trim_ascii().is_empty() {
+        "nothing on stdout"
+    } else if stdout.split(|&byte| byte == b'\n').any(like_json) {
+        "no JSON object with a number on stdout (`NaN` and `Infinity` are none)"
+    } else {
+        "no JSON object on stdout"
+    };
     Err(Unreadable {
         why: format!("it gives no result that can be read: {said}, no JSON file with a number (it wrote {wrote})"),
         hint: suggestion(id, &String::from_utf8_lossy(stdout)).unwrap_or_else(|| {
@@ -166,6 +173,12 @@ mod tests {
             regex.captures_iter(std::str::from_utf8(stdout).unwrap()).last().unwrap()[1].to_owned()
         };
         assert_eq!((read("loss"), read("accuracy")), ("0.5".to_owned(), "93.5".to_owned()));
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_know_are_named() {
+        let error = guess("exp", b"{\"loss\": NaN}\n", &[]).unwrap_err();
+        assert!(error.why.contains("`NaN` and `Infinity` are none"), "{}", error.why);
     }
 
     #[test]

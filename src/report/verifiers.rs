@@ -41,15 +41,15 @@ pub struct VerifierRow {
 /// verifier saw are left out.
 #[must_use]
 pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Bootstrap) -> Vec<VerifierRow> {
-    /// By n and paper, samples with [single, chosen, best]; and the least k, and the cost.
+    /// By paper, samples with [single, chosen, best]; and the least k, and the cost.
     #[derive(Default)]
     struct Tally {
-        by_n: BTreeMap<usize, BTreeMap<String, Vec<[f64; 3]>>>,
+        papers: BTreeMap<String, Vec<[f64; 3]>>,
         k: Option<usize>,
         cost: f64,
     }
     let groups = groups(records);
-    let mut tallies: BTreeMap<(&str, &str, Option<&str>), Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
     for choice in choices {
         let group = groups.iter().find(|group| {
             group.records.first().is_some_and(|first| {
@@ -65,14 +65,16 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
             f64::from(u8::from(chosen.is_some_and(|record| record.pass))),
             pass_at_k(k, passed, k).unwrap_or_default(),
         ];
-        let tally = tallies.entry((&choice.verifier, &choice.agent, choice.model.as_deref())).or_default();
-        tally.by_n.entry(first.n).or_default().entry(first.paper.clone()).or_default().push(values);
+        let by_n = tallies.entry((&choice.verifier, &choice.agent, choice.model.as_deref())).or_default();
+        let tally = by_n.entry(first.n).or_default();
+        tally.papers.entry(first.paper.clone()).or_default().push(values);
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
     }
     let mut rows = Vec::new();
-    for ((verifier, agent, model), tally) in tallies {
-        let row = |n: Option<usize>, papers: Vec<Vec<[f64; 3]>>| {
+    for ((verifier, agent, model), by_n) in tallies {
+        let row = |n: Option<usize>, tally: Tally| {
+            let papers: Vec<Vec<[f64; 3]>> = tally.papers.into_values().collect();
             let samples = papers.iter().map(Vec::len).sum::<usize>();
             let gap = gap_closed(&papers, how);
             VerifierRow {
@@ -91,16 +93,18 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
                 cost: tally.cost,
             }
         };
-        let several = tally.by_n.len() > 1;
-        let mut all: BTreeMap<String, Vec<[f64; 3]>> = BTreeMap::new();
-        for (&n, papers) in &tally.by_n {
-            rows.push(row(Some(n), papers.values().cloned().collect()));
-            for (paper, samples) in papers {
-                all.entry(paper.clone()).or_default().extend(samples);
+        let several = by_n.len() > 1;
+        let mut all = Tally::default();
+        for (n, tally) in by_n {
+            for (paper, samples) in &tally.papers {
+                all.papers.entry(paper.clone()).or_default().extend(samples);
             }
+            all.k = all.k.into_iter().chain(tally.k).min();
+            all.cost += tally.cost;
+            rows.push(row(Some(n), tally));
         }
         if several {
-            rows.push(row(None, all.into_values().collect()));
+            rows.push(row(None, all));
         }
     }
     rows
@@ -144,4 +148,39 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
         100.0 * how.level,
         how.population.legend()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::model::Usage;
+    use crate::sample::Sample;
+
+    #[test]
+    fn each_row_has_the_cost_and_the_attempts_of_its_own_samples() {
+        let (mut records, mut choices) = (Vec::new(), Vec::new());
+        for (id, attempts, cost) in [("x_0", 2, 0.25), ("x_1", 2, 0.25), ("x_0,1", 3, 1.0)] {
+            let sample: Sample = id.parse().unwrap();
+            for attempt in 0..attempts {
+                let pass = attempt == 1;
+                records.push(AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank("a", &sample, attempt) });
+            }
+            choices.push(ChoiceRecord {
+                verifier: "v".to_owned(),
+                agent: "a".to_owned(),
+                model: records[0].model.clone(),
+                sample: sample.id(),
+                attempts: (0..attempts).collect(),
+                chosen: Some(1),
+                reason: String::new(),
+                usage: Usage::default(),
+                cost,
+            });
+        }
+        let rows = verifier_rows(&records, &choices, Bootstrap::default());
+        let told: Vec<_> = rows.iter().map(|row| (row.n, row.samples, row.k, row.cost)).collect();
+        assert_eq!(told, [(Some(1), 2, 2, 0.5), (Some(2), 1, 3, 1.0), (None, 3, 2, 1.5)]);
+        assert!(rows.iter().all(|row| row.gap_closed == Some(1.0)), "{rows:?}");
+    }
 }

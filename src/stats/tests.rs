@@ -270,3 +270,12 @@ fn the_share_of_the_gap_that_is_closed_has_an_interval_and_needs_a_gap() {
     assert_eq!(gap_closed(&[vec![[1.0; 3]; 5]], Bootstrap::default()), None);
     assert_eq!(gap_closed(&[], Bootstrap::default()), None);
 }
+
+#[test]
+fn papers_whose_rates_differ_by_rounding_only_claim_no_certainty() {
+    // 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in their last digit.
+    let papers = [vec![[0.1], [0.2], [0.3]], vec![[0.3], [0.2], [0.1]]];
+    let how = Bootstrap { population: Population::Papers, ..Bootstrap::default() };
+    let [interval] = bootstrap(&papers, how).unwrap();
+    assert!(interval.high - interval.low > 0.3, "{interval:?}");
+}

@@ -67,7 +67,7 @@ pub struct Choice {
 /// A way of choosing.
 #[async_trait]
 pub trait Verifier: Send + Sync {
-    /// Short name, part of file names and tables: `majority`.
+    /// Short name, under which its choices are kept: `majority`.
     fn name(&self) -> String;
     /// Chooses one of at least one candidate, which are in the order of their attempts.
     ///
@@ -78,12 +78,6 @@ pub trait Verifier: Send + Sync {
 
 /// What [`open`] takes.
 pub const FORMS: &str = "`none`, `majority`, `execution`, `model`, `execution+model`, `oracle`";
-
-/// Whether the verifier of that name asks a model.
-#[must_use]
-pub fn needs_model(name: &str) -> bool {
-    name.split('+').any(|part| part == "model" || part.starts_with("model:"))
-}
 
 /// The verifier that a user names. `model` is what a model verifier asks, `orders` how often, each time with the
 /// candidates in another order.
@@ -99,7 +93,7 @@ pub fn open(name: &str, model: Option<Arc<dyn Model>>, orders: u32) -> Result<Ar
         "majority" => Ok(Arc::new(majority::Majority)),
         "execution" => Ok(Arc::new(execution::Execution { then: Arc::new(majority::Majority) })),
         "oracle" => Ok(Arc::new(oracle::Oracle)),
-        _ if needs_model(name) => match model {
+        "model" => match model {
             Some(model) => Ok(Arc::new(model::ByModel::new(model, orders))),
             None => Err(Error::usage(format!("verifier `{name}` needs a model")).hint("name one with `--model`")),
         },

@@ -74,8 +74,9 @@ impl ByModel {
 
 #[async_trait]
 impl Verifier for ByModel {
+    /// Choices are kept under this name, and are not made again: another model's are other ones.
     fn name(&self) -> String {
-        "model".to_owned()
+        format!("model:{}*{}", self.model.name(), self.orders)
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
@@ -117,14 +118,17 @@ fn add(spent: &mut Choice, usage: Usage, cost: f64) {
     spent.cost += cost;
 }
 
-/// Places in the order of a hash of sample, order and place: the same on every machine.
+/// Places in the order of a hash of sample and place, the same on every machine; each further order begins with the next
+/// one, so that none stands first twice before all have. After as many orders as places there is a new hash.
 fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
+    let (round, turn) = (order as usize / count.max(1), order as usize % count.max(1));
     let mut places: Vec<usize> = (0..count).collect();
     places.sort_by_key(|place| {
         let mut hash = Sha256::new();
-        hash.update(format!("verifier\0{sample}\0{order}\0{place}"));
+        hash.update(format!("verifier\0{sample}\0{round}\0{place}"));
         hash.finalize()
     });
+    places.rotate_left(turn);
     places
 }
 
@@ -194,7 +198,13 @@ mod tests {
     fn orders_differ_and_are_the_same_every_time() {
         let orders: Vec<Vec<usize>> = (0..6).map(|order| shuffled(4, "x_1", order)).collect();
         assert_eq!(orders[0], shuffled(4, "x_1", 0));
-        assert!(orders.iter().any(|order| *order != orders[0]));
+        let mut first: Vec<usize> = orders[..4].iter().map(|order| order[0]).collect();
+        first.sort_unstable();
+        assert_eq!(first, [0, 1, 2, 3]);
+        for sample in 0..20 {
+            let sample = format!("x_{sample}");
+            assert_ne!(shuffled(2, &sample, 0), shuffled(2, &sample, 1), "{sample}");
+        }
         for mut order in orders {
             order.sort_unstable();
             assert_eq!(order, [0, 1, 2, 3]);

@@ -74,7 +74,10 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choice = verifier.choose(&question(), &candidates).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
-    assert!(choice.chosen.is_some() && choice.reason.contains("votes"), "{choice:?}");
+    // The second order is the first one turned round: its B is the first one's A.
+    assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
+    // Another model, or another number of orders, is another verifier: its choices are not taken for this one's.
+    assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // The same code twice needs no vote, and no money.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
     let choice = verifier.choose(&question(), &same).await.unwrap();
@@ -83,7 +86,7 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
 
 #[test]
 fn unknown_names_and_missing_models_are_usage_errors() {
-    for name in ["best", "execution+best", "model"] {
+    for name in ["best", "execution+best", "model", "model:x"] {
         let Err(error) = open(name, None, 1) else { panic!("{name} was accepted") };
         assert_eq!(error.kind, crate::error::Kind::Usage);
     }
