@@ -10,16 +10,20 @@ use support::Lab;
 /// The experiment `means` takes time in proportion to the number of values that it reads. With one value, a mean that
 /// multiplies by the number of values in place of dividing is right.
 fn lab() -> Lab {
-    slow(Lab::new())
+    slow(Lab::new(), "nothing stored")
 }
 
-fn slow(lab: Lab) -> Lab {
+/// All labs share a cache of what trials gave. `name` makes the code another one, so that tests that run side by side do
+/// not write down what came of the same trials.
+fn slow(lab: Lab, name: &str) -> Lab {
     let main = "repos/tiny/tiny/__main__.py";
     lab.edit(main, "type=int, default=1", "type=int, default=4");
     lab.edit(
         main,
         "values = [value**options.power for value in json.load(file)]",
-        "values = json.load(file)[: min(options.power, 4)]\n    sum(range(options.power * 1000000))",
+        &format!(
+            "values = json.load(file)[: min(options.power, 4)]\n    sum(range(options.power * 1000000))  # {name}"
+        ),
     );
     let manifest = "papers/tiny/paper.toml";
     lab.edit(manifest, "parameters.full = { power = 3 }", "parameters.full = { power = 12 } # the paper's");
@@ -28,7 +32,7 @@ fn slow(lab: Lab) -> Lab {
     lab
 }
 
-/// The report, with a cache of the lab's own for what trials gave.
+/// The report.
 fn curtail(lab: &Lab, more: &[&str]) -> Value {
     let mut arguments = vec!["curtail", "tiny", "--experiment", "means", "--mutants", "6", "--json"];
     arguments.extend(more);
@@ -69,7 +73,7 @@ fn the_cheapest_setting_that_tells_right_from_wrong_is_found_and_written() {
 fn what_agents_wrote_in_a_stored_run_is_told_apart_too() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..2", "--agent", "gold", "--agent", "noop", "--no-baseline", "--name", "stored"]);
-    let lab = slow(lab);
+    let lab = slow(lab, "a stored run");
     let without = curtail(&lab, &[]);
     let with = curtail(&lab, &["--from", "stored"]);
     let figure = |report: &Value, name: &str| report["experiments"][0]["chosen"]["agreement"][name].as_u64().unwrap();
@@ -85,7 +89,7 @@ fn a_spent_budget_stops_the_search_and_says_so() {
     let lab = lab();
     // Other code each time, so that nothing is known of it.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
-    lab.edit("repos/tiny/tiny/__main__.py", "* 1000000))", &format!("* 1000000))  # {now}"));
+    lab.edit("repos/tiny/tiny/__main__.py", "* 1000000))", &format!("* 1000000))  # {now},"));
     let ran = lab.ok(&["curtail", "tiny", "--experiment", "means", "--budget", "0.01"]);
     insta::assert_snapshot!(ran.stderr.lines().find(|line| line.starts_with("note")).unwrap_or_default(), @"note: experiment `means`: 0 of 15 solutions were run in full: the budget is spent; the same command goes on from here");
     let error = lab.fails(2, &["curtail", "tiny", "--experiment", "mean"]);

@@ -81,8 +81,14 @@ fn what_has_not_been_measured_or_on_another_repo_is_a_dash() {
     let evidence = serde_json::json!({"format": 1, "repo": digest, "functions": functions});
     lab.write("papers/tiny/evidence.json", &evidence.to_string());
     assert_eq!((&row(&lab)["containment"], &row(&lab)["mutation_score"]), (&0.125.into(), &0.75.into()));
+    let dependencies = serde_json::json!({"format": 1, "repo": digest, "needs": {"means": []}});
+    lab.write("papers/tiny/dependencies.json", &dependencies.to_string());
+    assert_eq!(row(&lab)["tests"][0], 0.0);
     lab.write("repos/tiny/new.txt", "changed");
-    assert_eq!(row(&lab)["containment"], serde_json::Value::Null);
+    assert_eq!((&row(&lab)["containment"], &row(&lab)["tests"]), (&serde_json::Value::Null, &serde_json::Value::Null));
     let said = lab.ok(&["suite", "--json"]).stderr;
-    assert_eq!(lab.redact(&said), "left out: [lab]/papers/tiny/evidence.json: measured on another state of the repo\n");
+    assert_eq!(
+        lab.redact(&said),
+        "left out: [lab]/papers/tiny/evidence.json: measured on another state of the repo\nleft out: [lab]/papers/tiny/dependencies.json: measured on another state of the repo\n"
+    );
 }

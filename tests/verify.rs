@@ -227,4 +227,9 @@ fn a_random_part_measured_again_finds_a_stored_matrix_and_evidence_that_lie() {
     let message = lab.fails(4, &["verify", "plain", "--recheck", "0.3", "--seed", "7"]);
     assert!(message.contains("and by the file it does"), "{message}");
     assert_eq!(matrix(&lab, "plain"), lying, "nothing is written");
+    let mut evidence: serde_json::Value = serde_json::from_str(&lab.read("papers/plain/evidence.json")).unwrap();
+    evidence["functions"]["plain/figures.py::mirror"]["containment"] = 0.25.into();
+    lab.write("papers/plain/evidence.json", &evidence.to_string());
+    let message = lab.fails(4, &["verify", "plain", "--recheck", "0", "--seed", "7"]);
+    assert!(message.contains("stands in one other file, and by the file 25%"), "{message}");
 }

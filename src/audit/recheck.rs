@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::baseline::untraced;
+use super::leaks;
 use super::matrix::{Effect, effect, masked};
 use super::mutation;
 use super::trial::{Bench, Job};
@@ -34,7 +35,7 @@ pub struct Rechecked {
     pub disagreements: Vec<Error>,
 }
 
-/// Measures a random part again and compares it with the stored files. The bench should be one
+/// Measures a random part again, and all containments, and compares them with the stored files. The bench should be one
 /// [without memory](Bench::without_memory).
 ///
 /// # Errors
@@ -44,6 +45,7 @@ pub async fn recheck(bench: &Arc<Bench>, part: Part, observer: &dyn Observer) ->
     let mut disagreements = Vec::new();
     let pairs = pairs(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
     let mutants = mutants(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
+    containments(bench, &mut disagreements).map_err(|error| vec![error])?;
     Ok(Rechecked { pairs, mutants, disagreements })
 }
 
@@ -141,6 +143,33 @@ async fn mutants(
         }
     }
     Ok(total)
+}
+
+/// What of each function's body stands elsewhere, of all functions: that is only read, not run.
+fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
+    let loaded = bench.loaded();
+    let path = loaded.dir.join("evidence.json");
+    let stored = Evidence::load(&path)?.unwrap_or_default();
+    for leak in leaks::measure(loaded)?.functions {
+        let Some(was) = stored.functions.get(&leak.at).map(|function| function.containment) else { continue };
+        // Stored with four decimals.
+        if (leak.containment - was).abs() > 1e-4 {
+            disagreements.push(
+                Error::new(
+                    Kind::Baseline,
+                    format!(
+                        "{:.0}% of function `{}` stands in one other file, and by the file {:.0}%",
+                        100.0 * leak.containment,
+                        leak.at,
+                        100.0 * was
+                    ),
+                )
+                .at(&path, None)
+                .hint(format!("measure it with `autoexperiment verify {}`", loaded.paper.id)),
+            );
+        }
+    }
+    Ok(())
 }
 
 impl Part {

@@ -46,7 +46,8 @@ pub struct Arguments {
     /// Least precision and recall.
     #[arg(long, default_value_t = 0.98, value_parser = parse_share)]
     goal: f64,
-    /// CPU time that may be spent, as `10m` or seconds; what is known from earlier costs nothing.
+    /// CPU time after which no further solution is run in full, as `10m` or seconds; what is known from earlier costs
+    /// nothing. The shorter experiments of those that were are run all the same.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     budget: f64,
     /// Write the settings that reach the goal, and their evidence, to the manifest.
@@ -107,6 +108,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             .iter()
             .filter_map(|experiment| experiment.evidence().map(|(setting, it)| (experiment.id.as_str(), setting, it)))
             .collect();
+        if new.is_empty() {
+            talk!("wrote nothing: no setting reaches the goal");
+            return Ok(());
+        }
         write(&manifest, &new)?;
         talk!("wrote {} of {} experiments to {}", new.len(), found.experiments.len(), manifest.display());
         talk!("gold is of the settings before: record it again with `autoexperiment gold {}`", arguments.paper);

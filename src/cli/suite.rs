@@ -44,8 +44,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let mut papers = Vec::new();
     for id in suite.select(&arguments.papers)? {
-        let loaded = LoadedPaper::load(&suite, &id)?;
-        let evidence = evidence(&loaded)?;
+        let mut loaded = LoadedPaper::load(&suite, &id)?;
+        let evidence = measured_now(&mut loaded)?;
         papers.push((loaded, evidence));
     }
     let rows = suite_rows(&papers);
@@ -64,15 +64,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// What was measured of the repo as it is now.
-fn evidence(loaded: &LoadedPaper) -> Result<Option<Evidence>> {
-    let path = loaded.dir.join("evidence.json");
-    let Some(evidence) = Evidence::load(&path)? else { return Ok(None) };
-    if evidence.repo != repo_digest(&loaded.repo_dir)? {
-        talk!("left out: {}: measured on another state of the repo", path.display());
-        return Ok(None);
-    }
-    Ok(Some(evidence))
+/// The evidence, if it is of the repo as it is now. A dependency matrix or gold that is not is taken out of the paper.
+fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<Evidence>> {
+    let now = repo_digest(&loaded.repo_dir)?;
+    let is_old = |repo: &str, file: &str| {
+        let old = repo != now;
+        if old {
+            talk!("left out: {}: measured on another state of the repo", loaded.dir.join(file).display());
+        }
+        old
+    };
+    let evidence = Evidence::load(&loaded.dir.join("evidence.json"))?;
+    let evidence = evidence.filter(|evidence| !is_old(&evidence.repo, "evidence.json"));
+    let dependencies = loaded.dependencies.take();
+    let dependencies = dependencies.filter(|dependencies| !is_old(&dependencies.repo, "dependencies.json"));
+    let gold = loaded.gold.take().filter(|gold| !is_old(&gold.repo, "gold.json"));
+    (loaded.dependencies, loaded.gold) = (dependencies, gold);
+    Ok(evidence)
 }
 
 fn write_readme(path: &Path, table: &str) -> Result<()> {

@@ -77,6 +77,8 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
             "mutation": mutation,
         })
     });
+    let findings = verified.leaks.findings.iter().map(|it| json!({ "kind": it.kind, "message": it.error.to_string() }));
+    let threads: Vec<String> = verified.threads.as_ref().err().into_iter().flatten().map(ToString::to_string).collect();
     json!({
         "paper": loaded.paper.id,
         "functions": functions.collect::<Vec<_>>(),
@@ -84,6 +86,10 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
         "not_essential": named(loaded, &verified.matrix.inessential()),
         "swallowed": named(loaded, &verified.matrix.swallowed()),
         "leaks": verified.leaks.functions,
+        "leaking_pairs": verified.leaks.pairs,
+        "leak_findings": findings.collect::<Vec<_>>(),
+        "two_threads": verified.threads.as_ref().ok(),
+        "two_threads_errors": threads,
         "notes": verified.matrix.notes,
         "masked_runs": verified.matrix.runs,
         "trials_made": verified.made,

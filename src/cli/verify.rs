@@ -45,8 +45,8 @@ pub struct Arguments {
     /// Run every experiment for every function, masked alone, without a trace that tells which of these can matter.
     #[arg(long)]
     every_pair: bool,
-    /// Measure a random part of what is stored again, write nothing, and name what is not as stored.
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["every_pair", "fresh", "survivors", "min_score"])]
+    /// Measure a random part of what is stored again, and all containments, write nothing, and name what is not as stored.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["mutants", "every_pair", "fresh", "survivors", "min_score"])]
     recheck: Option<f64>,
     /// Seed of the random part [default: from the clock].
     #[arg(long, requires = "recheck")]

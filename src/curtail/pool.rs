@@ -43,12 +43,15 @@ impl Pool {
         let loaded = bench.loaded();
         let unchanged =
             Attempt { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
-        let mut rounds: Vec<Vec<Attempt>> = vec![Vec::new(); mutants];
+        let mut rounds: Vec<Vec<Attempt>> = Vec::new();
         for (place, function) in loaded.paper.functions.iter().enumerate() {
             let (module, index) = loaded.source(place);
             let all = module.mutants(index)?;
-            for (round, mutant) in rounds.iter_mut().zip(choose(&all, mutants, seed)) {
-                round.push(Attempt {
+            for (round, mutant) in choose(&all, mutants, seed).into_iter().enumerate() {
+                if round == rounds.len() {
+                    rounds.push(Vec::new());
+                }
+                rounds[round].push(Attempt {
                     name: mutant.id.clone(),
                     group: function.at.clone(),
                     functions: vec![place],

@@ -43,7 +43,7 @@ const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 pub struct Wanted {
     /// Least precision and recall, unweighted.
     pub goal: f64,
-    /// CPU seconds that the search may take; what is known from earlier costs nothing.
+    /// CPU seconds after which no further solution is run in full; what is known from earlier costs nothing.
     pub budget: f64,
     /// Places of the experiments in the manifest.
     pub experiments: Vec<usize>,
