@@ -92,3 +92,34 @@ fn what_has_not_been_measured_or_on_another_repo_is_a_dash() {
         "left out: [lab]/papers/tiny/evidence.json: measured on another state of the repo\nleft out: [lab]/papers/tiny/dependencies.json: measured on another state of the repo\n"
     );
 }
+
+#[test]
+fn every_bundled_papers_gold_matrix_and_evidence_are_of_its_repo_as_it_is() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let ran = Command::new(PROGRAM).args(["check", "--suite", root]).output().unwrap();
+    let said = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success() && !said.contains("warning"), "{said}");
+}
+
+#[test]
+fn every_bundled_papers_results_have_three_to_twenty_values() {
+    for paper in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/papers")).unwrap() {
+        let gold = fs::read_to_string(paper.unwrap().path().join("gold.json")).unwrap();
+        let gold: serde_json::Value = serde_json::from_str(&gold).unwrap();
+        for (protocol, experiments) in gold["results"].as_object().unwrap() {
+            for (id, experiment) in experiments.as_object().unwrap() {
+                let count = values(&experiment["result"]);
+                assert!((3..=20).contains(&count), "{protocol} {id}: {count}");
+            }
+        }
+    }
+}
+
+/// How many single values a result holds.
+fn values(result: &serde_json::Value) -> usize {
+    match result {
+        serde_json::Value::Array(items) => items.iter().map(values).sum(),
+        serde_json::Value::Object(items) => items.values().map(values).sum(),
+        _ => 1,
+    }
+}

@@ -68,7 +68,8 @@ const FEWEST: usize = 1_000;
 /// right. With one paper there is nothing to draw: the interval is that of the suite.
 ///
 /// Where all replicates agree (all samples pass, all fail, or there is one sample only) the bootstrap has nothing to
-/// say and would claim certainty: the interval is Wilson's then, over samples as if they were independent trials.
+/// say and would claim certainty: the interval is Wilson's then, over samples, or papers, as if they were independent
+/// trials.
 ///
 /// `None` when there is no sample.
 #[must_use]
@@ -83,9 +84,20 @@ pub fn bootstrap<const WIDTH: usize>(papers: &[Vec<[f64; WIDTH]>], how: Bootstra
         let sum: f64 = values.iter().flatten().sum();
         let bounds = interval(means, &values, how);
         let clamped = |it: Interval| Interval { low: it.low.clamp(0.0, 1.0), high: it.high.clamp(0.0, 1.0) };
-        let by_wilson = || wilson(sum.clamp(0.0, total as f64), total as f64, how.level);
+        // Of papers that all agree there are as many trials as papers.
+        let trials = trials(papers, how) as f64;
+        let by_wilson = || wilson((sum / total as f64 * trials).clamp(0.0, trials), trials, how.level);
         bounds.map(clamped).or_else(by_wilson).unwrap_or(Interval { low: 0.0, high: 1.0 })
     }))
+}
+
+/// How many independent trials the samples are where the bootstrap has nothing to say.
+pub(super) fn trials<T>(papers: &[Vec<T>], how: Bootstrap) -> usize {
+    let clusters = papers.iter().filter(|samples| !samples.is_empty()).count();
+    match how.population {
+        Population::Papers if clusters > 1 => clusters,
+        _ => papers.iter().map(Vec::len).sum(),
+    }
 }
 
 /// The interval of the mean over all samples from its replicates; `None` where these all agree.

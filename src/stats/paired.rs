@@ -1,6 +1,6 @@
 //! Two runs on the same samples: is the difference more than chance?
 
-use super::bootstrap::{interval, replicates};
+use super::bootstrap::{interval, replicates, trials};
 use super::{Bootstrap, Interval, wilson};
 
 /// Pairs of attempts of which exactly one passed.
@@ -58,7 +58,7 @@ pub fn paired_bootstrap(papers: &[Vec<f64>], how: Bootstrap) -> Option<Interval>
     let [means] = replicates(&columns, how)?;
     let all = means[0];
     interval(means, papers, how).or_else(|| {
-        let total = papers.iter().map(Vec::len).sum::<usize>() as f64;
+        let total = trials(papers, how) as f64;
         let slack = wilson(0.0, total, how.level).map_or(1.0, |interval| interval.high);
         Some(Interval { low: (all - slack).max(-1.0), high: (all + slack).min(1.0) })
     })

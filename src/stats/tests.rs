@@ -122,6 +122,9 @@ fn degenerate_data_get_wilsons_interval_instead_of_certainty() {
     let single = bootstrap(&[vec![[0.6]]], Bootstrap::default()).unwrap();
     assert!(single[0].low < 0.2 && single[0].high > 0.9, "{single:?}");
     assert_eq!(bootstrap::<1>(&[vec![], vec![]], Bootstrap::default()), None);
+    // Of other papers, six that agree say as much as six trials, however many samples they have.
+    let how = Bootstrap { population: Population::Papers, ..Bootstrap::default() };
+    assert_eq!(bootstrap(&vec![vec![[1.0]; 40]; 6], how), Some([wilson(6.0, 6.0, 0.95).unwrap()]));
 }
 
 /// A generator for simulations, deterministic, so that these tests cannot flake.
