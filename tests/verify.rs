@@ -124,8 +124,8 @@ fn a_second_run_makes_no_trial_and_says_so_within_a_second() {
 #[test]
 fn a_killed_verification_goes_on_where_it_was() {
     let lab = lab();
-    // Ten traces, and a masked run for each of twenty functions.
-    let whole = 10 + 20;
+    // Ten traces, a masked run for each of twenty functions, ten runs with two threads.
+    let whole = 10 + 20 + 10;
     let mut child = lab
         .command(&["verify", "plain", "--no-mutants", "--jobs", "1"])
         .stdout(Stdio::null())
