@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::progress::Progress;
-use super::run::MachineOptions;
+use super::run::{MachineOptions, default_jobs};
 use super::shared::{SuiteOptions, print, table};
 use super::verified::console;
 use crate::audit::verify::{Measures, verify};
@@ -304,7 +304,7 @@ impl Arguments {
         let progress = Progress::new(false);
         let loaded = LoadedPaper::load(suite, id)?;
         let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, &progress).await?;
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = default_jobs();
         let bench = Bench::new(ready, Arc::clone(machine), jobs, false)?;
         let measures = Measures { effort: Effort::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
         let verified = verify(bench, measures, &progress).await;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::progress::Progress;
-use super::run::MachineOptions;
+use super::run::{MachineOptions, default_jobs};
 use super::shared::{SuiteOptions, print, print_json};
 use super::verified::{as_json, console, score};
 use crate::audit::recheck::{Part, Rechecked, recheck};
@@ -159,8 +159,7 @@ async fn prepare(
 ) -> Result<Bench> {
     let loaded = LoadedPaper::load(suite, id)?;
     let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, progress).await?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments.jobs.map_or_else(cores, |jobs| jobs as usize);
+    let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);
     Bench::new(ready, Arc::clone(machine), jobs, arguments.fresh)
 }
 
