@@ -23,4 +23,5 @@ pub mod sandbox;
 pub mod score;
 pub mod stats;
 pub mod suite;
+pub mod verifier;
 pub mod workspace;

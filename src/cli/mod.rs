@@ -9,12 +9,14 @@ macro_rules! talk {
 }
 
 mod check;
+mod compare;
 mod doctor;
 mod env;
 mod gold;
 mod index;
 mod list;
 mod mask;
+mod model;
 mod naming;
 mod progress;
 mod report;
@@ -25,6 +27,7 @@ mod score;
 mod session;
 mod shared;
 mod verify;
+mod verify_runs;
 
 use std::process::ExitCode;
 
@@ -70,6 +73,8 @@ enum Verb {
     Score(score::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
+    Compare(compare::Arguments),
+    VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -100,6 +105,8 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
+        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
     }
 }

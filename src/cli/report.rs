@@ -7,6 +7,7 @@ use super::shared::print;
 use crate::error::Result;
 use crate::report::{self, Options};
 use crate::run::{AttemptRecord, Store};
+use crate::stats::{Bootstrap, Population};
 
 /// Print pass rates by agent and n over stored runs
 ///
@@ -32,6 +33,9 @@ pub struct OutputOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',')]
     k: Vec<usize>,
+    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
+    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    intervals: Population,
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
@@ -54,7 +58,8 @@ impl OutputOptions {
         } else if self.values {
             report::values_csv(records)?
         } else {
-            let summary = report::summarise(records, options);
+            let bootstrap = Bootstrap { population: self.intervals, ..options.bootstrap };
+            let summary = report::summarise(records, &Options { bootstrap, ..options.clone() });
             if self.json {
                 report::json(&summary)?
             } else if self.csv {
@@ -109,4 +114,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     arguments.output.show(&records, &options.unwrap_or_default())
+}
+
+/// `suite` or `papers`.
+pub fn parse_population(text: &str) -> Result<Population, String> {
+    match text {
+        "suite" => Ok(Population::Suite),
+        "papers" => Ok(Population::Papers),
+        _ => Err(format!("intervals speak of the `suite` or of `papers`, not of `{text}`")),
+    }
 }

@@ -1,8 +1,8 @@
 //! `autoexperiment run`: make attempts.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
+use super::model::{ModelOptions, absolute_spec, parse_time};
 use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
@@ -11,9 +11,9 @@ use crate::agent::Limits;
 use crate::env::Venv;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
+use crate::run::Configuration;
 use crate::run::ready::Machine;
 use crate::run::scratch::Scratch;
-use crate::run::{Configuration, ModelChoice};
 use crate::sandbox::{SandboxLimits, choose};
 use crate::score::Rule;
 use crate::suite::Protocol;
@@ -48,30 +48,14 @@ pub struct Arguments {
     /// Agents: `gold`, `noop`, `react`, `scripted:FILE`. Several may be given.
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
-    /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, a NAME with --base-url, `scripted:FILE`, `replay:FILE`.
-    #[arg(short, long, help_heading = "Agents and models")]
-    model: Option<String>,
-    /// Address of an OpenAI-compatible server, as `http://127.0.0.1:8080/v1`.
-    #[arg(long, value_name = "URL", help_heading = "Agents and models")]
-    base_url: Option<String>,
-    /// Dollars for a million tokens read, and written, where the price is not known.
-    #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Agents and models")]
-    price: Option<(f64, f64)>,
+    #[command(flatten)]
+    model: ModelOptions,
     /// Temperature [default: the provider's].
     #[arg(long, value_parser = parse_temperature, help_heading = "Agents and models")]
     temperature: Option<f64>,
     /// Most tokens of one reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", help_heading = "Agents and models")]
     max_tokens: Option<u32>,
-    /// Record all calls of the model into a file that `replay:FILE` plays back.
-    #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
-    record: Option<PathBuf>,
-    /// Most time of one request to the model, as `10m` or seconds.
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Agents and models")]
-    request_timeout: Option<f64>,
-    /// Tries of a request that the provider fails or limits, beside the first; the waits between them double.
-    #[arg(long, default_value_t = 5, help_heading = "Agents and models")]
-    retries: usize,
 
     /// Steps of an attempt.
     #[arg(long, default_value_t = 50, help_heading = "Budget")]
@@ -176,26 +160,17 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         papers.dedup();
         suite.select(&papers)?
     };
-    if arguments.max_cost.is_some_and(|most| arguments.model.is_some() && most < arguments.cost) {
+    if arguments.max_cost.is_some_and(|most| arguments.model.is_given() && most < arguments.cost) {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
             .hint("raise it, or lower `--cost`"));
     }
-    let model = arguments.model.as_deref().map(absolute_spec).transpose()?;
-    let record = arguments.record.as_deref().map(absolute).transpose()?;
     let configuration = Configuration {
         suite: suite.root().to_owned(),
         papers,
         draw,
         k: arguments.k,
         agents: arguments.agents.iter().map(|spec| absolute_spec(spec)).collect::<Result<_>>()?,
-        model: model.as_ref().map(|spec| ModelChoice {
-            spec: spec.clone(),
-            base_url: arguments.base_url.clone(),
-            price: arguments.price,
-            record: record.clone(),
-            request_timeout: arguments.request_timeout,
-            retries: arguments.retries,
-        }),
+        model: arguments.model.choice()?,
         sampling: Sampling { temperature: arguments.temperature, seed: None, max_tokens: arguments.max_tokens },
         limits: Limits {
             steps: arguments.steps,
@@ -237,42 +212,8 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) && name.starts_with(char::is_alphanumeric)
 }
 
-/// A path that means the same in every working folder: a run may be resumed from another one.
-fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
-}
-
-/// The same for the file of `scripted:FILE` and `replay:FILE`.
-fn absolute_spec(spec: &str) -> Result<String> {
-    for kind in ["scripted:", "replay:"] {
-        if let Some(file) = spec.strip_prefix(kind) {
-            return Ok(format!("{kind}{}", absolute(Path::new(file))?.display()));
-        }
-    }
-    Ok(spec.to_owned())
-}
-
 fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-fn parse_price(text: &str) -> Result<(f64, f64), String> {
-    let wrong = || format!("`{text}` is no price: give dollars for a million tokens read and written, as `0.15,0.60`");
-    let (read, written) = text.split_once(',').ok_or_else(wrong)?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
-    Ok((number(read).ok_or_else(wrong)?, number(written).ok_or_else(wrong)?))
-}
-
-fn parse_time(text: &str) -> Result<f64, String> {
-    if let Ok(seconds) = text.parse::<f64>() {
-        return if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be more than 0".to_owned()) };
-    }
-    let parsed: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("`{text}` is no time: give seconds, or a time as `30m` or `1h30m`"))?;
-    match Duration::try_from(parsed) {
-        Ok(parsed) if !parsed.is_zero() => Ok(parsed.as_secs_f64()),
-        _ => Err("must be more than 0".to_owned()),
-    }
 }
 
 /// A number of dollars: finite, 0 or more.

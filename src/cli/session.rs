@@ -6,6 +6,7 @@ use std::sync::Arc;
 use itertools::Itertools;
 use tokio_util::sync::CancellationToken;
 
+use super::model::open_choice;
 use super::naming::{report_options, run_name};
 use super::progress::Progress;
 use super::shared::print;
@@ -233,19 +234,7 @@ fn open_model(contenders: &[Contender], choice: Option<&ModelChoice>) -> Result<
             .hint("leave `--model` away, or add `--agent react`")),
         (Some(contender), None) => Err(Error::usage(format!("agent `{}` needs a model", contender.label))
             .hint("name one with `--model`, as `--model openai:gpt-5-mini`; see `autoexperiment run --help`")),
-        (Some(_), Some(choice)) => {
-            let mut options = model::Options {
-                base_url: choice.base_url.clone(),
-                price: choice.price,
-                record: choice.record.clone(),
-                retries: choice.retries,
-                ..model::Options::default()
-            };
-            if let Some(seconds) = choice.request_timeout {
-                options.request_timeout = std::time::Duration::from_secs_f64(seconds);
-            }
-            model::open(&choice.spec, &options).map(Some)
-        }
+        (Some(_), Some(choice)) => open_choice(choice).map(Some),
     }
 }
 

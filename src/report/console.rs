@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Tab
 use super::clean::clean;
 use super::summary::name;
 use super::{PassAt, Row, Summary, end_name};
+use crate::stats::Population;
 
 /// Widest line.
 pub(super) const WIDTH: u16 = 100;
@@ -17,7 +18,7 @@ const NAME_WIDTH: usize = 18;
 pub fn console(summary: &Summary) -> String {
     let mut parts = Vec::new();
     if !summary.rows.is_empty() {
-        parts.push(rates(&summary.rows, summary.level));
+        parts.push(rates(&summary.rows, summary.level, summary.population));
         parts.push(ends(&summary.rows));
         parts.push(spent(&summary.rows));
     }
@@ -28,7 +29,7 @@ pub fn console(summary: &Summary) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-fn rates(rows: &[Row], level: f64) -> String {
+fn rates(rows: &[Row], level: f64, population: Population) -> String {
     let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
     heading.extend(rows.first().into_iter().flat_map(|row| &row.pass_at).map(|at| format!("pass@{}", at.k)));
     heading.push("lost".to_owned());
@@ -38,10 +39,10 @@ fn rates(rows: &[Row], level: f64) -> String {
         cells.push(row.lost.to_string());
         cells
     });
-    let level = 100.0 * level;
+    let (level, over) = (100.0 * level, population.legend());
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         (bootstrap over papers and samples, Wilson's where all agree). lost: attempts lost to infrastructure, in no rate."
+         ({over}, Wilson's where all agree). lost: attempts lost to infrastructure, in no rate."
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }

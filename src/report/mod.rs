@@ -4,6 +4,7 @@
 //! agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it reaches a terminal.
 
 mod clean;
+mod compare;
 mod console;
 mod csv;
 mod json;
@@ -11,13 +12,16 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod verifiers;
 
 pub use clean::clean;
+pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
 pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
 pub use verdict::verdict_lines;
+pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 
 /// Name of an end as it is stored and shown: `step_limit`.
 fn end_name(end: crate::agent::End) -> String {

@@ -8,7 +8,7 @@ use super::clean::short;
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::AttemptRecord;
-use crate::stats::{Bootstrap, Interval, bootstrap, pass_at_k};
+use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_at_k};
 
 /// What to summarise.
 #[derive(Debug, Clone)]
@@ -48,6 +48,8 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// Confidence level of the intervals, as 0.95.
     pub level: f64,
+    /// Of what the intervals speak.
+    pub population: Population,
     /// What is missing or was left out, a sentence each.
     pub notes: Vec<String>,
 }
@@ -156,7 +158,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     }
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
-    Summary { rows, level: options.bootstrap.level, notes }
+    Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes }
 }
 
 /// The attempts of one sample that were not lost.

@@ -79,20 +79,20 @@ fn assert_fits(text: &str) {
 fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
     let text = console(&summarise(&whole_run(), &options(&[1, 5])));
     assert_fits(&text);
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r#"
     Pass rates
     agent          n  samples  attempts  passed             pass@1               pass@5  lost
-    fixed gpt-x    1       10        50      15  30.0 [20.0, 38.2]  100.0 [72.2, 100.0]     0
-                   2       10        50      10  20.0 [11.1, 28.9]   80.0 [50.0, 100.0]     0
-                   3       10        50       5   10.0 [3.6, 16.4]    50.0 [18.2, 81.8]     0
-                 all       30       150      30  20.0 [13.3, 26.7]    76.7 [58.3, 93.3]     0
-    react gpt-x    1       10        50      45  90.0 [84.0, 96.0]  100.0 [72.2, 100.0]     0
-                   2       10        50      40  80.0 [71.1, 88.9]  100.0 [72.2, 100.0]     0
-                   3       10        50      35  70.0 [60.0, 80.0]  100.0 [72.2, 100.0]     0
-                 all       30       150     120  80.0 [71.9, 86.7]  100.0 [88.6, 100.0]     0
+    fixed gpt-x    1       10        50      15  30.0 [22.9, 34.8]  100.0 [72.2, 100.0]     0
+                   2       10        50      10  20.0 [12.8, 29.4]   80.0 [44.7, 100.0]     0
+                   3       10        50       5   10.0 [2.8, 17.2]    50.0 [14.0, 86.0]     0
+                 all       30       150      30  20.0 [15.1, 24.9]    76.7 [59.0, 90.7]     0
+    react gpt-x    1       10        50      45  90.0 [82.8, 97.2]  100.0 [72.2, 100.0]     0
+                   2       10        50      40  80.0 [70.3, 89.5]  100.0 [72.2, 100.0]     0
+                   3       10        50      35  70.0 [67.6, 74.9]  100.0 [72.2, 100.0]     0
+                 all       30       150     120  80.0 [75.1, 84.9]  100.0 [88.6, 100.0]     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over papers and samples, Wilson's where all agree). lost: attempts lost to
-    infrastructure, in no rate.
+    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). lost:
+    attempts lost to infrastructure, in no rate.
 
     How attempts ended
     agent          n  reported  verified  unsupported  ends
@@ -121,7 +121,7 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
                  all   12.0       0.4   $0.0625  $1.8750      225k       45k     12.5     30.2      2.0
     cost and tokens: in all, lost attempts included. steps, format errors, seconds: mean an attempt.
     cost per sample: of all attempts at it that count.
-    ");
+    "#);
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn a_single_attempt_gives_a_report() {
     only.verified = None;
     let text = console(&summarise(&[only], &options(&[1, 5])));
     assert_fits(&text);
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r#"
     Pass rates
     agent  n  samples  attempts  passed           pass@1  pass@5  lost
     noop   1        1         1       0  0.0 [0.0, 79.3]       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over papers and samples, Wilson's where all agree). lost: attempts lost to
-    infrastructure, in no rate.
+    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). lost:
+    attempts lost to infrastructure, in no rate.
 
     How attempts ended
     agent  n  reported  verified  unsupported  ends
@@ -156,7 +156,7 @@ fn a_single_attempt_gives_a_report() {
     Notes
     - noop, n = 1: pass@5 is over the 0 of 1 samples with 5 or more attempts
     - noop, n = 1: not verified; attempts pass by what they report alone
-    ");
+    "#);
 }
 
 #[test]
@@ -346,10 +346,10 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     let summary = summarise(&whole_run(), &options(&[1, 5]));
     let text = csv(&summary).unwrap();
     assert_eq!(text.lines().count(), 1 + 8);
-    insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @"
+    insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds
-    fixed,gpt-x,1,10,50,15,0.3,0.19999999999999996,0.3818181818181818,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2
-    ");
+    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2
+    "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
     agent,model,paper,sample,n,attempt,counts,started,end,end_detail,pass,reported,verified,unsupported,steps,format_errors,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,wall_seconds,changed_files,ignored_files,sandbox

@@ -143,6 +143,16 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
     conclude(reason, scored.collect(), warnings.collect())
 }
 
+/// What an answer reports, by the experiments' keys, however it names them; what is reported twice with different
+/// results, or cannot be read, is left out.
+#[must_use]
+pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<String, Value> {
+    let Some(answer) = answer.and_then(|answer| parse_answer(answer).ok()) else { return Map::new() };
+    let (placed, _) = answer::place(&answer, experiments);
+    let known = experiments.iter().zip(placed);
+    known.filter_map(|(expected, value)| Some((expected.key.clone(), value.ok()??.clone()))).collect()
+}
+
 /// Scores what verification read: `results` by the experiments' ids, `failures` (also by id) saying why an experiment
 /// has none, as "timed out" or "exit code 1".
 #[must_use]

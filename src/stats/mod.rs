@@ -1,14 +1,18 @@
 //! pass@k and intervals: pure functions over counts, used by the report.
 
 mod bootstrap;
+mod normal;
+mod paired;
 mod pass;
+mod student;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use bootstrap::{Bootstrap, bootstrap};
-pub use pass::{pass_at_k, wilson};
+pub use bootstrap::{Bootstrap, Population, bootstrap, gap_closed};
+pub use paired::{Discordant, holm, mcnemar, paired_bootstrap};
+pub use pass::{pass_all_k, pass_at_k, wilson};
 
 /// An interval, both bounds included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! pass@k of one sample, and the interval of a proportion.
 
-use super::Interval;
+use super::{Interval, normal};
 
 /// The chance that at least one of k attempts passes, estimated without bias from n attempts of which c passed:
 /// 1 - C(n-c, k) / C(n, k), as a product that neither overflows nor cancels (Chen et al., "Evaluating Large Language
@@ -21,6 +21,19 @@ pub fn pass_at_k(n: usize, c: usize, k: usize) -> Option<f64> {
     Some(1.0 - none)
 }
 
+/// The chance that all of k attempts pass, estimated without bias from n attempts of which c passed: C(c, k) / C(n, k)
+/// (pass^k, Yao et al., "tau-bench", 2024, section 3). Average it over samples, not over attempts.
+///
+/// `None` when n < k, k = 0 or c > n.
+#[must_use]
+pub fn pass_all_k(n: usize, c: usize, k: usize) -> Option<f64> {
+    if k == 0 || n < k || c > n {
+        return None;
+    }
+    // Factors of 0 come before negative ones could.
+    Some((0..k).map(|i| c.saturating_sub(i) as f64 / (n - i) as f64).product())
+}
+
 /// Wilson's score interval of a proportion (Wilson, 1927), `level` as 0.95: never empty, within [0, 1], and of a
 /// sensible width also when none or all succeed. `successes` may be a fraction, as a sum of rates is.
 ///
@@ -30,7 +43,7 @@ pub fn wilson(successes: f64, total: f64, level: f64) -> Option<Interval> {
     if !(total > 0.0 && (0.0..=total).contains(&successes) && level > 0.0 && level < 1.0) {
         return None;
     }
-    let z = normal_quantile(f64::midpoint(1.0, level));
+    let z = normal::quantile(f64::midpoint(1.0, level));
     let p = successes / total;
     let z2 = z * z / total;
     let centre = (p + z2 / 2.0) / (1.0 + z2);
@@ -39,30 +52,4 @@ pub fn wilson(successes: f64, total: f64, level: f64) -> Option<Interval> {
     let low = if successes == 0.0 { 0.0 } else { (centre - half).max(0.0) };
     let high = if successes >= total { 1.0 } else { (centre + half).min(1.0) };
     Some(Interval { low, high })
-}
-
-/// The z with P(Z <= z) = p for a standard normal Z and p in (0.5, 1), by bisection.
-fn normal_quantile(p: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 8.3);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if normal_cdf(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
-/// P(Z <= x) for x in [0, 8.3], by the series 1/2 + phi(x) (x + x^3/3 + x^5/(3*5) + ...)
-/// (Marsaglia, "Evaluating the Normal Distribution", 2004); all terms are positive, so nothing cancels.
-fn normal_cdf(x: f64) -> f64 {
-    let (mut sum, mut term, mut odd) = (x, x, 1.0);
-    while term > sum * f64::EPSILON / 2.0 {
-        odd += 2.0;
-        term *= x * x / odd;
-        sum += term;
-    }
-    0.5 + sum * (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }

@@ -9,6 +9,7 @@ mod evidence;
 mod gold;
 mod loaded;
 mod paper;
+mod section;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use loaded::{LoadedPaper, MaskedFile};
 pub use paper::{Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use section::{Section, sections};
 
 use crate::error::{Error, Result};
 

@@ -1,0 +1,116 @@
+//! `autoexperiment compare`: do runs differ by more than chance?
+
+use std::path::PathBuf;
+
+use super::naming::run_folder;
+use super::report::parse_population;
+use super::shared::{print, print_json};
+use crate::error::{Error, Result};
+use crate::report::{clean, compare, compare_console, contenders};
+use crate::run::{RunFile, Store};
+use crate::stats::{Bootstrap, Population};
+
+/// Compare agents, models or settings on the same samples
+///
+/// Pairs the samples that both have. Prints the difference of their pass rates with its interval by paired bootstrap,
+/// and McNemar's exact test, adjusted by Holm for several comparisons. A run with several agents is several contenders.
+/// Runs on different suites, gold, experiments, scoring or budgets are refused unless `--force` is given.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment compare fixed dynamic\n  autoexperiment compare runs/a runs/b runs/c --every-pair --by-n"
+)]
+pub struct Arguments {
+    /// Runs: folders, or names under --runs. The first contender is compared with each of the others.
+    #[arg(required = true)]
+    run: Vec<String>,
+    /// Compare every pair of contenders.
+    #[arg(long)]
+    every_pair: bool,
+    /// A row for each n as well.
+    #[arg(long)]
+    by_n: bool,
+    /// Compare although suites, gold or budgets differ.
+    #[arg(long)]
+    force: bool,
+    /// Replicates of the bootstrap.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
+    replicates: u32,
+    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
+    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    intervals: Population,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut all = Vec::new();
+    let mut first: Option<RunFile> = None;
+    let mut differences = Vec::new();
+    for name in &arguments.run {
+        let (store, run) = Store::open(&run_folder(name, &arguments.runs))?;
+        let prefix = if arguments.run.len() > 1 { format!("{}/", run.run) } else { String::new() };
+        all.extend(contenders(&store.records()?, &prefix));
+        match &first {
+            None => first = Some(run),
+            Some(first) => differences.extend(differ(first, &run)),
+        }
+    }
+    for difference in &differences {
+        talk!("{}", clean(difference));
+    }
+    if !differences.is_empty() && !arguments.force {
+        return Err(Error::usage("the runs are not alike in what their attempts were measured by")
+            .hint("`--force` compares them all the same"));
+    }
+    if all.len() < 2 {
+        return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
+            .hint("name two runs, or one with several agents"));
+    }
+    let how = Bootstrap {
+        replicates: arguments.replicates as usize,
+        population: arguments.intervals,
+        ..Bootstrap::default()
+    };
+    let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
+    if rows.is_empty() {
+        return Err(Error::usage("the contenders have no sample in common")
+            .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
+    }
+    if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
+}
+
+/// Why the two runs' verdicts do not mean the same, one sentence each. The agents' prompts may differ: they are part of
+/// what is compared.
+fn differ(first: &RunFile, second: &RunFile) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", first.run, second.run));
+    let (one, other) = (&first.digests, &second.digests);
+    for (what, one, other) in [
+        ("manifest, text or gold of paper", &one.papers, &other.papers),
+        ("the repo of paper", &one.repos, &other.repos),
+        ("the env of paper", &one.envs, &other.envs),
+    ] {
+        for (id, digest) in one {
+            if other.get(id).is_some_and(|theirs| theirs != digest) {
+                say(&format!("{what} `{id}`"));
+            }
+        }
+    }
+    let (one, other) = (&first.configuration, &second.configuration);
+    let settings = [
+        ("the experiments: curtailed and full", one.protocol == other.protocol),
+        ("scoring", one.scoring == other.scoring),
+        ("verification", one.verify == other.verify),
+        ("the budget of an attempt", one.limits == other.limits),
+    ];
+    for (what, same) in settings {
+        if !same {
+            say(what);
+        }
+    }
+    found
+}

@@ -1,0 +1,101 @@
+//! Options that name a model, and how to reach and pay it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::model;
+use crate::run::ModelChoice;
+
+/// A model and how to reach it.
+#[derive(clap::Args)]
+pub struct ModelOptions {
+    /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, a NAME with --base-url, `scripted:FILE`, `replay:FILE`.
+    #[arg(short, long, help_heading = "Agents and models")]
+    model: Option<String>,
+    /// Address of an OpenAI-compatible server, as `http://127.0.0.1:8080/v1`.
+    #[arg(long, value_name = "URL", help_heading = "Agents and models")]
+    base_url: Option<String>,
+    /// Dollars for a million tokens read, and written, where the price is not known.
+    #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Agents and models")]
+    price: Option<(f64, f64)>,
+    /// Record all calls of the model into a file that `replay:FILE` plays back.
+    #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
+    record: Option<PathBuf>,
+    /// Most time of one request to the model, as `10m` or seconds.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Agents and models")]
+    request_timeout: Option<f64>,
+    /// Tries of a request that the provider fails or limits, beside the first; the waits between them double.
+    #[arg(long, default_value_t = 5, help_heading = "Agents and models")]
+    retries: usize,
+}
+
+impl ModelOptions {
+    /// Whether a model was named.
+    pub const fn is_given(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// The choice as it is kept with a run.
+    pub fn choice(&self) -> Result<Option<ModelChoice>> {
+        let Some(spec) = &self.model else { return Ok(None) };
+        Ok(Some(ModelChoice {
+            spec: absolute_spec(spec)?,
+            base_url: self.base_url.clone(),
+            price: self.price,
+            record: self.record.as_deref().map(absolute).transpose()?,
+            request_timeout: self.request_timeout,
+            retries: self.retries,
+        }))
+    }
+}
+
+/// Opens a chosen model, without any traffic.
+pub fn open_choice(choice: &ModelChoice) -> Result<Arc<dyn model::Model>> {
+    let mut options = model::Options {
+        base_url: choice.base_url.clone(),
+        price: choice.price,
+        record: choice.record.clone(),
+        retries: choice.retries,
+        ..model::Options::default()
+    };
+    if let Some(seconds) = choice.request_timeout {
+        options.request_timeout = Duration::from_secs_f64(seconds);
+    }
+    model::open(&choice.spec, &options)
+}
+
+/// A path that means the same in every working folder: a run may be resumed from another one.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
+}
+
+/// The same for the file of `scripted:FILE` and `replay:FILE`.
+pub fn absolute_spec(spec: &str) -> Result<String> {
+    for kind in ["scripted:", "replay:"] {
+        if let Some(file) = spec.strip_prefix(kind) {
+            return Ok(format!("{kind}{}", absolute(Path::new(file))?.display()));
+        }
+    }
+    Ok(spec.to_owned())
+}
+
+fn parse_price(text: &str) -> Result<(f64, f64), String> {
+    let wrong = || format!("`{text}` is no price: give dollars for a million tokens read and written, as `0.15,0.60`");
+    let (read, written) = text.split_once(',').ok_or_else(wrong)?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
+    Ok((number(read).ok_or_else(wrong)?, number(written).ok_or_else(wrong)?))
+}
+
+pub fn parse_time(text: &str) -> Result<f64, String> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be more than 0".to_owned()) };
+    }
+    let parsed: jiff::SignedDuration =
+        text.parse().map_err(|_| format!("`{text}` is no time: give seconds, or a time as `30m` or `1h30m`"))?;
+    match Duration::try_from(parsed) {
+        Ok(parsed) if !parsed.is_zero() => Ok(parsed.as_secs_f64()),
+        _ => Err("must be more than 0".to_owned()),
+    }
+}

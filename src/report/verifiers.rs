@@ -1,0 +1,147 @@
+//! What verifiers are worth: between pass@1 and pass@k.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::clean::clean;
+use super::console::{plain_table, trimmed};
+use crate::run::AttemptRecord;
+use crate::stats::{Bootstrap, Interval, bootstrap, gap_closed, pass_at_k};
+use crate::verifier::stored::{ChoiceRecord, groups};
+
+/// One verifier on the attempts of one agent and model, at one n or at all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerifierRow {
+    /// The verifier.
+    pub verifier: String,
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// Number of masked functions; `None` for all.
+    pub n: Option<usize>,
+    /// Samples at which it chose.
+    pub samples: usize,
+    /// Attempts a sample; the least where they differ.
+    pub k: usize,
+    /// Rates of a single attempt, of the chosen one, and of the best of all; each averaged over samples.
+    pub rates: [f64; 3],
+    /// Their intervals.
+    pub intervals: Option<[Interval; 3]>,
+    /// (chosen - single) / (best - single); `None` where there is no gap.
+    pub gap_closed: Option<f64>,
+    /// Its interval.
+    pub gap_interval: Option<Interval>,
+    /// Dollars that choosing took.
+    pub cost: f64,
+}
+
+/// The rows of all verifiers that chose among these attempts. Samples whose attempts are not all among those that the
+/// verifier saw are left out.
+#[must_use]
+pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Bootstrap) -> Vec<VerifierRow> {
+    /// By n and paper, samples with [single, chosen, best]; and the least k, and the cost.
+    #[derive(Default)]
+    struct Tally {
+        by_n: BTreeMap<usize, BTreeMap<String, Vec<[f64; 3]>>>,
+        k: Option<usize>,
+        cost: f64,
+    }
+    let groups = groups(records);
+    let mut tallies: BTreeMap<(&str, &str, Option<&str>), Tally> = BTreeMap::new();
+    for choice in choices {
+        let group = groups.iter().find(|group| {
+            group.records.first().is_some_and(|first| {
+                (&first.agent, &first.model, &first.sample) == (&choice.agent, &choice.model, &choice.sample)
+            }) && group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
+        });
+        let Some(group) = group else { continue };
+        let (first, k) = (group.records[0], group.records.len());
+        let passed = group.records.iter().filter(|record| record.pass).count();
+        let chosen = group.records.iter().find(|record| Some(record.attempt) == choice.chosen);
+        let values = [
+            passed as f64 / k as f64,
+            f64::from(u8::from(chosen.is_some_and(|record| record.pass))),
+            pass_at_k(k, passed, k).unwrap_or_default(),
+        ];
+        let tally = tallies.entry((&choice.verifier, &choice.agent, choice.model.as_deref())).or_default();
+        tally.by_n.entry(first.n).or_default().entry(first.paper.clone()).or_default().push(values);
+        tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
+        tally.cost += choice.cost;
+    }
+    let mut rows = Vec::new();
+    for ((verifier, agent, model), tally) in tallies {
+        let row = |n: Option<usize>, papers: Vec<Vec<[f64; 3]>>| {
+            let samples = papers.iter().map(Vec::len).sum::<usize>();
+            let gap = gap_closed(&papers, how);
+            VerifierRow {
+                verifier: verifier.to_owned(),
+                agent: agent.to_owned(),
+                model: model.map(str::to_owned),
+                n,
+                samples,
+                k: tally.k.unwrap_or_default(),
+                rates: std::array::from_fn(|column| {
+                    papers.iter().flatten().map(|values| values[column]).sum::<f64>() / samples as f64
+                }),
+                intervals: bootstrap(&papers, how),
+                gap_closed: gap.map(|(share, _)| share),
+                gap_interval: gap.map(|(_, interval)| interval),
+                cost: tally.cost,
+            }
+        };
+        let several = tally.by_n.len() > 1;
+        let mut all: BTreeMap<String, Vec<[f64; 3]>> = BTreeMap::new();
+        for (&n, papers) in &tally.by_n {
+            rows.push(row(Some(n), papers.values().cloned().collect()));
+            for (paper, samples) in papers {
+                all.entry(paper.clone()).or_default().extend(samples);
+            }
+        }
+        if several {
+            rows.push(row(None, all.into_values().collect()));
+        }
+    }
+    rows
+}
+
+/// The rows as a table with a legend.
+#[must_use]
+pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
+    let mut table = plain_table();
+    table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
+    for row in rows {
+        let rate = |column: usize| {
+            let bounds = row.intervals.map(|intervals| intervals[column]);
+            let bounds = bounds.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
+            format!("{:.1}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
+        };
+        let gap = row.gap_closed.map_or_else(
+            || "-".to_owned(),
+            |share| {
+                let bounds = row.gap_interval.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
+                format!("{:.0}{}", 100.0 * share, bounds.unwrap_or_default())
+            },
+        );
+        let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
+        table.add_row([
+            clean(&row.verifier),
+            clean(&format!("{}{model}", row.agent)),
+            row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
+            row.samples.to_string(),
+            row.k.to_string(),
+            rate(0),
+            rate(1),
+            rate(2),
+            gap,
+        ]);
+    }
+    format!(
+        "Verifiers\n{}\nchosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / \
+         (pass@k - pass@1).\nIntervals: {:.0}%, {}.\n",
+        trimmed(&mut table),
+        100.0 * how.level,
+        how.population.legend()
+    )
+}

@@ -1,0 +1,45 @@
+//! Drops attempts whose code does not run to its results, then lets another verifier choose.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Candidate, Choice, Question, Verifier};
+use crate::error::Result;
+
+/// Drops those that crash.
+pub(super) struct Execution {
+    /// Who chooses among the rest.
+    pub(super) then: Arc<dyn Verifier>,
+}
+
+#[async_trait]
+impl Verifier for Execution {
+    fn name(&self) -> String {
+        match self.then.name().as_str() {
+            "majority" => "execution".to_owned(),
+            other => format!("execution+{other}"),
+        }
+    }
+
+    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+        // Where nothing was run again, an answer to every experiment stands for code that runs.
+        let runs = |candidate: &Candidate| {
+            let answered = || question.experiments.iter().all(|(key, _)| candidate.answer.contains_key(key));
+            candidate.runs.unwrap_or_else(answered)
+        };
+        let places: Vec<usize> = (0..candidates.len()).filter(|&place| runs(&candidates[place])).collect();
+        let (all, left) = (candidates.len(), places.len());
+        if places.is_empty() {
+            let choice = self.then.choose(question, candidates).await?;
+            return Ok(Choice { reason: format!("none of {all} runs; {}", choice.reason), ..choice });
+        }
+        let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
+        let choice = self.then.choose(question, &running).await?;
+        Ok(Choice {
+            chosen: choice.chosen.map(|chosen| places[chosen]),
+            reason: format!("{left} of {all} run; {}", choice.reason),
+            ..choice
+        })
+    }
+}

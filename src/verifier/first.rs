@@ -1,0 +1,21 @@
+//! No verifier: the first attempt, whatever it is.
+
+use async_trait::async_trait;
+
+use super::{Candidate, Choice, Question, Verifier};
+use crate::error::Result;
+
+/// Takes the first.
+pub(super) struct First;
+
+#[async_trait]
+impl Verifier for First {
+    fn name(&self) -> String {
+        "none".to_owned()
+    }
+
+    async fn choose(&self, _: &Question, candidates: &[Candidate]) -> Result<Choice> {
+        let chosen = (!candidates.is_empty()).then_some(0);
+        Ok(Choice { chosen, reason: "the first attempt".to_owned(), ..Choice::default() })
+    }
+}

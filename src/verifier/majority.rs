@@ -1,0 +1,42 @@
+//! The results that most attempts agree on, within the experiments' tolerances (self-consistency: Wang et al., 2023).
+
+use async_trait::async_trait;
+
+use super::{Candidate, Choice, Question, Verifier};
+use crate::error::Result;
+use crate::score::score_experiment;
+
+/// Takes the attempt with which most others agree; of several, the first. Agreement is not transitive, so this is the
+/// middle of the largest crowd rather than a member of an equivalence class.
+pub(super) struct Majority;
+
+#[async_trait]
+impl Verifier for Majority {
+    fn name(&self) -> String {
+        "majority".to_owned()
+    }
+
+    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+        let votes: Vec<usize> = candidates
+            .iter()
+            .map(|one| candidates.iter().filter(|other| agree(question, one, other)).count())
+            .collect();
+        let most = votes.iter().copied().max().unwrap_or_default();
+        let chosen = votes.iter().position(|&count| count == most);
+        let reason = match most {
+            0 => "no attempt reported every experiment".to_owned(),
+            1 => "no two attempts agree".to_owned(),
+            _ => format!("{most} of {} agree", candidates.len()),
+        };
+        Ok(Choice { chosen, reason, ..Choice::default() })
+    }
+}
+
+/// Whether the two report the same for every experiment. An attempt that reports all of them agrees with itself.
+fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
+    !question.experiments.is_empty()
+        && question.experiments.iter().all(|(key, tolerance)| {
+            let (Some(a), Some(b)) = (one.answer.get(key), other.answer.get(key)) else { return false };
+            score_experiment(key, a, Some(b), *tolerance).pass && score_experiment(key, b, Some(a), *tolerance).pass
+        })
+}

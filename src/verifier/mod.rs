@@ -1,0 +1,108 @@
+//! Picks one of k attempts at a sample, without looking at gold.
+//!
+//! pass@k says what the best of k attempts is worth to somebody who knows which one it is. A verifier has to find out:
+//! the share of the gap between pass@1 and pass@k that it closes is what it is worth.
+
+mod execution;
+mod first;
+mod majority;
+mod model;
+mod oracle;
+pub mod stored;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::model::{Model, Usage};
+use crate::score::Tolerance;
+
+/// One attempt, as a verifier sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Candidate {
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// What it changed, as a unified diff.
+    pub patch: String,
+    /// What it reported, by the experiments' keys; empty when nothing readable.
+    pub answer: Map<String, Value>,
+    /// Whether each experiment gave a result when its code was run again; `None` where that was not done.
+    pub runs: Option<bool>,
+    /// Whether it passes. Only the oracle looks.
+    pub pass: bool,
+}
+
+/// What the candidates were to do.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// The sample's id.
+    pub sample: String,
+    /// The paper's title.
+    pub title: String,
+    /// The masked functions: selector and description.
+    pub functions: Vec<(String, String)>,
+    /// The sections of the paper that describe them.
+    pub passages: String,
+    /// The sample's experiments: key in the answer, and how far two values may differ and still agree.
+    pub experiments: Vec<(String, Tolerance)>,
+}
+
+/// What a verifier chose.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Choice {
+    /// The place of the chosen one among the candidates; `None` when it would have none of them.
+    pub chosen: Option<usize>,
+    /// Why.
+    pub reason: String,
+    /// Tokens that it took.
+    pub usage: Usage,
+    /// Dollars that it took.
+    pub cost: f64,
+}
+
+/// A way of choosing.
+#[async_trait]
+pub trait Verifier: Send + Sync {
+    /// Short name, part of file names and tables: `majority`.
+    fn name(&self) -> String;
+    /// Chooses one of at least one candidate, which are in the order of their attempts.
+    ///
+    /// # Errors
+    /// Kind `Model` when a model that is needed does not answer.
+    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice>;
+}
+
+/// What [`open`] takes.
+pub const FORMS: &str = "`none`, `majority`, `execution`, `model`, `execution+model`, `oracle`";
+
+/// Whether the verifier of that name asks a model.
+#[must_use]
+pub fn needs_model(name: &str) -> bool {
+    name.split('+').any(|part| part == "model" || part.starts_with("model:"))
+}
+
+/// The verifier that a user names. `model` is what a model verifier asks, `orders` how often, each time with the
+/// candidates in another order.
+///
+/// # Errors
+/// Kind `Usage` for a name that does not exist, and for a model verifier without a model.
+pub fn open(name: &str, model: Option<Arc<dyn Model>>, orders: u32) -> Result<Arc<dyn Verifier>> {
+    if let Some(rest) = name.strip_prefix("execution+") {
+        return Ok(Arc::new(execution::Execution { then: open(rest, model, orders)? }));
+    }
+    match name {
+        "none" => Ok(Arc::new(first::First)),
+        "majority" => Ok(Arc::new(majority::Majority)),
+        "execution" => Ok(Arc::new(execution::Execution { then: Arc::new(majority::Majority) })),
+        "oracle" => Ok(Arc::new(oracle::Oracle)),
+        _ if needs_model(name) => match model {
+            Some(model) => Ok(Arc::new(model::ByModel::new(model, orders))),
+            None => Err(Error::usage(format!("verifier `{name}` needs a model")).hint("name one with `--model`")),
+        },
+        _ => Err(Error::usage(format!("there is no verifier `{name}`")).hint(format!("the verifiers are {FORMS}"))),
+    }
+}

@@ -1,0 +1,203 @@
+//! A model reads the candidates' implementations side by side and picks one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use minijinja::{Environment, Value, context};
+use sha2::{Digest, Sha256};
+
+use super::{Candidate, Choice, Question, Verifier};
+use crate::error::{Error, Kind, Result};
+use crate::model::{Message, Model, Request, Role, Sampling, Usage};
+
+const TEMPLATE: &str = include_str!("model.md");
+
+/// Characters of one candidate's diff that are shown.
+const LONGEST_PATCH: usize = 12_000;
+
+/// Times that an unreadable choice is asked for again.
+const SECOND_ASKS: usize = 1;
+
+/// Asks a model.
+pub(super) struct ByModel {
+    model: Arc<dyn Model>,
+    orders: u32,
+}
+
+impl ByModel {
+    /// Asks `orders` times, each time with the candidates in another order, which cancels the habit of taking the
+    /// first; the most votes win, of several the earliest attempt.
+    pub(super) fn new(model: Arc<dyn Model>, orders: u32) -> Self {
+        Self { model, orders: orders.max(1) }
+    }
+
+    /// One vote: the place of the distinct candidate that the model picks, and what it said.
+    async fn vote(
+        &self,
+        question: &Question,
+        distinct: &[&Candidate],
+        order: u32,
+        spent: &mut Choice,
+    ) -> Result<Option<(usize, String)>> {
+        let places = shuffled(distinct.len(), &question.sample, order);
+        let shown: Vec<&Candidate> = places.iter().map(|&place| distinct[place]).collect();
+        let mut messages = vec![Message::new(Role::User, prompt(question, &shown))];
+        for again in 0..=SECOND_ASKS {
+            let request = Request {
+                messages: messages.clone(),
+                tools: Vec::new(),
+                sampling: Sampling { temperature: Some(0.0), seed: Some(u64::from(order)), max_tokens: Some(1024) },
+                call: order * (SECOND_ASKS as u32 + 1) + again as u32,
+            };
+            let reply = match self.model.query(&request).await {
+                Ok(reply) => reply,
+                Err(failed) => {
+                    add(spent, failed.usage, failed.cost);
+                    return Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)));
+                }
+            };
+            add(spent, reply.usage, reply.cost);
+            if let Some(label) = choice(&reply.text, shown.len()) {
+                return Ok(Some((places[label], reply.text)));
+            }
+            let last = char::from(b'A' + (shown.len() - 1) as u8);
+            messages.push(Message::new(Role::Assistant, reply.text));
+            messages.push(Message::new(
+                Role::User,
+                format!("That names no implementation. End with one line of JSON, {{\"choice\": \"X\"}}, where X is a letter from A to {last}."),
+            ));
+        }
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Verifier for ByModel {
+    fn name(&self) -> String {
+        "model".to_owned()
+    }
+
+    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+        // The same code is shown once. Letters end at Z.
+        let mut distinct: Vec<&Candidate> = Vec::new();
+        for candidate in candidates {
+            if distinct.len() < 26 && !distinct.iter().any(|known| known.patch == candidate.patch) {
+                distinct.push(candidate);
+            }
+        }
+        let mut result = Choice::default();
+        let place = |candidate: &Candidate| candidates.iter().position(|one| one.attempt == candidate.attempt);
+        if let [only] = distinct.as_slice() {
+            result.chosen = place(only);
+            "all attempts are the same".clone_into(&mut result.reason);
+            return Ok(result);
+        }
+        let mut votes: BTreeMap<usize, (u32, String)> = BTreeMap::new();
+        for order in 0..self.orders {
+            if let Some((chosen, said)) = self.vote(question, &distinct, order, &mut result).await? {
+                let entry = votes.entry(chosen).or_insert((0, said));
+                entry.0 += 1;
+            }
+        }
+        let most = votes.values().map(|(count, _)| *count).max().unwrap_or_default();
+        if let Some((chosen, (count, said))) = votes.into_iter().find(|(_, (count, _))| *count == most) {
+            result.chosen = place(distinct[chosen]);
+            result.reason = format!("{count} of {} votes: {}", self.orders, said.trim());
+        } else {
+            result.chosen = (!candidates.is_empty()).then_some(0);
+            "no vote could be read; the first attempt".clone_into(&mut result.reason);
+        }
+        Ok(result)
+    }
+}
+
+fn add(spent: &mut Choice, usage: Usage, cost: f64) {
+    spent.usage += usage;
+    spent.cost += cost;
+}
+
+/// Places in the order of a hash of sample, order and place: the same on every machine.
+fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    places.sort_by_key(|place| {
+        let mut hash = Sha256::new();
+        hash.update(format!("verifier\0{sample}\0{order}\0{place}"));
+        hash.finalize()
+    });
+    places
+}
+
+fn prompt(question: &Question, shown: &[&Candidate]) -> String {
+    let candidates: Vec<Value> = shown
+        .iter()
+        .enumerate()
+        .map(|(place, candidate)| {
+            let patch = cut(&candidate.patch);
+            let mut fence = "```".to_owned();
+            while patch.contains(&fence) {
+                fence.push('`');
+            }
+            context! { label => label(place), patch, fence }
+        })
+        .collect();
+    let functions: Vec<Value> =
+        question.functions.iter().map(|(at, description)| context! { at, description => description.trim() }).collect();
+    let values = context! {
+        count => shown.len(),
+        functions,
+        title => &question.title,
+        passages => question.passages.trim(),
+        candidates,
+        first => label(0),
+    };
+    Environment::new().render_str(TEMPLATE, values).unwrap_or_default()
+}
+
+fn label(place: usize) -> String {
+    char::from(b'A' + place as u8).to_string()
+}
+
+/// The beginning of a diff that is too long, with a note.
+fn cut(patch: &str) -> String {
+    match patch.char_indices().nth(LONGEST_PATCH) {
+        Some((end, _)) => format!("{}\n[cut]", &patch[..end]),
+        None => patch.trim_end().to_owned(),
+    }
+}
+
+/// The letter of the last `{"choice": "X"}` in a reply, as a place; models put other JSON and prose before it.
+fn choice(reply: &str, count: usize) -> Option<usize> {
+    let start = reply.rfind("\"choice\"")? + "\"choice\"".len();
+    let rest = reply[start..].trim_start().strip_prefix(':')?.trim_start();
+    let word: String = rest.trim_start_matches('"').chars().take_while(|letter| letter.is_alphanumeric()).collect();
+    let [letter] = word.to_ascii_uppercase().into_bytes()[..] else { return None };
+    let place = usize::from(letter.checked_sub(b'A')?);
+    (place < count).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_choice_counts_and_letters_that_nobody_has_do_not() {
+        assert_eq!(choice("B is good.\n{\"choice\": \"B\"}", 3), Some(1));
+        assert_eq!(choice("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```", 3), Some(2));
+        assert_eq!(choice("{\"choice\": \"D\"}", 3), None);
+        assert_eq!(choice("{\"choice\": \"AB\"}", 3), None);
+        assert_eq!(choice("{\"choice\": }", 3), None);
+        assert_eq!(choice("I take B", 3), None);
+    }
+
+    #[test]
+    fn orders_differ_and_are_the_same_every_time() {
+        let orders: Vec<Vec<usize>> = (0..6).map(|order| shuffled(4, "x_1", order)).collect();
+        assert_eq!(orders[0], shuffled(4, "x_1", 0));
+        assert!(orders.iter().any(|order| *order != orders[0]));
+        for mut order in orders {
+            order.sort_unstable();
+            assert_eq!(order, [0, 1, 2, 3]);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The ceiling: one that passes, if any does. Looks at the verdicts, as no real verifier can.
+
+use async_trait::async_trait;
+
+use super::{Candidate, Choice, Question, Verifier};
+use crate::error::Result;
+
+/// Takes one that passes.
+pub(super) struct Oracle;
+
+#[async_trait]
+impl Verifier for Oracle {
+    fn name(&self) -> String {
+        "oracle".to_owned()
+    }
+
+    async fn choose(&self, _: &Question, candidates: &[Candidate]) -> Result<Choice> {
+        let passing = candidates.iter().position(|candidate| candidate.pass);
+        let reason = if passing.is_some() { "passes" } else { "none passes" };
+        let chosen = passing.or((!candidates.is_empty()).then_some(0));
+        Ok(Choice { chosen, reason: reason.to_owned(), ..Choice::default() })
+    }
+}

@@ -1,0 +1,90 @@
+use serde_json::json;
+
+use super::*;
+
+fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
+    let answer = value.map(|value| json!({"Experiment 1": {"loss": value}}));
+    Candidate {
+        attempt,
+        patch: format!("+return {value:?}"),
+        answer: answer.and_then(|answer| answer.as_object().cloned()).unwrap_or_default(),
+        runs,
+        pass,
+    }
+}
+
+fn question() -> Question {
+    Question {
+        sample: "x_1".to_owned(),
+        experiments: vec![("Experiment 1".to_owned(), Tolerance::default())],
+        functions: vec![("a.py::f".to_owned(), "Does it.".to_owned())],
+        ..Question::default()
+    }
+}
+
+async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
+    open(name, None, 1).unwrap().choose(&question(), candidates).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_majority_is_the_result_that_most_agree_on_within_tolerance() {
+    let candidates = [
+        candidate(0, Some(9.0), None, false),
+        candidate(1, Some(1.0), None, false),
+        candidate(2, None, None, false),
+        candidate(3, Some(1.03), None, false),
+        candidate(4, Some(1.04), None, false),
+    ];
+    let choice = chosen("majority", &candidates).await;
+    assert_eq!((choice.chosen, choice.reason.as_str()), (Some(1), "3 of 5 agree"));
+    assert_eq!(chosen("majority", &candidates[..2]).await.chosen, Some(0));
+    assert_eq!(chosen("majority", &candidates[2..3]).await.reason, "no attempt reported every experiment");
+}
+
+#[tokio::test]
+async fn execution_drops_what_crashes_before_the_rest_vote() {
+    let candidates = [
+        candidate(0, Some(9.0), Some(false), false),
+        candidate(1, Some(9.0), Some(false), false),
+        candidate(2, Some(1.0), Some(true), true),
+    ];
+    assert_eq!(chosen("majority", &candidates).await.chosen, Some(0));
+    let choice = chosen("execution", &candidates).await;
+    assert_eq!((choice.chosen, choice.reason.as_str()), (Some(2), "1 of 3 run; no two attempts agree"));
+    assert_eq!(chosen("execution", &candidates[..2]).await.chosen, Some(0));
+}
+
+#[tokio::test]
+async fn the_oracle_is_the_ceiling_and_none_is_the_first() {
+    let candidates = [candidate(0, None, None, false), candidate(1, None, None, true)];
+    assert_eq!(chosen("oracle", &candidates).await.chosen, Some(1));
+    assert_eq!(chosen("none", &candidates).await.chosen, Some(0));
+}
+
+#[tokio::test]
+async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("votes.jsonl");
+    // Order 0: an unreadable vote, then A; order 1: B, then never asked again.
+    let lines = [r#"{"text": "the best is Z", "cost": 0.5}"#, r#"{"text": "{\"choice\": \"A\"}", "cost": 0.25}"#];
+    let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
+    std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
+    let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::Options::default());
+    let verifier = open("model", Some(model.unwrap()), 2).unwrap();
+    let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
+    let choice = verifier.choose(&question(), &candidates).await.unwrap();
+    assert!((choice.cost - 0.75).abs() < 1e-12);
+    assert!(choice.chosen.is_some() && choice.reason.contains("votes"), "{choice:?}");
+    // The same code twice needs no vote, and no money.
+    let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
+    let choice = verifier.choose(&question(), &same).await.unwrap();
+    assert_eq!((choice.chosen, choice.cost), (Some(0), 0.0));
+}
+
+#[test]
+fn unknown_names_and_missing_models_are_usage_errors() {
+    for name in ["best", "execution+best", "model"] {
+        let Err(error) = open(name, None, 1) else { panic!("{name} was accepted") };
+        assert_eq!(error.kind, crate::error::Kind::Usage);
+    }
+}
