@@ -15,6 +15,7 @@ mod module;
 mod mutate;
 mod selector;
 mod similarity;
+mod splice;
 mod tree;
 mod walk;
 
@@ -24,4 +25,5 @@ pub use module::Module;
 pub use mutate::{Kind, Mutant, choose};
 pub use selector::Selector;
 pub use similarity::{Identifiers, SHINGLE, Tokens, containment};
+pub use splice::Spliced;
 pub use tree::{Row, index_tree};
