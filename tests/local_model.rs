@@ -18,7 +18,7 @@ fn ask(text: String) -> Request {
     Request {
         messages: vec![Message::new(Role::System, "You write Python."), Message::new(Role::User, text)],
         tools: Vec::new(),
-        sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128) },
+        sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
         call: 0,
     }
 }

@@ -21,11 +21,13 @@ mod naming;
 mod progress;
 mod report;
 mod resume;
+mod retrieve;
 mod run;
 mod sample;
 mod score;
 mod session;
 mod shared;
+mod strategy;
 mod verify;
 mod verify_runs;
 
@@ -66,6 +68,7 @@ enum Verb {
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
+    Retrieve(retrieve::Arguments),
     Env(env::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
@@ -98,6 +101,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
+        Verb::Retrieve(arguments) => retrieve::run(&arguments),
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
         Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
