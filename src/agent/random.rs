@@ -63,28 +63,21 @@ fn object(text: &mut std::iter::Peekable<std::str::Chars<'_>>, numbers: &mut Num
     text.next();
     let mut key: Option<String> = None;
     while let Some(&character) = text.peek() {
-        match character {
-            '{' if depth < 8 => {
-                let inner = object(text, numbers, depth + 1);
-                if let Some(key) = key.take() {
-                    found.insert(key, inner);
-                }
-                continue;
+        if character == '{' && depth < 8 {
+            let inner = object(text, numbers, depth + 1);
+            if let Some(key) = key.take() {
+                found.insert(key, inner);
             }
-            '}' => {
-                text.next();
-                break;
-            }
-            '"' => {
-                text.next();
-                let name: String = std::iter::from_fn(|| text.next().filter(|it| *it != '"')).collect();
-                if let Some(before) = key.replace(name) {
-                    found.insert(before, numbers.next());
-                }
-                continue;
-            }
-            _ => {
-                text.next();
+            continue;
+        }
+        text.next();
+        if character == '}' {
+            break;
+        }
+        if character == '"' {
+            let name: String = std::iter::from_fn(|| text.next().filter(|it| *it != '"')).collect();
+            if let Some(before) = key.replace(name) {
+                found.insert(before, numbers.next());
             }
         }
     }

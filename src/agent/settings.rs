@@ -158,13 +158,13 @@ pub fn label(name: &str, parts: &[(&str, String, String)]) -> String {
 }
 
 /// As a choice is written.
-pub fn written(choice: impl ValueEnum) -> String {
+pub fn written<T: ValueEnum + Copy>(choice: T) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn choice<T: ValueEnum>(text: &str) -> std::result::Result<T, String> {
+fn choice<T: ValueEnum + Copy>(text: &str) -> std::result::Result<T, String> {
     T::from_str(text, false).map_err(|_| {
-        let names: Vec<String> = T::value_variants().iter().cloned().map(|it| format!("`{}`", written(it))).collect();
+        let names: Vec<String> = T::value_variants().iter().copied().map(|it| format!("`{}`", written(it))).collect();
         format!("give one of {}", names.join(", "))
     })
 }

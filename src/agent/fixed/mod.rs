@@ -132,7 +132,7 @@ impl Fixed {
             }
             outcome = self.validate(work, context).await;
         }
-        Ok(self.finish(limit, outcome, work, context))
+        Ok(finish(limit, outcome, work, context))
     }
 
     /// Runs the experiments, unless no function was written: then all of them would fail.
@@ -142,28 +142,6 @@ impl Fixed {
             return Outcome::default();
         }
         experiment::run_all(work.task, context, false).await
-    }
-
-    fn finish(&self, limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut Context<'_>) -> Ended {
-        let mut said: Vec<String> = work.faults.values().cloned().collect();
-        said.extend(outcome.failures.iter().map(|failure| format!("{}: {}", failure.key, failure.what)));
-        let detail = (!said.is_empty()).then(|| said.join("; "));
-        let complete = outcome.answer.len() == work.task.experiments.len();
-        let none = outcome.answer.is_empty() && !work.task.experiments.is_empty();
-        if let Some((end, why)) = &outcome.stopped
-            && end.is_infrastructure()
-        {
-            return (*end, why.clone());
-        }
-        if !none {
-            experiment::answer(outcome.answer, context);
-        }
-        match (outcome.stopped, limit) {
-            (Some((end, why)), _) => (end, why),
-            (None, Some(end)) if !complete => (end, detail),
-            _ if none => (End::GaveUp, detail),
-            _ => (End::Answered, detail),
-        }
     }
 
     /// Writes one function, or writes it again in view of what went wrong.
@@ -257,6 +235,29 @@ impl Fixed {
                 Ok(())
             }
         }
+    }
+}
+
+/// How the attempt ends, its results reported.
+fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut Context<'_>) -> Ended {
+    let mut said: Vec<String> = work.faults.values().cloned().collect();
+    said.extend(outcome.failures.iter().map(|failure| format!("{}: {}", failure.key, failure.what)));
+    let detail = (!said.is_empty()).then(|| said.join("; "));
+    let complete = outcome.answer.len() == work.task.experiments.len();
+    let none = outcome.answer.is_empty() && !work.task.experiments.is_empty();
+    if let Some((end, why)) = &outcome.stopped
+        && end.is_infrastructure()
+    {
+        return (*end, why.clone());
+    }
+    if !none {
+        experiment::answer(outcome.answer, context);
+    }
+    match (outcome.stopped, limit) {
+        (Some((end, why)), _) => (end, why),
+        (None, Some(end)) if !complete => (end, detail),
+        _ if none => (End::GaveUp, detail),
+        _ => (End::Answered, detail),
     }
 }
 

@@ -134,7 +134,7 @@ async fn random_reports_numbers_and_changes_nothing() {
 #[tokio::test]
 async fn a_copycat_takes_the_likest_function_with_as_many_parameters() {
     let world = World::new(vec![]).await;
-    let main = "def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    raise NotImplementedError\n\n\ndef double_all(x, y):\n                    \"\"\"Doubles numbers: doubles x, doubles y.\"\"\"\n    return 0\n\n\ndef twice(x):\n    \"\"\"A number twice.\"\"\"\n    y = 2\n    return y * x\n";
+    let main = "def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    raise NotImplementedError\n\n\ndef double_all(x, y):\n    \"\"\"Doubles numbers: doubles x, doubles y.\"\"\"\n    return 0\n\n\ndef twice(x):\n    \"\"\"A number twice.\"\"\"\n    y = 2\n    return y * x\n";
     std::fs::write(world.dir.path().join("main.py"), main).unwrap();
     let attempt = world.run(open("copycat", &Settings::default(), None).unwrap().as_ref(), &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#));

@@ -26,7 +26,7 @@ fn spending(reply: Reply, output: u64) -> Reply {
 
 /// All that the model was shown in its n-th call.
 fn shown(attempt: &Attempt, call: usize) -> String {
-    attempt.asked[call].messages.iter().map(|message| format!("{}\n\n", message.content)).collect()
+    attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
 
 const BOTH: &str = r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#;

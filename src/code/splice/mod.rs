@@ -145,7 +145,8 @@ impl Module {
             text.push_str(&header.replace('\n', &ending));
         }
         if let Some(docstring) = &old.docstring {
-            text.push_str(&format!("{ending}{indent}"));
+            text.push_str(&ending);
+            text.push_str(&indent);
             let own = self.encoding.text(&self.source()[docstring.clone()]);
             text.push_str(&own);
         }

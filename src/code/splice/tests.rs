@@ -32,7 +32,7 @@ const SUM: &str = "    return sum(values) / len(values)\n";
 #[test]
 fn a_function_is_taken_however_it_is_written() {
     let function = "def mean(values, *, weights=None):\n    return sum(values) / len(values)\n";
-    let deep = function.lines().map(|line| format!("        {line}\n")).collect::<String>();
+    let deep = function.replace("def", "        def").replace("    return", "            return");
     for reply in [
         function.to_owned(),
         format!("```python\n{function}```"),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::Embedder;
+use super::{Embedder, hex};
 use crate::error::{Error, Result};
 
 type Key = [u8; 32];
@@ -37,7 +37,7 @@ impl Cached {
         if let Some(cache) = cache {
             let folder = cache.join("embeddings");
             std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-            let name: String = Sha256::digest(inner.name()).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+            let name = hex(&Sha256::digest(inner.name())[..12]);
             let file = folder.join(name);
             match std::fs::read(&file) {
                 Ok(bytes) => {

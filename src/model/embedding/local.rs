@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use model2vec_rs::model::StaticModel;
 use sha2::{Digest, Sha256};
 
-use super::{Embedder, normalised};
+use super::{Embedder, hex, normalised};
 use crate::error::{Error, Result};
 
 /// Most tokens of a text that count.
@@ -29,7 +29,7 @@ impl Local {
             let path = folder.join(file);
             hash.update(std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?);
         }
-        let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&hash.finalize()[..8]);
         let model = StaticModel::from_pretrained(folder, None, Some(true), None).map_err(|error| {
             Error::machine(format!("failed to read the embedding model in `{}`: {error:#}", folder.display()))
                 .hint("it must be one that model2vec reads")
