@@ -85,3 +85,27 @@ async fn a_static_model_puts_like_texts_near_each_other() {
     let vectors = model.embed(&said).await.unwrap();
     assert!(similarity(&vectors[0], &vectors[1]) > similarity(&vectors[0], &vectors[2]));
 }
+
+/// 10,000 texts as long as functions take at most a minute, on one core with `taskset`.
+#[tokio::test]
+async fn ten_thousand_snippets_are_embedded_within_a_minute() {
+    let Ok(folder) = std::env::var("AUTOEXPERIMENT_EMBEDDING") else {
+        println!("skipped: AUTOEXPERIMENT_EMBEDDING names no folder with a static model");
+        return;
+    };
+    let code = include_str!("../../code/splice/mod.rs");
+    let functions: Vec<&str> = code.split("\n}\n").collect();
+    let many: Vec<String> =
+        (0..10_000).map(|number| format!("# {number}\n{}", functions[number % functions.len()])).collect();
+    let characters = many.iter().map(String::len).sum::<usize>() / many.len();
+    let cache = tempfile::tempdir().unwrap();
+    let model = open(&folder, None, Some(cache.path())).unwrap();
+    let begun = std::time::Instant::now();
+    assert_eq!(model.embed(&many).await.unwrap().len(), many.len());
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{} texts of {characters} characters on average in {seconds:.1} s", many.len());
+    assert!(seconds < 60.0, "{seconds} s");
+    let begun = std::time::Instant::now();
+    open(&folder, None, Some(cache.path())).unwrap().embed(&many).await.unwrap();
+    println!("again, from the cache: {:.2} s", begun.elapsed().as_secs_f64());
+}
