@@ -88,11 +88,13 @@ fn retrieve_shows_what_is_found_and_its_recall() {
     tiny  tiny/spread.py::Spread.variance
 
     passages ('*' marks those that the manifest names)
-      1 * Spread  (89 characters)
+      1 * Spread  (86 characters)
 
     snippets
-      1   tiny/means.py::arithmetic  (6 lines)
-      2   tiny/means.py::geometric  (3 lines)
+      1   tiny/__main__.py::main  (18 lines)
+      2   tiny/spread.py::Spread.__init__  (2 lines)
+      3   tiny/means.py::arithmetic  (6 lines)
+      4   tiny/means.py::geometric  (3 lines)
     ");
     let table = lab.ok(&["retrieve", "--paper", "bm25"]).stdout;
     assert!(table.contains("recall@1") && table.contains("tiny"), "{table}");

@@ -168,8 +168,7 @@ impl Fixed {
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
         let files = self.localise(function, &stub, code, work, context).await?;
         let file = shown(module, wanted.function, self.retriever.code);
-        let whole = (self.retriever.code != CodeChoice::None && file.len() == module.source().len())
-            .then_some(wanted.file.as_path());
+        let whole = (self.retriever.code == CodeChoice::Full).then_some(wanted.file.as_path());
         let snippets = self.retriever.snippets(code, &wanted, files.as_deref(), whole).await.map_err(failed)?;
         let mut snippets: Vec<(String, String)> = snippets.into_iter().map(|it| (it.at, it.text)).collect();
         if self.retriever.code == CodeChoice::Full {
@@ -328,12 +327,16 @@ fn source(function: &super::TaskFunction, code: &Code) -> Option<String> {
     Some(text.lines().map(|line| line.strip_prefix(indent.as_str()).unwrap_or(line)).collect::<Vec<_>>().join("\n"))
 }
 
-/// What is shown of the function's file: all of it, of a long one the part around the function, or only its imports and
-/// the function where no code is to be shown.
+/// What is shown of the function's file: its outline, of a long one the part around the function; all of it where all
+/// code is to be shown, or only its imports and the function where none is. Small models copy a file that they are shown.
 fn shown(module: &Module, function: usize, choice: CodeChoice) -> String {
     let text = String::from_utf8_lossy(module.source()).into_owned();
-    if choice != CodeChoice::None && text.len() <= MOST_SHOWN {
+    if choice == CodeChoice::Full {
         return text;
+    }
+    let outline = outline(module, function);
+    if choice != CodeChoice::None && outline.len() <= MOST_SHOWN {
+        return outline;
     }
     let it = &module.functions()[function];
     let imports: Vec<&str> =
@@ -355,6 +358,36 @@ fn shown(module: &Module, function: usize, choice: CodeChoice) -> String {
     });
     let part = lines.get(first..end).unwrap_or_default().join("\n");
     format!("{}\n\n# ...\n\n{}{part}\n", imports.join("\n"), class.unwrap_or_default())
+}
+
+/// The file with the bodies of other functions left out but the first lines of their docstrings; the constructor of the
+/// function's class stays, since it says what the object holds.
+fn outline(module: &Module, function: usize) -> String {
+    let (functions, source) = (module.functions(), module.source());
+    let target = &functions[function];
+    let stays = |index: usize| {
+        let it = &functions[index];
+        it.overlaps(target) || (it.class.is_some() && it.class == target.class && it.name.ends_with(".__init__"))
+    };
+    let (mut bytes, mut at) = (Vec::new(), 0);
+    for (index, it) in functions.iter().enumerate().filter(|(_, it)| it.parent.is_none()) {
+        if stays(index) || it.body.start < at {
+            continue;
+        }
+        bytes.extend_from_slice(&source[at..it.body.start]);
+        let start = source[..it.header.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let indent = String::from_utf8_lossy(&source[start..it.header.start]).into_owned();
+        let docstring = module.docstring(index).unwrap_or_default();
+        let words = docstring
+            .trim_matches(|character: char| character == '"' || character == '\'' || character.is_whitespace());
+        match words.lines().next() {
+            Some(line) => bytes.extend_from_slice(format!("\n{indent}    # {line}\n{indent}    ...").as_bytes()),
+            None => bytes.extend_from_slice(b" ..."),
+        }
+        at = it.body.end;
+    }
+    bytes.extend_from_slice(&source[at..]);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// All other files, whole.

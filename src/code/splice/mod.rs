@@ -64,11 +64,17 @@ impl Module {
 
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
         let name = last(&old.name);
+        let class = old.class.as_deref().map(last);
         let candidates = reply::candidates(reply);
         let mut fault = None;
         let mut found = Vec::new();
         for candidate in &candidates {
-            for text in [Some(candidate.clone()), reply::lines_of(candidate, name)].into_iter().flatten() {
+            let parts = [
+                Some(candidate.clone()),
+                reply::without_last_definition(candidate),
+                reply::lines_of(candidate, name, class),
+            ];
+            for text in parts.into_iter().flatten() {
                 match parsed(&text) {
                     Ok((module, tree)) => {
                         if let Some(function) = best(module.functions(), old) {
@@ -76,7 +82,7 @@ impl Module {
                             break;
                         }
                     }
-                    Err(what) if reply::lines_of(&text, name).is_some() => fault = Some(what),
+                    Err(what) if reply::lines_of(&text, name, class).is_some() => fault = Some(what),
                     Err(_) => {}
                 }
             }

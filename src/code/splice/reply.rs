@@ -71,11 +71,26 @@ pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The lines of the last function called `name` in a text that does not parse as a whole: its decorators, its
-/// signature and everything below it that is indented deeper.
-pub(super) fn lines_of(text: &str, name: &str) -> Option<String> {
+/// The text before its last definition, which a reply that was cut off leaves torn.
+pub(super) fn without_last_definition(text: &str) -> Option<String> {
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        ["def ", "async def ", "class ", "@"].iter().any(|word| line.starts_with(word))
+    };
     let lines: Vec<&str> = text.lines().collect();
-    let at = lines.iter().rposition(|line| defines(line, name))?;
+    let last = lines.iter().rposition(|line| begins(line)).filter(|&last| last > 0)?;
+    Some(lines[..last].join("\n") + "\n")
+}
+
+/// The lines of the last function called `name` in a text that does not parse as a whole: its decorators, its
+/// signature and everything below it that is indented deeper. One that stands in a class other than `class` is another.
+pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let fits = |at: usize| match class_of(&lines, at) {
+        Some(found) => class == Some(found),
+        None => true,
+    };
+    let at = (0..lines.len()).rev().find(|&at| defines(lines[at], name) && fits(at))?;
     let depth = indent_of(lines[at]).len();
     let mut first = at;
     while first > 0 && lines[first - 1].trim_start().starts_with('@') && indent_of(lines[first - 1]).len() == depth {
@@ -99,6 +114,14 @@ pub(super) fn lines_of(text: &str, name: &str) -> Option<String> {
         end = number;
     }
     Some(dedent(&lines[first..=end].join("\n")))
+}
+
+/// The class around a line, by indentation.
+fn class_of<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
+    let depth = indent_of(lines[at]).len();
+    let outer = lines[..at].iter().rev().find(|line| !line.trim().is_empty() && indent_of(line).len() < depth)?;
+    let name = outer.trim_start().strip_prefix("class ")?;
+    name.split(|character: char| !character.is_alphanumeric() && character != '_').find(|part| !part.is_empty())
 }
 
 /// Whether the line begins the definition of `name`.
@@ -128,7 +151,7 @@ mod tests {
     #[test]
     fn a_function_among_prose_is_found_by_its_lines() {
         let text = "So we write\n@cache\ndef f(a,\n  b):\n    return (a\n+ b)\n\nThat is all.\n";
-        assert_eq!(lines_of(text, "f").unwrap(), "@cache\ndef f(a,\n  b):\n    return (a\n+ b)\n");
-        assert_eq!(lines_of(text, "g"), None);
+        assert_eq!(lines_of(text, "f", None).unwrap(), "@cache\ndef f(a,\n  b):\n    return (a\n+ b)\n");
+        assert_eq!(lines_of(text, "g", None), None);
     }
 }

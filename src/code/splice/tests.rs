@@ -144,6 +144,20 @@ fn a_stub_in_the_last_block_does_not_hide_the_code_before_it() {
     assert_eq!(text("mean", reply), with_body(SUM));
 }
 
+#[test]
+fn of_a_file_that_was_cut_off_the_right_class_is_taken_or_none() {
+    let right = "class Spread:\n    def mean(self, x):\n        return x\n\n";
+    let torn = "class Later:\n    def mean(self, x):\n        return (x +\n";
+    let other = "class Early:\n    def mean(self, x):\n        return 7\n\n";
+    let taken = text("Spread.mean", &format!("```python\n{other}{right}{torn}"));
+    assert!(taken.contains("    def mean(self, x):\n        return x\n"), "{taken}");
+    let stub = right.replace("return x", "raise NotImplementedError");
+    let fault = into("Spread.mean", &format!("```python\n{other}{stub}{torn}")).unwrap_err();
+    assert_eq!(fault, "`mean` still only raises NotImplementedError");
+    let fault = into("Spread.mean", &format!("```python\n{torn}")).unwrap_err();
+    assert_eq!(fault, "the reply holds no Python code of `mean`");
+}
+
 /// Replies made of pieces of good ones, in any order, cut anywhere.
 fn mutated() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
