@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → stats → workspace → env → sandbox → model → agent → run → audit → report → cli
+//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → verifier → report → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -13,6 +13,8 @@ pub mod agent;
 pub mod audit;
 pub mod cli;
 pub mod code;
+pub mod curtail;
+pub mod draft;
 pub mod env;
 pub mod error;
 pub mod model;
@@ -21,6 +23,7 @@ pub mod run;
 pub mod sample;
 pub mod sandbox;
 pub mod score;
+pub mod scrub;
 pub mod stats;
 pub mod suite;
 pub mod verifier;

@@ -92,7 +92,7 @@ impl Matrix {
             let needed = loaded.paper.functions.iter().zip(effects).filter(|(_, effect)| **effect != Effect::None);
             (experiment.id.clone(), needed.map(|(function, _)| function.at.clone()).collect())
         });
-        Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect() }
+        Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect(), gone: Vec::new() }
     }
 
     /// Functions without which every experiment still gives its gold: places in the manifest.

@@ -7,8 +7,10 @@
 
 mod baseline;
 mod journal;
+pub mod leaks;
 pub mod matrix;
 pub mod mutation;
+pub mod recheck;
 pub mod trace;
 pub mod trial;
 pub mod verify;

@@ -157,6 +157,25 @@ pub async fn measure(
     Ok(mutations)
 }
 
+/// Runs these mutants (places of their functions in the manifest beside them) and says of each whether it was killed.
+///
+/// # Errors
+/// As [`measure`], but what is run of the unchanged repo.
+pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Vec<bool>> {
+    let tests = Arc::new(Tests::new(bench)?);
+    let mut running = JoinSet::new();
+    for (place, (function, mutant)) in mutants.iter().cloned().enumerate() {
+        let (bench, tests) = (Arc::clone(bench), Arc::clone(&tests));
+        running.spawn(async move { (place, tests.fate(&bench, function, &mutant).await) });
+    }
+    let mut killed = vec![false; mutants.len()];
+    while let Some(ended) = running.join_next().await {
+        let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
+        killed[place] = fate? != Fate::Survived;
+    }
+    Ok(killed)
+}
+
 impl Mutation {
     fn count(&mut self, loaded: &LoadedPaper, function: usize, mutant: &Mutant, fate: Fate) {
         let marked = is_marked(loaded, function, mutant);

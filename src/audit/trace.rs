@@ -8,6 +8,7 @@
 //! place: where that ends the fork, it would end the experiment ([`Trace::fails`]).
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::trial::{Bench, Kept, Outcome, Trial};
@@ -89,7 +90,7 @@ fn file_itself(place: Place) -> Place {
 pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) -> Result<Trace> {
     let mut wanted = format!("{PATIENCE}\n");
     for Place { file, line, name } in ask {
-        wanted.push_str(&format!("{line}\t{name}\t{}\n", file.display()));
+        let _ = writeln!(wanted, "{line}\t{name}\t{}", file.display());
     }
     let mut files = vec![("sitecustomize.py".to_owned(), TRACER.into()), ("wanted".to_owned(), wanted.into_bytes())];
     let version = &bench.ready().env.python;
@@ -112,7 +113,9 @@ pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) ->
 /// Reads what the processes wrote down.
 fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
     let mut trace = Trace { outcome, entered: BTreeSet::new(), fails: BTreeSet::new(), processes: 0, blind: None };
-    for text in files.iter().filter(|(name, _)| name.ends_with(".trace")).map(|(_, text)| text) {
+    let traces: Vec<(&str, &str)> =
+        files.iter().filter_map(|(name, text)| Some((name.strip_suffix(".trace")?, text.as_str()))).collect();
+    for (_, text) in &traces {
         for line in text.lines() {
             let fields: Vec<&str> = line.splitn(4, '\t').collect();
             match fields[..] {
@@ -130,7 +133,7 @@ fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
         }
     }
     let started = files.iter().filter(|(name, _)| name == "started").flat_map(|(_, text)| text.lines());
-    let hidden = started.into_iter().any(|process| !files.iter().any(|(name, _)| *name == format!("{process}.trace")));
+    let hidden = started.into_iter().any(|process| traces.iter().all(|(traced, _)| *traced != process));
     if hidden {
         trace.blind = Some("a Python process ran without the tracer, as with its options -I, -E and -S".to_owned());
     } else if trace.processes == 0 {

@@ -299,7 +299,7 @@ async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(St
     for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
         match sandbox.read(&folder.join(&entry.name), LARGEST_KEPT).await {
             Ok(bytes) => {
-                files.push((entry.name.to_string_lossy().into_owned(), String::from_utf8_lossy(&bytes).into_owned()))
+                files.push((entry.name.to_string_lossy().into_owned(), String::from_utf8_lossy(&bytes).into_owned()));
             }
             Err(Fault::Refused(_)) => {}
             Err(lost) => return Err(lost),

@@ -1,18 +1,27 @@
 //! All measurements of one paper, and the files that keep them.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use super::baseline::two_threads;
+use super::leaks::{self, LeakReport};
 use super::matrix::{Effort, Matrix};
+use super::mutation::{self, Draw, Mutation};
 use super::trial::Bench;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::run::event::Observer;
-use crate::suite::{Dependencies, replace_file};
+use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper, replace_file};
+
+/// Decides which mutants a function gets. Another number would change all evidence.
+pub const MUTANT_SEED: u64 = 0;
 
 /// What is measured, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Measures {
     /// How the dependency matrix is.
     pub effort: Effort,
+    /// Mutants a function; `None` leaves what is known of them as it is.
+    pub mutants: Option<usize>,
 }
 
 /// What was measured of a paper.
@@ -20,8 +29,15 @@ pub struct Measures {
 pub struct Verified {
     /// The dependency matrix.
     pub matrix: Matrix,
-    /// The same as it is stored.
-    pub dependencies: Dependencies,
+    /// The largest relative difference from gold with two threads of the linear algebra, or the experiments that do not
+    /// give their gold then.
+    pub threads: std::result::Result<f64, Vec<Error>>,
+    /// What came of the mutants of those functions that an experiment needs.
+    pub mutations: Vec<Mutation>,
+    /// What of the functions, and of gold, stands elsewhere in what agents see, the environment included.
+    pub leaks: LeakReport,
+    /// All figures of the functions, as stored; `None` where mutants were never run on this repo.
+    pub evidence: Option<Evidence>,
     /// Names of the paper's files that were written; none when all of them held this already.
     pub written: Vec<&'static str>,
     /// Trials that were really made.
@@ -30,23 +46,84 @@ pub struct Verified {
     pub cpu: f64,
 }
 
-/// Measures a paper and writes `dependencies.json`.
+/// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only when it says something else.
 ///
 /// # Errors
-/// All that is wrong with its experiments, as [`Matrix::measure`]; kind `Machine` when a file cannot be written.
-pub async fn verify(bench: Bench, measures: Measures, observer: &dyn Observer) -> Result<Verified, Vec<Error>> {
-    let bench = Arc::new(bench);
-    let matrix = Matrix::measure(&bench, measures.effort, observer).await?;
-    let dependencies = matrix.dependencies(bench.loaded(), bench.ready().snapshot.digest());
+/// All that is wrong with its experiments, as [`Matrix::measure`]; those of [`mutation::measure`]; kind `Machine` when
+/// a file cannot be written.
+pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observer) -> Result<Verified, Vec<Error>> {
+    let single = |error| vec![error];
     let mut written = Vec::new();
-    if bench.loaded().dependencies.as_ref() != Some(&dependencies) {
-        save(&bench.loaded().dir.join("dependencies.json"), &dependencies).map_err(|error| vec![error])?;
+    let shared = Arc::new(bench);
+    let matrix = Matrix::measure(&shared, measures.effort, observer).await?;
+    let dependencies = matrix.dependencies(shared.loaded(), shared.ready().snapshot.digest());
+    if shared.loaded().dependencies.as_ref() != Some(&dependencies) {
+        save_dependencies(&shared.loaded().dir.join("dependencies.json"), &dependencies).map_err(single)?;
         written.push("dependencies.json");
     }
-    Ok(Verified { matrix, dependencies, written, made: bench.made(), cpu: bench.cpu() })
+    let threads = two_threads(&shared).await;
+    bench = Arc::into_inner(shared).ok_or_else(|| vec![Error::internal("a trial outlived its matrix")])?;
+    bench.set_dependencies(dependencies);
+    let bench = Arc::new(bench);
+
+    let mut mutations = Vec::new();
+    if let Some(mutants) = measures.mutants {
+        let functions = 0..bench.loaded().paper.functions.len();
+        let needed: Vec<usize> = functions.filter(|&function| !bench.loaded().tests(&[function]).is_empty()).collect();
+        let draw = Draw { mutants, seed: MUTANT_SEED };
+        mutations = mutation::measure(&bench, &needed, draw, observer).await.map_err(|error| {
+            let paper = &bench.loaded().paper.id;
+            let message = format!("paper `{paper}`: {}", error.message);
+            vec![Error { message, ..error }]
+        })?;
+    }
+    let mut leaks = leaks::measure(bench.loaded()).map_err(single)?;
+    leaks.findings.extend(leaks::installed(bench.loaded(), &bench.ready().env.prefix));
+    let path = bench.loaded().dir.join("evidence.json");
+    let stored = Evidence::load(&path).map_err(single)?;
+    let repo = bench.ready().snapshot.digest();
+    let mut evidence = if measures.mutants.is_some() {
+        Some(of_mutants(bench.loaded(), repo, &mutations))
+    } else {
+        stored.clone().filter(|stored| stored.repo == repo)
+    };
+    if let Some(evidence) = &mut evidence {
+        add_leaks(evidence, &leaks);
+    }
+    if let Some(evidence) = &evidence
+        && stored.as_ref() != Some(evidence)
+    {
+        evidence.save(&path).map_err(single)?;
+        written.push("evidence.json");
+    }
+    Ok(Verified { matrix, threads, mutations, leaks, evidence, written, made: bench.made(), cpu: bench.cpu() })
 }
 
-fn save(path: &std::path::Path, dependencies: &Dependencies) -> Result<(), Error> {
+/// Puts what stands elsewhere into the evidence.
+fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
+    for leak in &leaks.functions {
+        if let Some(function) = evidence.functions.get_mut(&leak.at) {
+            function.containment = (1e4 * leak.containment).round() / 1e4;
+            function.contained_in.clone_from(&leak.place);
+        }
+    }
+}
+
+/// The evidence of all functions, with what came of their mutants.
+fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
+    let mut evidence = Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), ..Evidence::default() };
+    for function in &loaded.paper.functions {
+        evidence.functions.insert(function.at.clone(), FunctionEvidence::default());
+    }
+    for mutation in mutations {
+        if let Some(function) = evidence.functions.get_mut(&mutation.at) {
+            mutation.write_to(function);
+        }
+    }
+    evidence
+}
+
+fn save_dependencies(path: &Path, dependencies: &Dependencies) -> Result<()> {
     let mut text = serde_json::to_string_pretty(dependencies)
         .map_err(|error| Error::internal("failed to serialise a dependency matrix").because(error))?;
     text.push('\n');

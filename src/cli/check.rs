@@ -2,7 +2,7 @@
 
 use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
-use crate::suite::{LoadedPaper, Problem, check};
+use crate::suite::{Evidence, LoadedPaper, Problem, check};
 use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
@@ -50,19 +50,42 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Gold and dependency matrix are of the repo as it is now.
+/// Gold, dependency matrix and evidence are of the repo as it is now, and the evidence is of all functions.
 fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
     let now = match repo_digest(&loaded.repo_dir) {
         Ok(digest) => digest,
         Err(error) => return vec![Problem::error(error)],
     };
+    let path = loaded.dir.join("evidence.json");
+    let evidence = match Evidence::load(&path) {
+        Ok(evidence) => evidence,
+        Err(error) => return vec![Problem::error(error)],
+    };
+    let verify = format!("measure it with `autoexperiment verify {}`", loaded.paper.id);
     let changed = |what: &str, file: &str| {
         Problem::warning(Error::suite(format!("the repo has changed since {what}")).at(loaded.dir.join(file), None))
     };
-    let gold = loaded.gold.as_ref().filter(|gold| gold.repo != now);
-    let dependencies = loaded.dependencies.as_ref().filter(|dependencies| dependencies.repo != now);
-    gold.map(|_| changed("gold was recorded", "gold.json"))
-        .into_iter()
-        .chain(dependencies.map(|_| changed("the dependency matrix was measured", "dependencies.json")))
-        .collect()
+    let mut problems = Vec::new();
+    if loaded.gold.as_ref().is_some_and(|gold| gold.repo != now) {
+        problems.push(changed("gold was recorded", "gold.json"));
+    }
+    if loaded.dependencies.as_ref().is_some_and(|dependencies| dependencies.repo != now) {
+        problems.push(changed("the dependency matrix was measured", "dependencies.json"));
+    }
+    match evidence {
+        None => {
+            problems.push(Problem::warning(Error::suite("mutants have not been measured").at(path, None).hint(verify)));
+        }
+        Some(evidence) if evidence.repo != now => problems.push(changed("its mutants were run", "evidence.json")),
+        Some(evidence) => {
+            let missing =
+                loaded.paper.functions.iter().filter(|function| !evidence.functions.contains_key(&function.at));
+            problems.extend(missing.map(|function| {
+                Problem::warning(
+                    Error::suite(format!("no evidence of function `{}`", function.at)).at(&path, None).hint(&verify),
+                )
+            }));
+        }
+    }
+    problems
 }

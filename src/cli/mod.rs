@@ -10,6 +10,7 @@ macro_rules! talk {
 
 mod check;
 mod compare;
+mod curtail;
 mod doctor;
 mod env;
 mod gold;
@@ -18,6 +19,7 @@ mod list;
 mod mask;
 mod model;
 mod naming;
+mod new;
 mod progress;
 mod report;
 mod resume;
@@ -25,9 +27,12 @@ mod retrieve;
 mod run;
 mod sample;
 mod score;
+mod scrub;
 mod session;
 mod shared;
 mod strategy;
+mod suite;
+mod verified;
 mod verify;
 mod verify_runs;
 
@@ -65,6 +70,8 @@ Exit codes:
 enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
+    New(Box<new::Arguments>),
+    Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
@@ -74,8 +81,10 @@ enum Verb {
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
     Score(score::Arguments),
+    Scrub(scrub::Arguments),
     Report(report::Arguments),
     Verify(verify::Arguments),
+    Curtail(curtail::Arguments),
     Compare(compare::Arguments),
     VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
@@ -98,6 +107,8 @@ fn dispatch(verb: Verb) -> Result<()> {
     match verb {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
@@ -107,8 +118,10 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
+        Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
+        Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
@@ -116,9 +129,14 @@ fn dispatch(verb: Verb) -> Result<()> {
 }
 
 /// An error with its causes and its hint, on stderr. The texts may hold what a model or a file said: no escape
-/// sequence of theirs reaches the terminal.
+/// sequence of theirs reaches the terminal, and none of their lines looks like one of ours.
 fn render(error: &Error) {
-    talk!("error: {}", crate::report::clean(&error.to_string()));
+    let message = error.to_string();
+    let mut lines = message.lines().map(crate::report::clean);
+    talk!("error: {}", lines.next().unwrap_or_default());
+    for line in lines {
+        talk!("    {line}");
+    }
     let mut cause = std::error::Error::source(error);
     while let Some(below) = cause {
         talk!("  cause: {}", crate::report::clean(&below.to_string()));

@@ -1,104 +1,245 @@
-//! `autoexperiment verify`: measures how far a paper can be trusted.
+//! `autoexperiment verify`: measures how far papers can be trusted.
 
 use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
 
 use super::progress::Progress;
 use super::run::MachineOptions;
-use super::shared::{SuiteOptions, print, table};
+use super::shared::{SuiteOptions, print, print_json};
+use super::verified::{as_json, console, score};
+use crate::audit::recheck::{Part, Rechecked, recheck};
 use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
-use crate::error::{Error, Result};
-use crate::run::event::Observer;
+use crate::error::{Error, Kind, Result};
 use crate::run::ready::{Machine, ReadyPaper};
 use crate::suite::{LoadedPaper, Protocol, Suite};
 
-/// Measure how far papers can be trusted: which experiment needs which function
+/// Measure how far papers can be trusted
 ///
-/// Writes `dependencies.json` of each paper. What was measured once is not measured again while nothing changes.
+/// Which experiment needs which function: each function is masked alone, and the experiments that enter it, by a traced
+/// run, must fail without it. Whether wrong code is noticed: mutants of each function are run against the experiments
+/// that need it. What leaks: how much of each function's body, and which gold values, stand elsewhere in what agents
+/// see. Writes `dependencies.json` and `evidence.json` of each paper, and ends with exit code 3 when a function is not
+/// essential or something leaks. What was measured once is not measured again while nothing changes.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment verify kmeanspp\n  autoexperiment verify --jobs 8")]
+#[command(
+    after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1"
+)]
 pub struct Arguments {
     /// Papers [default: all].
     papers: Vec<String>,
-    /// Run every experiment for every function, masked alone, in place of a traced run that tells which of these
-    /// could matter.
+    /// Mutants a function.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    mutants: u32,
+    /// Run no mutants.
+    #[arg(long, conflicts_with_all = ["mutants", "survivors", "min_score", "recheck"])]
+    no_mutants: bool,
+    /// Show the mutants that no experiment notices, as diffs.
+    #[arg(long)]
+    survivors: bool,
+    /// End with exit code 3 when a paper's mutation score is lower.
+    #[arg(long, value_name = "SCORE", value_parser = parse_share)]
+    min_score: Option<f64>,
+    /// Run every experiment for every function, masked alone, without a trace that tells which of these can matter.
     #[arg(long)]
     every_pair: bool,
+    /// Measure a random part of what is stored again, write nothing, and name what is not as stored.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["every_pair", "fresh", "survivors", "min_score"])]
+    recheck: Option<f64>,
+    /// Seed of the random part [default: from the clock].
+    #[arg(long, requires = "recheck")]
+    seed: Option<u64>,
     /// Experiments that run at once [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// Measure anew what is known from earlier.
     #[arg(long)]
     fresh: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
 }
 
+/// What is wrong, over all papers.
+#[derive(Default)]
+struct Faults {
+    first: Option<Kind>,
+    papers: Vec<String>,
+}
+
+impl Faults {
+    fn add(&mut self, paper: &str, errors: &[Error]) {
+        for error in errors {
+            super::render(error);
+            self.first.get_or_insert(error.kind);
+        }
+        if !errors.is_empty() {
+            self.papers.push(format!("`{paper}`"));
+        }
+    }
+}
+
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers)?;
     let machine = Arc::new(arguments.machine.open().await?);
-    let progress = Progress::new(false);
-    let mut faults: Vec<Error> = Vec::new();
+    let seed = arguments.seed.unwrap_or_else(|| jiff::Timestamp::now().as_second().unsigned_abs());
+    if let Some(share) = arguments.recheck {
+        talk!("measuring {share} of what is stored again, `--seed {seed}`");
+    }
+    let mut faults = Faults::default();
+    let mut documents = Vec::new();
     for id in &papers {
-        match one(arguments, &suite, id, &machine, &progress).await {
-            Ok((loaded, verified)) => {
+        let progress = Progress::new(false);
+        let begun = Instant::now();
+        let bench = prepare(arguments, &suite, id, &machine, &progress).await;
+        let errors = match (bench, arguments.recheck) {
+            (Err(error), _) => Err(vec![error]),
+            (Ok(bench), Some(fraction)) => {
+                let bench = Arc::new(bench.without_memory());
+                let again = recheck(&bench, Part { fraction, seed }, &progress).await;
                 progress.finish();
-                show(&loaded, &verified)?;
+                again.map(|again| tell_again(id, again, begun, &mut documents))
             }
-            Err(errors) => {
-                for error in errors {
-                    super::render(&error);
-                    faults.push(error);
+            (Ok(bench), None) => {
+                let verified = verify(bench, arguments.measures(), &progress).await;
+                progress.finish();
+                match verified.and_then(|verified| {
+                    // The matrix is new.
+                    LoadedPaper::load(&suite, id).map(|loaded| (loaded, verified)).map_err(|error| vec![error])
+                }) {
+                    Ok((loaded, verified)) => {
+                        if arguments.json {
+                            documents.push(as_json(&loaded, &verified));
+                        } else {
+                            print(&console(&loaded, &verified, arguments.survivors))?;
+                        }
+                        tell(id, &verified, begun);
+                        Ok(arguments.judge(&loaded, verified))
+                    }
+                    Err(errors) => Err(errors),
                 }
+            }
+        };
+        progress.finish();
+        match errors {
+            Ok(errors) => faults.add(id, &errors),
+            Err(errors) => {
+                let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                documents.push(json!({ "paper": id, "errors": messages }));
+                faults.add(id, &errors);
             }
         }
     }
-    match faults.first() {
+    if arguments.json {
+        print_json(&documents)?;
+    }
+    match faults.first {
         None => Ok(()),
-        Some(first) => Err(Error::new(first.kind, format!("{} fault(s) in {} paper(s)", faults.len(), papers.len()))),
+        Some(kind) => Err(Error::new(
+            kind,
+            format!("{} of {} papers: {}", faults.papers.len(), papers.len(), faults.papers.join(", ")),
+        )
+        .hint("what is wrong with each is said above; the others were measured")),
     }
 }
 
-async fn one(
+async fn prepare(
     arguments: &Arguments,
     suite: &Suite,
     id: &str,
     machine: &Arc<Machine>,
-    observer: &dyn Observer,
-) -> Result<(LoadedPaper, Verified), Vec<Error>> {
-    let single = |error| vec![error];
-    let loaded = LoadedPaper::load(suite, id).map_err(single)?;
-    let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, observer).await.map_err(single)?;
-    let jobs = arguments
-        .jobs
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
-    let bench = Bench::new(ready, Arc::clone(machine), jobs, arguments.fresh).map_err(single)?;
-    let effort = if arguments.every_pair { Effort::EveryPair } else { Effort::Traced };
-    let verified = verify(bench, Measures { effort }, observer).await?;
-    let loaded = LoadedPaper::load(suite, id).map_err(single)?;
-    Ok((loaded, verified))
+    progress: &Progress,
+) -> Result<Bench> {
+    let loaded = LoadedPaper::load(suite, id)?;
+    let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, progress).await?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.map_or_else(cores, |jobs| jobs as usize);
+    Bench::new(ready, Arc::clone(machine), jobs, arguments.fresh)
 }
 
-fn show(loaded: &LoadedPaper, verified: &Verified) -> Result<()> {
-    let rows = loaded
-        .paper
-        .functions
-        .iter()
-        .enumerate()
-        .map(|(place, function)| vec![function.at.clone(), loaded.tests(&[place]).len().to_string()]);
-    print(&table(&["function", "tests"], &[1], rows))?;
-    for note in &verified.matrix.notes {
-        talk!("note: paper `{}`, {note}", loaded.paper.id);
+impl Arguments {
+    fn measures(&self) -> Measures {
+        Measures {
+            effort: if self.every_pair { Effort::EveryPair } else { Effort::Traced },
+            mutants: (!self.no_mutants).then_some(self.mutants as usize),
+        }
     }
-    talk!(
-        "runs {} made {} cpu {:.2} written {:?}",
-        verified.matrix.runs,
-        verified.made,
-        verified.cpu,
-        verified.written
-    );
-    Ok(())
+
+    /// What is wrong with a paper that could be measured.
+    fn judge(&self, loaded: &LoadedPaper, verified: Verified) -> Vec<Error> {
+        let paper = &loaded.paper;
+        let mut errors = Vec::new();
+        let score = score(&verified);
+        for function in verified.matrix.inessential() {
+            let at = &paper.functions[function].at;
+            errors.push(
+                Error::suite(format!(
+                    "paper `{}`: function `{at}` is not essential: no experiment changes without it",
+                    paper.id
+                ))
+                .hint("leave it out of the manifest, or add an experiment that it matters to"),
+            );
+        }
+        errors.extend(verified.threads.err().unwrap_or_default());
+        errors.extend(verified.leaks.errors().into_iter().map(|error| {
+            let message = format!("paper `{}`: {}", paper.id, error.message);
+            Error { message, ..error }
+        }));
+        if let (Some(least), Some(score)) = (self.min_score, score)
+            && score < least
+        {
+            errors.push(
+                Error::suite(format!("paper `{}`: mutation score {score:.3} is less than {least}", paper.id)).hint(
+                    "see what the experiments do not notice with `--survivors`; print more of what is computed, or mark \
+                     mutants that change nothing as `equivalent`, with a reason",
+                ),
+            );
+        }
+        errors
+    }
+}
+
+/// Says what was done, and what should be known of it.
+fn tell(id: &str, verified: &Verified, begun: Instant) {
+    for note in &verified.matrix.notes {
+        talk!("note: paper `{id}`, {}", crate::report::clean(note));
+    }
+    if let Ok(worst) = verified.threads {
+        talk!("{id}: with two threads of the linear algebra no value differs from gold by more than {worst:.1e} of it");
+    }
+    if verified.made == 0 && verified.written.is_empty() {
+        talk!("{id}: nothing has changed since it was verified");
+        return;
+    }
+    let wrote = if verified.written.is_empty() {
+        "no file changed".to_owned()
+    } else {
+        format!("wrote {}", verified.written.join(", "))
+    };
+    let seconds = begun.elapsed().as_secs_f64();
+    talk!("{id}: {} trials, {:.1} s of CPU time in {seconds:.1} s; {wrote}", verified.made, verified.cpu);
+}
+
+/// Says what was measured again; gives what was not as stored.
+fn tell_again(id: &str, again: Rechecked, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
+    let seconds = begun.elapsed().as_secs_f64();
+    let Rechecked { pairs, mutants, disagreements } = again;
+    talk!("{id}: {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} not as stored", disagreements.len());
+    let messages: Vec<String> = disagreements.iter().map(ToString::to_string).collect();
+    documents.push(json!({ "paper": id, "pairs": pairs, "mutants": mutants, "disagreements": messages }));
+    disagreements
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("must be a number from 0 to 1".to_owned()),
+    }
 }

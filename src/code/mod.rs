@@ -16,6 +16,7 @@ mod mutate;
 mod selector;
 mod similarity;
 mod splice;
+mod tokens;
 mod tree;
 mod walk;
 
@@ -24,6 +25,7 @@ pub use mask::Target;
 pub use module::Module;
 pub use mutate::{Kind, Mutant, choose};
 pub use selector::Selector;
-pub use similarity::{Identifiers, SHINGLE, Tokens, containment};
+pub use similarity::{Identifiers, SHINGLE, containment};
 pub use splice::Spliced;
+pub use tokens::Tokens;
 pub use tree::{Row, index_tree};

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::module::Module;
-use super::walk;
+use super::tokens::{self, Token, Tokens};
 
 /// Number of tokens in a shingle.
 pub const SHINGLE: usize = 12;
@@ -22,67 +22,35 @@ pub enum Identifiers {
     Normalised,
 }
 
-/// The tokens of a text, from tree-sitter's leaves, comments left out.
-#[derive(Debug, Clone)]
-pub struct Tokens<'source> {
-    source: &'source [u8],
-    /// Range, and whether it is an identifier.
-    tokens: Vec<(Range<usize>, bool)>,
+impl Tokens<'_> {
+    /// Every run of `width` tokens, as a hash of 64 bits, and where it stands in the text. Two that differ have the same
+    /// hash about once in 10^19 pairs.
+    pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
+        const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+        let any_name = tokens::hash(b"_");
+        let word = move |token: &Token| match identifiers {
+            Identifiers::Normalised if token.is_identifier => any_name,
+            _ => token.hash,
+        };
+        // A polynomial in BASE, rolled: the token that enters is added, the one that leaves subtracted.
+        let highest = (0..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+        let tokens = self.tokens();
+        let mut rolled = 0_u64;
+        tokens.iter().enumerate().filter_map(move |(last, token)| {
+            rolled = rolled.wrapping_mul(BASE).wrapping_add(word(token));
+            if last >= width {
+                rolled = rolled.wrapping_sub(word(&tokens[last - width]).wrapping_mul(highest));
+            }
+            let first = (last + 1).checked_sub(width)?;
+            Some((mixed(rolled), tokens[first].range().start..token.range().end))
+        })
+    }
 }
 
-impl<'source> Tokens<'source> {
-    /// The tokens of any text, broken code too.
-    #[must_use]
-    pub fn new(source: &'source [u8]) -> Self {
-        let mut tokens = Vec::new();
-        if let Some(tree) = walk::parse(source) {
-            let mut cursor = tree.walk();
-            'tree: loop {
-                if cursor.goto_first_child() {
-                    continue;
-                }
-                let (node, kind) = (cursor.node(), cursor.node().kind());
-                if !node.byte_range().is_empty() && kind != "comment" && kind != "line_continuation" {
-                    tokens.push((node.byte_range(), kind == "identifier"));
-                }
-                while !cursor.goto_next_sibling() {
-                    if !cursor.goto_parent() {
-                        break 'tree;
-                    }
-                }
-            }
-        }
-        Self { source, tokens }
-    }
-
-    /// Those of the tokens that lie in `range` of the text.
-    #[must_use]
-    pub fn within(&self, range: Range<usize>) -> Self {
-        let first = self.tokens.partition_point(|(token, _)| token.start < range.start);
-        let end = self.tokens.partition_point(|(token, _)| token.end <= range.end);
-        Self { source: self.source, tokens: self.tokens[first..end.max(first)].to_vec() }
-    }
-
-    /// Number of tokens.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
-    }
-
-    fn shingles(&self, width: usize, identifiers: Identifiers) -> HashSet<Vec<&'source [u8]>> {
-        let word = |(range, identifier): &(Range<usize>, bool)| match identifiers {
-            Identifiers::Normalised if *identifier => &b"_"[..],
-            _ => &self.source[range.clone()],
-        };
-        let words: Vec<&[u8]> = self.tokens.iter().map(word).collect();
-        words.windows(width).map(<[&[u8]]>::to_vec).collect()
-    }
+/// Spreads a hash over all its bits: the low ones of a polynomial follow from the tokens' low ones alone.
+const fn mixed(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
 }
 
 impl Module {
@@ -108,7 +76,10 @@ pub fn containment(body: &Tokens<'_>, other: &Tokens<'_>, identifiers: Identifie
     if width == 0 {
         return 0.0;
     }
-    let (own, others) = (body.shingles(width, identifiers), other.shingles(width, identifiers));
+    let shingles = |tokens: &Tokens<'_>| -> HashSet<u64> {
+        tokens.shingles(width, identifiers).map(|(shingle, _)| shingle).collect()
+    };
+    let (own, others) = (shingles(body), shingles(other));
     own.intersection(&others).count() as f64 / own.len() as f64
 }
 

@@ -179,7 +179,7 @@ fn tokens(count: u64) -> String {
 }
 
 /// Breaks text at blanks into lines of at most [`WIDTH`] columns; `indent` goes before all but the first.
-fn wrap(text: &str, indent: &str) -> String {
+pub(super) fn wrap(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last().map_or(0, |line| line.chars().count());

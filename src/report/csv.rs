@@ -141,7 +141,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn write(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Result<String> {
+pub(super) fn write(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Result<String> {
     let failed = || Error::internal("failed to write the report as CSV");
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(heading).map_err(|error| failed().because(error))?;

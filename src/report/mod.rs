@@ -1,4 +1,5 @@
-//! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them.
+//! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them. And over a suite:
+//! [`suite_rows`].
 //!
 //! Nothing here reads or writes files: records come in, text goes out, and the caller prints or saves it. Whatever an
 //! agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it reaches a terminal.
@@ -8,6 +9,7 @@ mod compare;
 mod console;
 mod csv;
 mod json;
+mod suite;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
+pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
 pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};

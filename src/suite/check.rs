@@ -1,12 +1,8 @@
 //! Does a paper's suite fit together? What can be found without running anything.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use regex::Regex;
-use serde_json::Value;
-
-use super::{LoadedPaper, Protocol};
+use super::{GoldValues, LoadedPaper, Protocol};
 use crate::error::Error;
 
 /// Something that is wrong, or odd, with a paper.
@@ -41,6 +37,15 @@ pub fn check(loaded: &LoadedPaper) -> Vec<Problem> {
         problems.push(Problem::warning(
             Error::suite("the dependency matrix has not been measured: every sample has all experiments as its tests")
                 .at(loaded.dir.join("dependencies.json"), None),
+        ));
+    }
+    if let Some(gone) =
+        loaded.dependencies.as_ref().map(|dependencies| &dependencies.gone).filter(|gone| !gone.is_empty())
+    {
+        problems.push(Problem::warning(
+            Error::suite(format!("the manifest has no {}", gone.join(", ")))
+                .at(loaded.dir.join("dependencies.json"), None)
+                .hint(format!("measure again with `autoexperiment verify {}`", loaded.paper.id)),
         ));
     }
     if let Err(error) = loaded.refuse_results() {
@@ -156,97 +161,21 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// No gold value stands in what the agent reads: the text, the manifest's descriptions, and, with at least five digits,
-/// the repo's files.
+/// No gold value stands in what the agent reads.
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
-    let Some(gold) = &loaded.gold else { return };
-    let mut values = Vec::new();
-    for results in gold.results.values() {
-        for (id, result) in results {
-            numbers(&result.result, &mut |value| values.push((id.as_str(), value)));
-        }
-    }
-    let mut look = |file: &Path, text: &str, least: usize, lines: bool| {
-        for (line, token, written) in written_numbers(text, least) {
-            if let Some((id, _)) = values.iter().find(|(_, value)| written.is(*value)) {
-                problems.push(Problem::error(
-                    Error::suite(format!("`{token}` is a gold value of experiment `{id}`"))
-                        .at(file, lines.then_some(line))
-                        .hint("take results out of what agents read"),
-                ));
-            }
-        }
-    };
-    look(&loaded.dir.join("paper.md"), &loaded.text, 3, true);
-    let functions = loaded.paper.functions.iter().map(|function| &function.description);
-    for description in functions.chain(loaded.paper.experiments.iter().map(|experiment| &experiment.description)) {
-        look(&loaded.dir.join("paper.toml"), description, 3, false);
-    }
+    let look = GoldValues::new(loaded);
+    let mut leaks = look.in_paper(loaded);
     for entry in walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter().flatten() {
         let readable = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
         if let Some(text) = readable.then(|| std::fs::read_to_string(entry.path()).ok()).flatten() {
-            look(entry.path(), &text, 5, true);
+            leaks.extend(look.in_file(entry.path(), &text));
         }
     }
+    problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Longer files are data, in which some number agrees with some gold value by chance.
-const LARGEST_TEXT: u64 = 100_000;
-
-/// A number as it is written: its value and the size of half its last digit.
-struct Written {
-    value: f64,
-    half_digit: f64,
-}
-
-impl Written {
-    /// Whether the writing is a rounding of `value`.
-    fn is(&self, value: f64) -> bool {
-        // A whole percentage of digits more than half the last one, for the rounding of the comparison itself.
-        (self.value - value).abs() <= self.half_digit * 1.000_001
-    }
-}
-
-/// Numbers in a text that are precise enough to be a result: `least` significant digits or more with a decimal point, or
-/// one more without; shorter ones are sizes and settings, and agree with some result by chance.
-fn written_numbers(text: &str, least: usize) -> Vec<(usize, String, Written)> {
-    let Ok(number) = Regex::new(r"[-−]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?") else { return Vec::new() };
-    let mut found = Vec::new();
-    for (line, content) in text.lines().enumerate() {
-        for token in number.find_iter(content) {
-            let plain = token.as_str().replace(',', "").replace('−', "-");
-            let mantissa = plain.split(['e', 'E']).next().unwrap_or_default();
-            let digits = mantissa.trim_start_matches(['-', '0', '.']).chars().filter(char::is_ascii_digit).count();
-            let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            if digits < if decimals > 0 { least } else { least + 1 } {
-                continue;
-            }
-            let exponent: i32 =
-                plain.split_once(['e', 'E']).and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-            if let Ok(value) = plain.parse::<f64>() {
-                let half_digit = 0.5 * 10_f64.powi(exponent - decimals as i32);
-                found.push((line + 1, token.as_str().to_owned(), Written { value, half_digit }));
-            }
-        }
-    }
-    found
-}
-
-/// All numbers of a result that are no small whole numbers, such as counts, which texts hold for other reasons.
-fn numbers(value: &Value, found: &mut impl FnMut(f64)) {
-    match value {
-        Value::Number(number) => {
-            if let Some(number) = number.as_f64()
-                && (number.fract() != 0.0 || number.abs() >= 1000.0)
-            {
-                found(number);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| numbers(item, found)),
-        Value::Object(items) => items.values().for_each(|item| numbers(item, found)),
-        _ => {}
-    }
-}
+/// Longer files are data; a results file that was left behind is short.
+const LARGEST_TEXT: u64 = 1_000_000;
 
 /// The env has its yml, and every protected glob matches something.
 fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
@@ -266,38 +195,5 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                     .at(loaded.dir.join("paper.toml"), None),
             ));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_leak(text: &str, value: f64) -> bool {
-        written_numbers(text, 3).iter().any(|(_, _, written)| written.is(value))
-    }
-
-    #[test]
-    fn a_rounded_result_in_the_text_is_found() {
-        for text in ["an accuracy of 0.873.", "| 87.3 |", "(1,234.57)", "−0.873", "8.73e-1"] {
-            let value = match text {
-                "| 87.3 |" => 87.304,
-                "(1,234.57)" => 1234.5678,
-                "−0.873" => -0.8731,
-                _ => 0.8731,
-            };
-            assert!(is_leak(text, value), "{text}");
-        }
-    }
-
-    #[test]
-    fn settings_years_and_other_numbers_are_no_leaks() {
-        for (text, value) in [("tolerance 0.05", 0.050_000_4), ("0.873", 0.8746), ("k = 10 of 150", 150.2), ("v1", 1.0)]
-        {
-            assert!(!is_leak(text, value), "{text}");
-        }
-        let mut found = Vec::new();
-        numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
-        assert_eq!(found, [0.25, 1e4]);
     }
 }

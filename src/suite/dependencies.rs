@@ -18,36 +18,39 @@ pub struct Dependencies {
     pub repo: String,
     /// For each experiment's id, the selectors of the functions without which it fails.
     pub needs: BTreeMap<String, BTreeSet<String>>,
+    /// What the file names and the manifest does not have.
+    #[serde(skip)]
+    pub gone: Vec<String>,
 }
 
 impl Dependencies {
-    /// Reads the file; `None` when there is none.
+    /// Reads the file; `None` when there is none. Of functions and experiments that the manifest no longer has only the
+    /// names are kept, as [`Dependencies::gone`]: what was measured of the others still holds.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken file, an unknown format, or names that the manifest does not have.
+    /// Kind `Suite` for a broken file or an unknown format.
     pub fn load(path: &Path, paper: &Paper) -> Result<Option<Self>> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", path, error)),
         };
-        let this: Self = serde_json::from_str(&text)
+        let mut this: Self = serde_json::from_str(&text)
             .map_err(|error| Error::suite(format!("broken dependency matrix: {error}")).at(path, Some(error.line())))?;
         if this.format != 1 {
             return Err(Error::suite(format!("dependency matrix of format {}, this version reads 1", this.format))
                 .at(path, None)
                 .hint("update autoexperiment"));
         }
-        for (experiment, functions) in &this.needs {
-            if !paper.experiments.iter().any(|known| known.id == *experiment) {
-                return Err(Error::suite(format!("no experiment `{experiment}` in the manifest")).at(path, None));
-            }
-            for function in functions {
-                if !paper.functions.iter().any(|known| known.at == *function) {
-                    return Err(Error::suite(format!("no function `{function}` in the manifest")).at(path, None));
-                }
-            }
-        }
+        let known: BTreeSet<&str> = paper.functions.iter().map(|function| function.at.as_str()).collect();
+        let mut gone = BTreeSet::new();
+        this.needs.retain(|id, functions| {
+            functions
+                .retain(|function| known.contains(function.as_str()) || !gone.insert(format!("function `{function}`")));
+            let kept = paper.experiments.iter().any(|experiment| experiment.id == *id);
+            kept || !gone.insert(format!("experiment `{id}`"))
+        });
+        this.gone = gone.into_iter().collect();
         Ok(Some(this))
     }
 
@@ -64,5 +67,34 @@ impl Dependencies {
                     })
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_manifest_no_longer_has_is_named_and_the_rest_still_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = r#"
+            title = "T"
+            authors = []
+            year = 2000
+            url = ""
+            repo = "r"
+            env = "e"
+            function = [{ at = "a.py::f", description = "" }]
+            experiment = [{ id = "one", description = "", command = "true", result = { json_line = "stdout" } }]"#;
+        let path = folder.path().join("paper.toml");
+        std::fs::write(&path, manifest).unwrap();
+        let paper = Paper::load(&path, "x").unwrap();
+        let path = folder.path().join("dependencies.json");
+        let needs = r#"{"one": ["a.py::f", "a.py::struck"], "cut": ["a.py::f"]}"#;
+        std::fs::write(&path, format!(r#"{{"format": 1, "repo": "", "needs": {needs}}}"#)).unwrap();
+        let matrix = Dependencies::load(&path, &paper).unwrap().unwrap();
+        assert_eq!(matrix.gone, ["experiment `cut`", "function `a.py::struck`"]);
+        assert_eq!(matrix.tests(&paper, &[0]), [0]);
+        assert_eq!(matrix.needs.len(), 1);
     }
 }

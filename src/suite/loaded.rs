@@ -146,6 +146,13 @@ impl LoadedPaper {
         }
     }
 
+    /// The parsed file that holds a function of the manifest, and the function's index there.
+    #[must_use]
+    pub fn source_of(&self, function: usize) -> (&Module, usize) {
+        let (module, place) = self.places[function];
+        (&self.modules[module], place)
+    }
+
     /// Refuses places that the manifest does not have, and a function together with one nested in it.
     ///
     /// # Errors

@@ -7,9 +7,11 @@ mod check;
 mod dependencies;
 mod evidence;
 mod gold;
+mod gold_values;
 mod loaded;
 mod paper;
 mod section;
+mod written;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,9 +20,11 @@ pub use check::{Problem, check};
 pub use dependencies::Dependencies;
 pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
+pub use gold_values::GoldValues;
 pub use loaded::{LoadedPaper, MaskedFile};
-pub use paper::{Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use paper::{CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
 pub use section::{Section, sections};
+pub use written::{Written, result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};
 

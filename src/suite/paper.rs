@@ -108,6 +108,31 @@ pub struct Parameters {
     /// The shorter one that attempts are measured by.
     #[serde(default)]
     pub curtailed: BTreeMap<String, toml::Value>,
+    /// Values among which `autoexperiment curtail` may look for a shorter protocol, the cheapest first. A parameter that
+    /// is not named here keeps its full value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allowed: BTreeMap<String, Vec<toml::Value>>,
+    /// What `autoexperiment curtail --write` measured of the curtailed values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<CurtailedEvidence>,
+}
+
+/// How well the curtailed experiment tells solutions that pass the full one from those that fail it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurtailedEvidence {
+    /// The curtailed command that was measured.
+    pub command: String,
+    /// Solution attempts that were run under both protocols.
+    pub attempts: usize,
+    /// Of these, those that pass the full experiment.
+    pub passing: usize,
+    /// Of the attempts that pass curtailed, the part that passes in full.
+    pub precision: f64,
+    /// Of the attempts that pass in full, the part that passes curtailed.
+    pub recall: f64,
+    /// CPU time of the curtailed experiment, as a part of that of the full one.
+    pub time: f64,
 }
 
 /// Which of an experiment's parameters are used.
@@ -201,6 +226,16 @@ impl Paper {
             for protocol in [Protocol::Curtailed, Protocol::Full] {
                 experiment.command_line(protocol).map_err(wrong)?;
             }
+            experiment.parameters.validate().map_err(wrong)?;
+            if let Some(evidence) = &experiment.parameters.evidence
+                && Ok(&evidence.command) != experiment.command_line(Protocol::Curtailed).as_ref()
+            {
+                return Err(wrong(
+                    "`parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment \
+                     curtail --write`"
+                        .to_owned(),
+                ));
+            }
             match &experiment.result {
                 ResultRule::Regex(named) => {
                     for (name, expression) in named {
@@ -246,6 +281,19 @@ impl Experiment {
             Protocol::Curtailed => &self.parameters.curtailed,
             Protocol::Full => &self.parameters.full,
         };
+        let line = self.command_with(values)?;
+        let known: BTreeSet<_> = self.parameters.full.keys().chain(self.parameters.curtailed.keys()).collect();
+        if let Some(missing) = known.into_iter().find(|name| line.contains(&format!("{{{name}}}"))) {
+            return Err(format!("parameter `{missing}` has no value for the {} protocol", protocol.name()));
+        }
+        Ok(line)
+    }
+
+    /// The command with these values filled in.
+    ///
+    /// # Errors
+    /// A fragment that names the parameter that is unused, or no plain value.
+    pub fn command_with(&self, values: &BTreeMap<String, toml::Value>) -> Result<String, String> {
         let mut line = self.command.clone();
         for (name, value) in values {
             let value = match value {
@@ -259,11 +307,25 @@ impl Experiment {
             }
             line = line.replace(&hole, &value);
         }
-        let known: BTreeSet<_> = self.parameters.full.keys().chain(self.parameters.curtailed.keys()).collect();
-        if let Some(missing) = known.into_iter().find(|name| line.contains(&format!("{{{name}}}"))) {
-            return Err(format!("parameter `{missing}` has no value for the {} protocol", protocol.name()));
-        }
         Ok(line)
+    }
+}
+
+impl Parameters {
+    /// Whether the allowed values are plain ones of known parameters.
+    fn validate(&self) -> Result<(), String> {
+        for (name, values) in &self.allowed {
+            if !self.full.contains_key(name) {
+                return Err(format!("`allowed` names `{name}`, which is no parameter of the full protocol"));
+            }
+            if values.is_empty() {
+                return Err(format!("`allowed` has no value for `{name}`"));
+            }
+            if values.iter().any(|value| value.is_table() || value.is_array()) {
+                return Err(format!("`allowed` values of `{name}` must be strings, numbers or booleans"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -337,6 +399,11 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);
+        let more = |more: &str| fault("curtailed = { n = 2 }", &format!("curtailed = {{ n = 2 }}\nparameters.{more}"));
+        insta::assert_snapshot!(more("allowed = { m = [1] }"), @"paper.toml:13: experiment `one`: `allowed` names `m`, which is no parameter of the full protocol");
+        insta::assert_snapshot!(more("allowed = { n = [] }"), @"paper.toml:13: experiment `one`: `allowed` has no value for `n`");
+        insta::assert_snapshot!(more("allowed = { n = [1, [2]] }"), @"paper.toml:13: experiment `one`: `allowed` values of `n` must be strings, numbers or booleans");
+        insta::assert_snapshot!(more(r#"evidence = { command = "run --n 3", attempts = 2, passing = 1, precision = 1.0, recall = 1.0, time = 0.1 }"#), @"paper.toml:13: experiment `one`: `parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment curtail --write`");
         insta::assert_snapshot!(fault("{ json_line = \"stdout\" }", "{ regex = { loss = 'loss: .*' } }"), @r#"paper.toml:13: experiment `one`: expression of `loss` has no group to read the value from"#);
         insta::assert_snapshot!(fault("{ json_line = \"stdout\" }", "{ json_file = '../x' }"), @r#"paper.toml:13: experiment `one`: json_file `../x` must be a path inside the repo"#);
         let marks =

@@ -47,6 +47,11 @@ impl Lab {
         lab
     }
 
+    /// An empty folder.
+    pub fn bare() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }

@@ -4,21 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-METRICS = {}
-WIDTHS = {}
 
-
-def named(table, name):
-    """Decorator: list a function in ``table``."""
-
-    def add(function):
-        table[name] = function
-        return function
-
-    return add
-
-
-@named(METRICS, "euclidean")
 def euclidean_distances(rows, columns):
     """Distances of all pairs, shape (number of rows, number of columns)."""
     products = rows @ columns.T
@@ -26,14 +12,12 @@ def euclidean_distances(rows, columns):
     return np.sqrt(np.maximum(squares, 0.0))
 
 
-@named(METRICS, "cosine")
 def cosine_distances(rows, columns):
     """One minus the cosine of the angle, for all pairs; a row of zeros is at distance 1 from everything."""
     lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(columns, axis=1))
     return 1.0 - np.divide(rows @ columns.T, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
-@named(WIDTHS, "fixed")
 def fixed_width(sigma):
     """Weights exp(-d^2 / (2 sigma^2)) of distances d."""
 
@@ -43,7 +27,6 @@ def fixed_width(sigma):
     return weigh
 
 
-@named(WIDTHS, "local")
 def local_width(rank):
     """Weights of distances within one set of points, with a width of its own for every point."""
 
@@ -62,18 +45,16 @@ def local_width(rank):
     return weigh
 
 
+METRICS = {"euclidean": euclidean_distances, "cosine": cosine_distances}
+WIDTHS = {"fixed": fixed_width, "local": local_width}
+
+
 def neighbour_mask(distances, count, mode="union"):
     """Which pairs of points are joined by an edge, when each point looks at its ``count`` nearest others.
 
     With ``union`` an edge needs one of its ends to look at the other, with ``mutual`` both. Among equally distant
-    points those of lower index are nearer. No point is joined to itself.
-
-    Returns
-    -------
-    bool array (n, n), symmetric
+    points those of lower index are nearer. No point is joined to itself. The mask is symmetric.
     """
-    if mode not in ("union", "mutual"):
-        raise ValueError(f"unknown mode {mode!r}")
     others = np.array(distances, dtype=float)
     np.fill_diagonal(others, np.inf)
     nearest = np.argsort(others, axis=1, kind="stable")[:, :count]
@@ -84,10 +65,7 @@ def neighbour_mask(distances, count, mode="union"):
 
 
 def connected_components(mask):
-    """Number the component of every point, breadth first.
-
-    Components are numbered 0, 1, ... in the order of their lowest members.
-    """
+    """Number the component of every point, breadth first, in the order of the components' lowest members."""
     component = np.full(len(mask), -1)
     for start in range(len(mask)):
         if component[start] >= 0:
@@ -105,12 +83,7 @@ def bridge_components(mask, distances):
     """Join the components of a graph by the shortest edges that do it.
 
     While there is more than one component, the shortest of all pairs with ends in two different components
-    becomes an edge (the first such pair in row order on ties).
-
-    Returns
-    -------
-    mask : bool array (n, n), a new one
-    bridges : int, number of edges added
+    becomes an edge (the first such pair in row order on ties). Returns a new mask, and the number of edges added.
     """
     mask = np.array(mask)
     component = connected_components(mask)
@@ -144,28 +117,16 @@ def normalise(weights, kind="symmetric"):
 class GraphBuilder:
     """How points become a graph.
 
-    Parameters
-    ----------
-    metric : "euclidean" or "cosine"
-    sigma : float
-        Width of the Gaussian, or the rank of the neighbour that sets the local widths.
-    width : "fixed" or "local"
-    neighbours : int or None
-        Neighbours that a point looks at; None joins all pairs.
-    mode : "union" or "mutual"
-    bridged : bool
-        Whether components of a neighbourhood graph are joined.
+    ``sigma`` is the width of the Gaussian, or the rank of the neighbour that sets the local widths. ``neighbours`` is
+    the number that a point looks at (``None`` joins all pairs); ``bridged`` joins the components of such a graph.
     """
 
     def __init__(self, metric="euclidean", sigma=1.0, width="fixed", neighbours=None, mode="union", bridged=False):
-        self.metric = metric
+        self.distances = METRICS[metric]
         self.weigh = WIDTHS[width](sigma)
         self.neighbours = neighbours
         self.mode = mode
         self.bridged = bridged
-
-    def distances(self, rows, columns):
-        return METRICS[self.metric](rows, columns)
 
     def edges(self, distances):
         """The pairs that are joined, as a mask, and the number of bridges among them."""
@@ -181,9 +142,6 @@ class Points:
     def __init__(self, features, builder):
         self.features = features
         self.builder = builder
-
-    def __len__(self):
-        return len(self.features)
 
     @cached_property
     def distances(self):

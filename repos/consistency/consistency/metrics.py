@@ -14,9 +14,7 @@ def error_rate(truth, predicted, partial):
 def class_report(truth, predicted, partial):
     """Measures that count every class the same, over the points without label.
 
-    Returns
-    -------
-    dictionary: ``balanced``, one minus the mean recall; ``f1``, the mean over classes of 2 hits / (true members +
+    A dictionary: ``balanced``, one minus the mean recall; ``f1``, the mean over classes of 2 hits / (true members +
     predicted members), 0 for a class without any; ``kappa``, (agreement - chance) / (1 - chance), where chance is
     the agreement of independent labels with the same class sizes
     """
@@ -47,16 +45,9 @@ def confidence(scores, partial):
 
 
 def summarise_curve(counts, errors):
-    """A learning curve of several trials.
+    """A learning curve of several trials; ``errors`` has a row a trial and a column for each of the ``counts``.
 
-    Parameters
-    ----------
-    counts : numbers of labelled points, increasing
-    errors : float array (trials, len(counts))
-
-    Returns
-    -------
-    dictionary: ``mean`` and ``deviation`` (standard error of the mean: standard deviation with n - 1, over sqrt of
+    A dictionary: ``mean`` and ``deviation`` (standard error of the mean: standard deviation with n - 1, over sqrt of
     n), one number a count, and ``area``: the area under the mean curve over the logarithm of the count, by the
     trapezoidal rule, divided by the range of the logarithm (the mean itself for a single count)
     """
@@ -73,9 +64,7 @@ def summarise_curve(counts, errors):
 def paired_comparison(first, second):
     """Compare the errors of two methods in the same trials.
 
-    Returns
-    -------
-    dictionary: ``difference``, mean of first minus second; ``t``, the difference over its standard error (standard
+    A dictionary: ``difference``, mean of first minus second; ``t``, the difference over its standard error (standard
     deviation with n - 1); ``wins``, share of the trials that the first one wins, ties counting one half; ``p``, the
     two-sided exact sign test, ties left out: twice the probability of at most as many heads as the rarer outcome
     has in as many throws of a fair coin, at most 1

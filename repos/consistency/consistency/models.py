@@ -209,12 +209,8 @@ class KernelMachine(Classifier):
         """Multipliers a of the dual problem: maximise sum a_i - 1/2 sum a_i a_j y_i y_j K_ij for 0 <= a_i <= cost.
 
         Coordinate ascent from zeros: sweeps over all i in order, each set to its best value with the others fixed.
-        They end after a sweep in which no multiplier moved by ``tolerance`` or more, or at the cap on sweeps.
-
-        Returns
-        -------
-        multipliers : float array, one for each labelled point
-        sweeps : int, number of sweeps done
+        They end after a sweep in which no multiplier moved by ``tolerance`` or more, or at the cap on sweeps. Returns
+        the multipliers, one for each labelled point, and the number of sweeps.
         """
         multipliers = np.zeros(len(signs))
         values = np.zeros(len(signs))

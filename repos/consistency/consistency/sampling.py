@@ -13,11 +13,7 @@ def stratified_subset(labels, size, rng):
 
     A class with m of the n points is due size * m / n places. It gets the whole part of that; the places left over
     go, one each, to the classes with the largest fractional parts (lowest class on ties). For each class in
-    increasing order a permutation of its members is drawn, and the first of them are taken.
-
-    Returns
-    -------
-    int array (size,), increasing
+    increasing order a permutation of its members is drawn, and the first of them are taken. Indices increase.
     """
     kinds, sizes = np.unique(labels, return_counts=True)
     places, remainders = np.divmod(size * sizes, len(labels))
@@ -35,11 +31,7 @@ def draw_labelled(labels, count, rng):
     """Choose the points whose labels are given: ``count`` points, at least one of each class.
 
     One permutation of all points is drawn. The first member of each class in it is chosen; the other places go to
-    the points that remain, in the permutation's order.
-
-    Returns
-    -------
-    partial : int array (n,), the class of the chosen points and -1 for all others
+    the points that remain, in the permutation's order. All points that are not chosen get the label -1.
     """
     order = rng.permutation(len(labels))
     _, first = np.unique(labels[order], return_index=True)

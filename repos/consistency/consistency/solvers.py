@@ -113,12 +113,7 @@ def lanczos(operator, n_pairs, n_steps, start):
 
     ``n_steps`` products build an orthonormal basis from ``start``; every new vector is made orthogonal to all
     before it, twice. It ends early when what is left of a new vector is shorter than 1e-10. The eigenpairs of the
-    small matrix give those of the large one.
-
-    Returns
-    -------
-    values : float array (n_pairs,), decreasing
-    vectors : float array (n, n_pairs), columns of length 1
+    small matrix give those of the large one: values, decreasing, and vectors (n, n_pairs), columns of length 1.
     """
     basis = [start / np.linalg.norm(start)]
     images = []

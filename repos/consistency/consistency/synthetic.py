@@ -29,14 +29,8 @@ def two_moons(n_points, rng, noise=0.12):
 class TopicCorpus:
     """Documents of a few topics over one vocabulary, as counts of words.
 
-    Parameters
-    ----------
-    n_topics, n_words : int
-    mean_length : float
-        Expected words of a document, over and above ``shortest``.
-    shortest : int
-    concentration : float
-        Parameter of the symmetric Dirichlet distribution of each topic's words; small ones give few, typical words.
+    Documents have ``shortest`` words and ``mean_length`` more on average. ``concentration`` is the parameter of the
+    symmetric Dirichlet distribution of each topic's words; small ones give few, typical words.
     """
 
     def __init__(self, n_topics=4, n_words=500, mean_length=40.0, shortest=10, concentration=0.1):
@@ -71,11 +65,7 @@ def tfidf(counts, fewest=2, most=0.5):
 
     Words in fewer than ``fewest`` documents, or in more than the share ``most`` of them, are left out. A count m
     of a word that c of the n documents contain becomes log(1 + m) log(n / c). Rows are scaled to Euclidean length
-    1; a document without any word left stays a row of zeros.
-
-    Returns
-    -------
-    float array (n, number of words kept), words in their old order
+    1; a document without any word left stays a row of zeros. Words keep their order.
     """
     n_documents = len(counts)
     containing = np.count_nonzero(counts, axis=0)

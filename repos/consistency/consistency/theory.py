@@ -11,10 +11,6 @@ def energy_terms(scores, weights, partial, alpha):
 
     Smoothness is 1/2 sum over all ordered pairs (i, j) of w_ij ||F_i / sqrt(d_i) - F_j / sqrt(d_j)||^2, fit is
     mu / 2 times the sum of ||F_i - Y_i||^2, with mu = 1 / alpha - 1. All degrees are positive.
-
-    Returns
-    -------
-    smoothness, fit : float
     """
     degrees = np.sum(weights, axis=1)
     scaled = np.divide(scores, np.sqrt(degrees)[:, np.newaxis])
@@ -31,12 +27,8 @@ def leave_one_out(weights, partial, alpha):
 
     Exact and without solving again: with K = (1 - alpha) (I - alpha S)^-1, taking away the label of i lowers its
     own score for its class by K_ii. The loss is the mean, over the labelled points, of -log of the share that the
-    point's class has in the sum of its scores, where shares below 1e-6 count as 1e-6.
-
-    Returns
-    -------
-    error : float, share of the labelled points for which another class has a larger score
-    loss : float
+    point's class has in the sum of its scores, where shares below 1e-6 count as 1e-6. Returned before it is the error,
+    the share of the labelled points for which another class has a larger score.
     """
     known = np.flatnonzero(partial >= 0)
     targets = label_matrix(partial)
@@ -53,12 +45,9 @@ def leave_one_out(weights, partial, alpha):
 def choose_parameters(features, partial, make_builder, sigmas, alphas):
     """The width and alpha of the smallest leave-one-out loss, among all pairs.
 
-    Pairs are tried with sigma in the outer loop; the first one of the smallest loss wins.
-
-    Returns
-    -------
-    dictionary: ``sigma`` and ``alpha`` chosen, their ``loss`` and ``error``, ``spread`` (the largest loss of all
-    pairs minus the smallest), and ``points``, the points with the chosen graph
+    Pairs are tried with sigma in the outer loop; the first one of the smallest loss wins. A dictionary: ``sigma`` and
+    ``alpha`` chosen, their ``loss`` and ``error``, ``spread`` (the largest loss of all pairs minus the smallest), and
+    ``points``, the points with the chosen graph.
     """
     best, losses = None, []
     for sigma in sigmas:

@@ -88,7 +88,12 @@ def signs(values):
 
 def pairs(values):
     """Products of neighbours."""
-    return [one * other for one, other in zip(values, values[1:])]
+    products = []
+    place = 1
+    while place < len(values):
+        products.append(values[place - 1] * values[place])
+        place = place + 1
+    return products
 
 
 def digits(values):

@@ -1,0 +1,1 @@
+"""Local explanations of classifiers: what a prediction rests on, and which classifier deserves trust."""

@@ -1,0 +1,96 @@
+//! The bodies of a paper's maskable functions, indexed by their shingles.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::code::{Identifiers, SHINGLE, Tokens};
+use crate::suite::LoadedPaper;
+
+/// Both ways of comparing names.
+pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
+
+/// All bodies of a paper.
+pub struct Bodies {
+    /// By the functions' places in the manifest: the number of distinct shingles, by the places of [`WAYS`].
+    pub sizes: Vec<[usize; 2]>,
+    tables: Vec<Table>,
+}
+
+/// The shingles of one width, compared in one way.
+struct Table {
+    width: usize,
+    way: usize,
+    /// The functions that have a shingle, and its number among theirs.
+    index: HashMap<u64, Vec<(usize, usize)>>,
+    /// One bit for some of each shingle's bits: nearly every shingle of a long file is told from all these by it.
+    filter: Vec<bool>,
+}
+
+/// A shingle of a body, found in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The function's place in the manifest.
+    pub function: usize,
+    /// The place of the way of comparing in [`WAYS`].
+    pub way: usize,
+    /// The shingle's number in the body.
+    pub shingle: usize,
+    /// Where it stands in the text.
+    pub at: Range<usize>,
+}
+
+const FILTER: usize = 1 << 16;
+
+impl Bodies {
+    /// Indexes the bodies, docstrings left out. One that is shorter than a shingle is a single shingle of its length,
+    /// with names as they are: without names, so few tokens stand in any code.
+    pub fn new(loaded: &LoadedPaper) -> Self {
+        let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
+        for function in 0..loaded.paper.functions.len() {
+            let (module, index) = loaded.source_of(function);
+            let body = Tokens::of(module.source(), module.body_code(index));
+            let width = SHINGLE.min(body.len());
+            this.sizes.push([0, 0]);
+            for (way, &identifiers) in WAYS.iter().enumerate() {
+                if width == 0 || (width < SHINGLE && identifiers == Identifiers::Normalised) {
+                    continue;
+                }
+                let table = this.table(width, way);
+                let mut size = 0;
+                for (shingle, _) in body.shingles(width, identifiers) {
+                    let owners = table.index.entry(shingle).or_default();
+                    if owners.last().is_none_or(|(last, _)| *last != function) {
+                        owners.push((function, size));
+                        table.filter[shingle as usize % FILTER] = true;
+                        size += 1;
+                    }
+                }
+                this.sizes[function][way] = size;
+            }
+        }
+        this
+    }
+
+    fn table(&mut self, width: usize, way: usize) -> &mut Table {
+        let known = self.tables.iter().position(|table| (table.width, table.way) == (width, way));
+        let place = known.unwrap_or_else(|| {
+            self.tables.push(Table { width, way, index: HashMap::new(), filter: vec![false; FILTER] });
+            self.tables.len() - 1
+        });
+        &mut self.tables[place]
+    }
+
+    /// Every shingle of a text that some body has.
+    pub fn hits(&self, text: &Tokens<'_>, found: &mut impl FnMut(Hit)) {
+        for table in &self.tables {
+            for (shingle, at) in text.shingles(table.width, WAYS[table.way]) {
+                if !table.filter[shingle as usize % FILTER] {
+                    continue;
+                }
+                for &(function, number) in table.index.get(&shingle).into_iter().flatten() {
+                    found(Hit { function, way: table.way, shingle: number, at: at.clone() });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What cannot be compared with masked bodies but gives them away all the same: compiled code, archives, git's objects,
+//! and the paper's own package among the installed ones.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+
+use super::{Finding, FindingKind, LARGEST};
+use crate::error::Error;
+use crate::suite::LoadedPaper;
+
+/// What begins a zip's entry in its list of files.
+const ZIP_ENTRY: &[u8] = b"PK\x01\x02";
+
+/// Archives that cannot be looked into here, by their first bytes.
+const CLOSED: [(&[u8], &str); 5] = [
+    (b"BZh", "bz2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!", "rar"),
+];
+
+/// The inside of a gzip file, cut where it is longer than what is read of any file; `None` for other files.
+pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
+    if !bytes.starts_with(b"\x1f\x8b") {
+        return None;
+    }
+    let mut inside = Vec::new();
+    // A broken one is read as far as it goes.
+    let _ = flate2::read::MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
+    Some(inside)
+}
+
+/// What a file's bytes say it is.
+pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
+    let finding = |kind, message: String, hint: &str| {
+        Some(Finding { kind, error: Error::suite(message).at(path, None).hint(hint) })
+    };
+    if is_compiled(path, bytes) {
+        return finding(
+            FindingKind::Compiled,
+            "compiled code, which may hold masked functions".to_owned(),
+            "remove it from the repo: every agent would be given it",
+        );
+    }
+    if is_git(bytes) {
+        return finding(
+            FindingKind::GitObjects,
+            "objects of git, which may hold masked functions".to_owned(),
+            "remove the bundle or pack from the repo: every agent would be given it",
+        );
+    }
+    if let Some(code) = names(bytes).into_iter().find(|name| is_code(name)) {
+        return finding(
+            FindingKind::Archive,
+            format!("an archive that holds code, as `{code}`"),
+            "remove it from the repo, or unpack it so that it can be searched",
+        );
+    }
+    let (_, packer) = CLOSED.iter().find(|(magic, _)| bytes.starts_with(magic))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let of_files =
+        name.contains(".tar.") || ["7z", "rar", "tbz", "tbz2", "txz", "tzst"].iter().any(|it| name.ends_with(it));
+    finding(
+        if of_files || is_code(name.trim_end_matches(packer).trim_end_matches('.')) {
+            FindingKind::Archive
+        } else {
+            FindingKind::Unread
+        },
+        format!("a packed file (`{packer}`) that cannot be searched for leaks"),
+        "unpack it, or make sure that it holds data only",
+    )
+}
+
+/// A folder that is a repository of git without a working tree.
+pub fn of_folder(path: &Path) -> Option<Finding> {
+    let bare = path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir();
+    bare.then(|| Finding {
+        kind: FindingKind::GitObjects,
+        error: Error::suite("a repository of git, which holds old versions of files")
+            .at(path, None)
+            .hint("remove it from the repo: every agent would be given it"),
+    })
+}
+
+/// Shared libraries and compiled Python, by name or by their first bytes.
+fn is_compiled(path: &Path, bytes: &[u8]) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    let by_name = ending.is_some_and(|it| ["pyc", "pyo", "so", "pyd", "dll", "dylib"].contains(&it.as_str()));
+    // Python's mark: a number that has grown with its versions (3.0 to 3.15 so far), a carriage return, a line feed.
+    let python = bytes.len() > 16 && bytes[2..4] == *b"\r\n" && (0x0c..=0x0f).contains(&bytes[1]);
+    by_name || python || bytes.starts_with(b"\x7fELF")
+}
+
+fn is_git(bytes: &[u8]) -> bool {
+    let pack = bytes.starts_with(b"PACK\0\0\0") && bytes.len() > 12;
+    pack || bytes.starts_with(b"# v2 git bundle") || bytes.starts_with(b"# v3 git bundle")
+}
+
+fn is_code(name: &str) -> bool {
+    [".py", ".pyc", ".pyo", ".pyx", ".pyw", ".ipynb", ".so", ".pyd"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// The names of the files in a zip or tar archive; none for other files.
+fn names(bytes: &[u8]) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut names = Vec::new();
+    if bytes.starts_with(b"PK") {
+        // APPNOTE.TXT 4.3.12: an entry of the central directory has its name's length at 28 and the name at 46.
+        let mut at = 0;
+        while let Some(next) = bytes[at..].windows(4).position(|part| part == ZIP_ENTRY) {
+            at += next;
+            let length = bytes.get(at + 28..at + 30).map_or(0, |it| usize::from(it[0]) | usize::from(it[1]) << 8);
+            names.extend(bytes.get(at + 46..at + 46 + length).map(text));
+            at += ZIP_ENTRY.len();
+        }
+    } else if bytes.get(257..262) == Some(b"ustar") {
+        // POSIX ustar: headers of 512 bytes, the name in the first 100, the size in octal at 124, then the content.
+        let mut at = 0;
+        while let Some(header) = bytes.get(at..at + 512).filter(|header| header[0] != 0) {
+            names.push(text(header[..100].split(|&byte| byte == 0).next().unwrap_or_default()));
+            let size = String::from_utf8_lossy(&header[124..136]);
+            let size = usize::from_str_radix(size.trim_matches(['\0', ' ']), 8).unwrap_or(usize::MAX / 2);
+            at = at.saturating_add(512).saturating_add(size.div_ceil(512).saturating_mul(512));
+        }
+    }
+    names
+}
+
+/// Packages in the env's lock file, or asked for in its `environment.yml`, that are called as the paper's own: agents
+/// would find the originals installed.
+pub fn locked(loaded: &LoadedPaper) -> Vec<Finding> {
+    let own = own_names(&loaded.repo_dir);
+    let mut findings = Vec::new();
+    for file in ["environment.yml", "venv.lock"] {
+        let path = loaded.env_dir.join(file);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let named = |line: &str| {
+            let line = line.trim().trim_start_matches("- ").trim_start_matches("name = ").trim_matches('"');
+            let end = line.find(|letter: char| !(letter.is_alphanumeric() || "-_.".contains(letter)));
+            normalised(&line[..end.unwrap_or(line.len())])
+        };
+        // A yml's first line names the env itself, not a package.
+        let lines = text.lines().filter(|line| {
+            let line = line.trim_start();
+            if file == "venv.lock" { line.starts_with("name = ") } else { line.starts_with("- ") }
+        });
+        let packages: BTreeSet<String> = lines.map(named).collect();
+        findings.extend(packages.intersection(&own).map(|name| {
+            Finding {
+                kind: FindingKind::Installed,
+                error: Error::suite(format!("the environment has a package `{name}`, which is the paper's own"))
+                    .at(&path, None)
+                    .hint("leave it out of the environment: agents would find the masked functions there"),
+            }
+        }));
+    }
+    findings
+}
+
+/// Packages and modules called as the paper's own in an environment that has been built; `prefix` is its folder, with
+/// `lib/python3.*/site-packages` in it.
+#[must_use]
+pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
+    let own = own_names(&loaded.repo_dir);
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let pythons = entries(&prefix.join("lib")).map(|python| python.join("site-packages"));
+    let mut found: Vec<_> = pythons
+        .flat_map(|site| entries(&site).collect::<Vec<_>>())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // `package`, `module.py`, `name-1.0.dist-info`, `name.egg-link`, `__editable__.name-1.0.pth`
+            let name = name.trim_start_matches("__editable__.").trim_start_matches("__editable___");
+            let end = name.find(".py").or_else(|| name.find(".egg")).or_else(|| name.find('-')).unwrap_or(name.len());
+            own.contains(&normalised(&name[..end]))
+        })
+        .collect();
+    found.sort();
+    found
+        .into_iter()
+        .map(|path| Finding {
+            kind: FindingKind::Installed,
+            error: Error::suite("installed under the name of the paper's own package")
+                .at(path, None)
+                .hint("leave it out of the environment: agents would find the masked functions there"),
+        })
+        .collect()
+}
+
+/// What the repo's packages and modules are called: those that can be imported from its root or from `src`, and the
+/// project's name.
+fn own_names(repo: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for root in [repo.to_owned(), repo.join("src"), repo.join("lib")] {
+        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_module = path.extension().is_some_and(|ending| ending == "py");
+            if path.join("__init__.py").is_file() || is_module {
+                names.insert(normalised(&path.file_stem().unwrap_or_default().to_string_lossy()));
+            }
+        }
+    }
+    let project = std::fs::read_to_string(repo.join("pyproject.toml")).ok();
+    let project = project.and_then(|text| text.parse::<toml::Table>().ok());
+    let name = |table: &str| project.as_ref()?.get(table)?.get("name")?.as_str().map(normalised);
+    names.extend(name("project"));
+    // Every other repo has these.
+    for common in ["setup", "conftest", "tests", "test", "main", "utils", "scripts", "examples", "--init--"] {
+        names.remove(common);
+    }
+    names
+}
+
+/// A name of a package as PEP 503 compares them.
+fn normalised(name: &str) -> String {
+    name.to_lowercase().replace(['_', '.'], "-")
+}

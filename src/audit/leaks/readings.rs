@@ -1,0 +1,223 @@
+//! The ways in which a file can be read for code that hides in it: comments, strings, prose, patches, notebooks.
+//!
+//! Nearly all readings are the file with some of its bytes blanked, so that what is found keeps its place.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::code::Tokens;
+
+/// Insides of strings from this many bytes on are read as code of their own.
+const LONG_STRING: usize = 24;
+
+/// A `<` that no `>` follows within so many bytes begins no tag.
+const LONGEST_TAG: usize = 1000;
+
+/// One way to read a file.
+pub struct Reading<'bytes> {
+    /// What is to be cut into tokens.
+    pub bytes: Cow<'bytes, [u8]>,
+    /// Only this part of it.
+    pub part: Range<usize>,
+    /// Whether places in it are places in the file.
+    pub in_place: bool,
+}
+
+impl<'bytes> Reading<'bytes> {
+    fn whole(bytes: impl Into<Cow<'bytes, [u8]>>) -> Self {
+        let bytes = bytes.into();
+        Self { part: 0..bytes.len(), bytes, in_place: true }
+    }
+
+    /// Its tokens.
+    pub fn tokens(&self) -> Tokens<'_> {
+        Tokens::of(&self.bytes, self.part.clone())
+    }
+}
+
+/// A Python file: its code, its comments, and its long strings one by one.
+pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
+    let code = Reading::whole(bytes);
+    let tokens = code.tokens();
+    let mut readings: Vec<_> = strings(bytes, &tokens);
+    readings.push(Reading::whole(only_comments(bytes, &tokens)));
+    drop(tokens);
+    readings.push(code);
+    readings
+}
+
+/// Any other file, by what it looks like. `ending` is that of its name, in lower case.
+pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>> {
+    if bytes.contains(&0) {
+        // Stored without packing, code stands in a binary file as it is.
+        return vec![Reading::whole(only_text(bytes))];
+    }
+    let mut readings = vec![Reading::whole(bytes)];
+    readings.extend(strings(bytes, &Tokens::new(bytes)));
+    readings.push(Reading::whole(blank_lines(bytes, |line| {
+        // Twice, for a prompt in a comment.
+        blank_prefix(line);
+        blank_prefix(line);
+    })));
+    if bytes.starts_with(b"@@ ") || bytes.windows(4).any(|start| start == b"\n@@ ") {
+        for (other, own) in [(b'-', b'+'), (b'+', b'-')] {
+            readings.push(Reading::whole(blank_lines(bytes, |line| match line.first() {
+                Some(first) if *first == other => line.fill(b' '),
+                Some(first) if *first == own => line[0] = b' ',
+                _ => {}
+            })));
+        }
+    }
+    if bytes.windows(2).any(|pair| pair == br"\n") {
+        readings.push(Reading::whole(unescaped(bytes)));
+    }
+    if matches!(ending, "html" | "htm" | "xhtml" | "xml") {
+        readings.push(Reading::whole(without_tags(bytes)));
+    }
+    if matches!(ending, "ipynb" | "json")
+        && let Ok(value) = serde_json::from_slice(bytes)
+    {
+        joined_lines(&value, &mut |text| {
+            readings.push(Reading { in_place: false, ..Reading::whole(text.into_bytes()) });
+        });
+    }
+    readings
+}
+
+/// A text with long tables of numbers blanked, in which there is no code to look for: runs of many lines, or single long
+/// lines, in which no two letters follow each other.
+pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const LINES: usize = 30;
+    const LENGTH: usize = 2000;
+    let has_words = |line: &[u8]| line.windows(2).any(|pair| pair.iter().all(u8::is_ascii_alphabetic));
+    let mut out = Cow::Borrowed(bytes);
+    let (mut run_start, mut lines, mut at) = (0, 0, 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n').map(Some).chain([None]) {
+        match line {
+            Some(line) if !has_words(line) => lines += 1 + LINES * (line.len() / LENGTH),
+            _ => {
+                if lines >= LINES {
+                    out.to_mut()[run_start..at].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+                }
+                lines = 0;
+                run_start = at + line.map_or(0, <[u8]>::len);
+            }
+        }
+        at += line.map_or(0, <[u8]>::len);
+    }
+    out
+}
+
+/// A binary file with all blanked but runs of text.
+fn only_text(bytes: &[u8]) -> Vec<u8> {
+    const SHORTEST: usize = 24;
+    let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+    let mut out = bytes.to_vec();
+    for run in out.chunk_by_mut(|&a, &b| is_text(a) == is_text(b)) {
+        if run.len() < SHORTEST || !is_text(run[0]) {
+            run.fill(b' ');
+        }
+    }
+    out
+}
+
+fn strings<'bytes>(bytes: &'bytes [u8], tokens: &Tokens<'_>) -> Vec<Reading<'bytes>> {
+    tokens.long_strings(LONG_STRING).map(|part| Reading { part, ..Reading::whole(bytes) }).collect()
+}
+
+/// The file with all blanked that is no comment.
+fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for range in tokens.ranges() {
+        for byte in &mut out[range] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    // Tokens begin and end outside of comments, so that only the comments' marks are left to remove.
+    for byte in &mut out {
+        if *byte == b'#' {
+            *byte = b' ';
+        }
+    }
+    out
+}
+
+/// A copy in which `blank` may blank parts of each line.
+fn blank_lines(bytes: &[u8], blank: impl Fn(&mut [u8])) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    out.split_mut(|&byte| byte == b'\n').for_each(blank);
+    out
+}
+
+/// Blanks what a line of quoted code may begin with: prompts, marks of comments, quotes, patches and lists, numbers.
+fn blank_prefix(line: &mut [u8]) {
+    const MARKS: [&[u8]; 14] =
+        [b">>>", b"...", b"//", b"--", b">", b"#", b"|", b"*", b"+", b"-", b"%", b"$", b"!", b";"];
+    let start = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let rest = &mut line[start..];
+    if let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(mark)) {
+        rest[..mark.len()].fill(b' ');
+        return;
+    }
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits > 0 && rest.get(digits).is_some_and(|behind| b" \t:|".contains(behind)) {
+        rest[..=digits].fill(b' ');
+    }
+}
+
+/// Escapes of JSON, YAML and Python's strings resolved, the escaping byte blanked.
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at + 1 < out.len() {
+        if out[at] == b'\\' {
+            out[at] = b' ';
+            out[at + 1] = match out[at + 1] {
+                b'n' | b'r' => b'\n',
+                b't' => b' ',
+                other => other,
+            };
+            at += 1;
+        }
+        at += 1;
+    }
+    out
+}
+
+/// HTML's tags blanked, its entities resolved.
+fn without_tags(bytes: &[u8]) -> Vec<u8> {
+    const ENTITIES: [(&[u8], u8); 6] =
+        [(b"&lt;", b'<'), (b"&gt;", b'>'), (b"&amp;", b'&'), (b"&quot;", b'"'), (b"&#39;", b'\''), (b"&#x27;", b'\'')];
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < out.len() {
+        let mut width = 1;
+        if out[at] == b'<' {
+            width = out[at..].iter().take(LONGEST_TAG).position(|&byte| byte == b'>').map_or(1, |end| end + 1);
+            out[at..at + width].fill(b' ');
+        } else if let Some((entity, plain)) = ENTITIES.iter().find(|(entity, _)| out[at..].starts_with(entity)) {
+            width = entity.len();
+            out[at..at + width].fill(b' ');
+            out[at + width - 1] = *plain;
+        }
+        at += width;
+    }
+    out
+}
+
+/// Lists of lines, as notebooks hold their cells, joined.
+fn joined_lines(value: &Value, found: &mut impl FnMut(String)) {
+    match value {
+        Value::Array(items) if items.len() > 1 && items.iter().all(Value::is_string) => {
+            let lines = items.iter().filter_map(Value::as_str);
+            found(lines.map(|line| if line.ends_with('\n') { line.to_owned() } else { format!("{line}\n") }).collect());
+        }
+        Value::Array(items) => items.iter().for_each(|item| joined_lines(item, found)),
+        Value::Object(items) => items.values().for_each(|item| joined_lines(item, found)),
+        _ => {}
+    }
+}

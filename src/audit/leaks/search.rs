@@ -1,0 +1,197 @@
+//! The search for bodies in what agents see, file by file, and what of each stands where.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::bodies::{Bodies, Hit};
+use super::readings::{Reading, of_python, of_text, without_tables};
+use super::{FunctionLeak, LEAK, Pair};
+use crate::code::Module;
+use crate::suite::LoadedPaper;
+
+/// Something that agents see.
+pub struct Visible<'a> {
+    name: String,
+    bytes: Cow<'a, [u8]>,
+    /// For a Python file, its path in the repo.
+    python: Option<&'a Path>,
+    ending: String,
+}
+
+impl<'a> Visible<'a> {
+    /// A text that is no file of the repo.
+    pub fn text(name: &str, bytes: &'a [u8]) -> Self {
+        Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
+    }
+
+    /// A file of the repo, by its path there; unpacked if it was packed.
+    pub fn file(path: &'a Path, bytes: &'a [u8]) -> Self {
+        let ending = |path: &Path| path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let mut own = ending(path);
+        if own == "gz" {
+            own = ending(Path::new(path.file_stem().unwrap_or_default()));
+        }
+        let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let script = first_line.starts_with(b"#!") && first_line.windows(6).any(|part| part == b"python");
+        let python = matches!(own.as_str(), "py" | "pyi" | "pyw" | "pyx" | "pxd") || script;
+        let bytes = if python { bytes.into() } else { without_tables(bytes) };
+        Self { name: path.display().to_string(), bytes, python: python.then_some(path), ending: own }
+    }
+
+    fn readings(&self) -> Vec<Reading<'_>> {
+        if self.python.is_some() { of_python(&self.bytes) } else { of_text(&self.bytes, &self.ending) }
+    }
+}
+
+/// A shingle that was found, by its number in its body, and where it stands in the file if that is known.
+type Found = (usize, Option<Range<usize>>);
+
+/// What has been found so far.
+pub struct Search<'a> {
+    bodies: &'a Bodies,
+    functions: Vec<Searched>,
+    /// For pairs of maskable functions, how much of the first stands in the second.
+    between: BTreeMap<(usize, usize), f64>,
+}
+
+/// One function.
+struct Searched {
+    leak: FunctionLeak,
+    /// The file that holds it, its index there, and what of the file masking it removes.
+    path: PathBuf,
+    index: usize,
+    body: Range<usize>,
+    docstring: Range<usize>,
+}
+
+impl<'a> Search<'a> {
+    /// Nothing looked at yet.
+    pub fn new(loaded: &LoadedPaper, bodies: &'a Bodies) -> Self {
+        let functions = loaded.paper.functions.iter().enumerate().map(|(place, listed)| {
+            let (module, index) = loaded.source_of(place);
+            let function = &module.functions()[index];
+            Searched {
+                leak: FunctionLeak {
+                    at: listed.at.clone(),
+                    containment: 0.0,
+                    place: String::new(),
+                    kept: 0.0,
+                    normalised: 0.0,
+                },
+                path: module.path().to_owned(),
+                index,
+                body: function.body.clone(),
+                docstring: function.docstring.clone().unwrap_or(0..0),
+            }
+        });
+        Self { bodies, functions: functions.collect(), between: BTreeMap::new() }
+    }
+
+    /// Searches one text for all bodies.
+    pub fn look(&mut self, visible: &Visible<'_>) {
+        let mut found: BTreeMap<(usize, usize), Vec<Found>> = BTreeMap::new();
+        for reading in visible.readings() {
+            self.bodies.hits(&reading.tokens(), &mut |Hit { function, way, shingle, at }| {
+                if !self.functions[function].hides(visible.python, &at) {
+                    found.entry((function, way)).or_default().push((shingle, reading.in_place.then_some(at)));
+                }
+            });
+        }
+        if found.is_empty() {
+            return;
+        }
+        let module = visible.python.and_then(|path| Module::parse(path, visible.bytes.to_vec()).ok());
+        for ((function, way), hits) in found {
+            let size = self.bodies.sizes[function][way];
+            let distinct: HashSet<usize> = hits.iter().map(|(shingle, _)| *shingle).collect();
+            let containment = share(distinct.len(), size);
+            let by_function = module.as_ref().map(|module| holders(module, &hits)).unwrap_or_default();
+            for (&holder, shingles) in &by_function {
+                let listed = |it: &Searched| it.index == holder && Some(it.path.as_path()) == visible.python;
+                if let Some(other) = self.functions.iter().position(listed)
+                    && other != function
+                {
+                    let known = self.between.entry((function, other)).or_insert(0.0);
+                    *known = known.max(share(shingles.len(), size));
+                }
+            }
+            let leak = &mut self.functions[function].leak;
+            let by_way = if way == 0 { &mut leak.kept } else { &mut leak.normalised };
+            *by_way = by_way.max(containment);
+            if containment > leak.containment {
+                leak.containment = containment;
+                leak.place = place(visible, module.as_ref(), &by_function, distinct.len(), &hits);
+            }
+        }
+    }
+
+    /// What was found of each function, and the pairs.
+    pub fn finish(self) -> (Vec<FunctionLeak>, Vec<Pair>) {
+        let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
+        let mut pairs = Vec::new();
+        for one in 0..self.functions.len() {
+            for other in one + 1..self.functions.len() {
+                let containment = (part(one, other), part(other, one));
+                if containment.0.max(containment.1) >= LEAK {
+                    let name = |place: usize| self.functions[place].leak.at.clone();
+                    pairs.push(Pair { functions: (one, other), at: (name(one), name(other)), containment });
+                }
+            }
+        }
+        (self.functions.into_iter().map(|function| function.leak).collect(), pairs)
+    }
+}
+
+impl Searched {
+    /// Whether what stands at `at` of this file is gone when the function is masked.
+    fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
+        let overlaps = at.start < self.body.end && self.body.start < at.end;
+        let in_docstring = self.docstring.start <= at.start && at.end <= self.docstring.end;
+        path == Some(self.path.as_path()) && overlaps && !in_docstring
+    }
+}
+
+/// A part of a whole, to four decimals: what is written into files stays short.
+fn share(part: usize, whole: usize) -> f64 {
+    (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
+}
+
+/// For each function of a module, the shingles that stand in it, nested functions included.
+fn holders(module: &Module, hits: &[Found]) -> HashMap<usize, HashSet<usize>> {
+    let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
+    for (shingle, at) in hits {
+        let Some(at) = at else { continue };
+        for (index, function) in module.functions().iter().enumerate() {
+            if function.whole.start <= at.start && at.end <= function.whole.end {
+                holders.entry(index).or_default().insert(*shingle);
+            }
+        }
+    }
+    holders
+}
+
+/// Where most of what was found stands: the innermost function that holds at least half of it, else the first line.
+fn place(
+    visible: &Visible<'_>,
+    module: Option<&Module>,
+    holders: &HashMap<usize, HashSet<usize>>,
+    all: usize,
+    hits: &[Found],
+) -> String {
+    let most = holders.iter().max_by_key(|(index, shingles)| (shingles.len(), **index));
+    if let (Some((index, shingles)), Some(module)) = (most, module)
+        && 2 * shingles.len() >= all
+    {
+        return module.selector(*index).to_string();
+    }
+    let first = hits.iter().filter_map(|(_, at)| at.as_ref()).map(|at| at.start).min();
+    match first {
+        Some(start) => {
+            let line = visible.bytes[..start].split(|&byte| byte == b'\n').count();
+            format!("{}:{line}", visible.name)
+        }
+        None => visible.name.clone(),
+    }
+}

@@ -1,0 +1,175 @@
+//! A random part of what `verify` has measured, measured again: do the stored files still tell the truth?
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::baseline::untraced;
+use super::matrix::{Effect, effect, masked};
+use super::mutation;
+use super::trial::{Bench, Job};
+use super::verify::MUTANT_SEED;
+use crate::code::choose;
+use crate::error::{Error, Kind, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::suite::Evidence;
+
+/// Which part.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Of everything, 0 to 1; one pair and one mutant at least.
+    pub fraction: f64,
+    /// Decides which.
+    pub seed: u64,
+}
+
+/// What was measured again.
+#[derive(Debug)]
+pub struct Rechecked {
+    /// Pairs of an experiment and a function.
+    pub pairs: usize,
+    /// Mutants.
+    pub mutants: usize,
+    /// What was not as stored.
+    pub disagreements: Vec<Error>,
+}
+
+/// Measures a random part again and compares it with the stored files. The bench should be one
+/// [without memory](Bench::without_memory).
+///
+/// # Errors
+/// Kind `Suite` when nothing is stored or it is of another repo; those of the baseline; or what a trial gives.
+pub async fn recheck(bench: &Arc<Bench>, part: Part, observer: &dyn Observer) -> Result<Rechecked, Vec<Error>> {
+    untraced(bench).await?;
+    let mut disagreements = Vec::new();
+    let pairs = pairs(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
+    let mutants = mutants(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
+    Ok(Rechecked { pairs, mutants, disagreements })
+}
+
+async fn pairs(
+    bench: &Arc<Bench>,
+    part: Part,
+    observer: &dyn Observer,
+    disagreements: &mut Vec<Error>,
+) -> Result<usize> {
+    let loaded = bench.loaded();
+    let (paper, path) = (&loaded.paper, loaded.dir.join("dependencies.json"));
+    let hint = format!("measure it with `autoexperiment verify {}`", paper.id);
+    let stored = loaded
+        .dependencies
+        .as_ref()
+        .ok_or_else(|| Error::suite("the dependency matrix has not been measured").at(&path, None).hint(&hint))?;
+    if stored.repo != bench.ready().snapshot.digest() {
+        let changed = Error::suite("the repo has changed since the dependency matrix was measured");
+        return Err(changed.at(path, None).hint(hint));
+    }
+    let all: Vec<(usize, usize)> = (0..paper.experiments.len())
+        .flat_map(|experiment| (0..paper.functions.len()).map(move |function| (experiment, function)))
+        .collect();
+    let chosen = part.of(all, |&(experiment, function)| {
+        format!("{} {} {}", paper.id, paper.experiments[experiment].id, paper.functions[function].at)
+    });
+    let mut jobs = Vec::with_capacity(chosen.len());
+    for &(experiment, function) in &chosen {
+        jobs.push(Job { files: masked(loaded, function)?, experiment: bench.ready().experiments[experiment].clone() });
+    }
+    let total = chosen.len();
+    let stage = |done| {
+        observer.on(RunEvent::Stage(format!("masked runs of `{}`, again: {done} of {total}", paper.id)));
+    };
+    let outcomes = bench.run_all(jobs, stage).await?;
+    for (&(experiment, function), outcome) in chosen.iter().zip(&outcomes) {
+        let (id, at) = (&paper.experiments[experiment].id, &paper.functions[function].at);
+        let needed = effect(bench, experiment, outcome) != Effect::None;
+        let was = stored.needs.get(id).is_some_and(|needs| needs.contains(at));
+        if needed != was {
+            let (now, then) = if needed { ("needs", "does not") } else { ("does not need", "does") };
+            disagreements.push(
+                Error::new(
+                    Kind::Baseline,
+                    format!("experiment `{id}` {now} function `{at}`, and by the file it {then}"),
+                )
+                .at(&path, None)
+                .hint(&hint),
+            );
+        }
+    }
+    Ok(total)
+}
+
+async fn mutants(
+    bench: &Arc<Bench>,
+    part: Part,
+    observer: &dyn Observer,
+    disagreements: &mut Vec<Error>,
+) -> Result<usize> {
+    let loaded = bench.loaded();
+    let (paper, path) = (&loaded.paper, loaded.dir.join("evidence.json"));
+    let hint = format!("measure it with `autoexperiment verify {}`", paper.id);
+    let stored = Evidence::load(&path)?
+        .ok_or_else(|| Error::suite("no mutants have been measured").at(&path, None).hint(&hint))?;
+    if stored.repo != bench.ready().snapshot.digest() {
+        return Err(Error::suite("the repo has changed since its mutants were run").at(path, None).hint(hint));
+    }
+    let mut all = Vec::new();
+    for (place, function) in paper.functions.iter().enumerate() {
+        let Some(evidence) = stored.functions.get(&function.at) else { continue };
+        let (module, index) = loaded.source(place);
+        let mutants = module.mutants(index)?;
+        all.extend(choose(&mutants, evidence.mutants, MUTANT_SEED).into_iter().map(|mutant| (place, mutant.clone())));
+    }
+    let chosen =
+        part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.functions[*function].at, mutant.id));
+    let total = chosen.len();
+    observer.on(RunEvent::Stage(format!("mutants of `{}`, again: {total}", paper.id)));
+    let killed = mutation::again(bench, &chosen).await?;
+    for ((function, mutant), killed) in chosen.iter().zip(killed) {
+        let function = &paper.functions[*function];
+        let marked = function.equivalent.iter().any(|mark| mark.mutant == mutant.id);
+        let survived = stored.functions.get(&function.at).is_some_and(|it| it.survivors.contains(&mutant.id));
+        if killed == (survived || marked) {
+            let (now, then) = if killed { ("is killed", "survives") } else { ("survives", "is killed") };
+            disagreements.push(
+                Error::new(
+                    Kind::Baseline,
+                    format!("mutant `{}` of function `{}` {now}, and by the file it {then}", mutant.id, function.at),
+                )
+                .at(&path, None)
+                .hint(&hint),
+            );
+        }
+    }
+    Ok(total)
+}
+
+impl Part {
+    /// Those of the items whose name's hash says so; the one with the smallest when that is none.
+    fn of<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
+        let weight = |item: &T| {
+            let hash = Sha256::digest(format!("recheck {} {}", self.seed, name(item)));
+            let head: [u8; 8] = std::array::from_fn(|at| hash[at]);
+            u64::from_be_bytes(head) as f64 / 2_f64.powi(64)
+        };
+        let mut weighed: Vec<(f64, T)> = items.into_iter().map(|item| (weight(&item), item)).collect();
+        let least = weighed.iter().map(|(weight, _)| *weight).fold(1.0, f64::min);
+        weighed.retain(|(weight, _)| *weight < self.fraction || *weight <= least);
+        weighed.into_iter().map(|(_, item)| item).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_about_as_large_as_asked_differs_by_seed_and_is_never_empty() {
+        let items: Vec<u32> = (0..2000).collect();
+        let draw = |fraction, seed| Part { fraction, seed }.of(items.clone(), u32::to_string);
+        assert!((150..250).contains(&draw(0.1, 1).len()));
+        assert_eq!(draw(0.1, 1), draw(0.1, 1));
+        assert_ne!(draw(0.1, 1), draw(0.1, 2));
+        assert_eq!(draw(1.0, 1).len(), 2000);
+        assert_eq!(draw(0.0, 1).len(), 1);
+    }
+}

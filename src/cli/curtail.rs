@@ -1,0 +1,191 @@
+//! `autoexperiment curtail`: find the cheapest experiments that still tell right solutions from wrong ones.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::model::parse_time;
+use super::progress::Progress;
+use super::run::{MachineOptions, default_jobs};
+use super::shared::{SuiteOptions, print, print_json, table};
+use crate::audit::Bench;
+use crate::curtail::agreement::{Agreement, Rate};
+use crate::curtail::write::write;
+use crate::curtail::{Found, Pool, Wanted, search, written};
+use crate::error::{Error, Result};
+use crate::run::ready::ReadyPaper;
+use crate::suite::{LoadedPaper, Paper, Protocol};
+
+/// Find the cheapest parameters that still tell passing from failing solutions apart
+///
+/// Runs solutions (the unchanged code, mutants of its functions, the diffs of stored runs) under the full experiments and
+/// under shorter ones, from the cheapest on: those that the manifest allows (`parameters.allowed`), or else the curtailed
+/// one that it has. Positive means that a solution passes: precision is the part of those passing curtailed that pass in
+/// full, recall the part of those passing in full that pass curtailed. Weighted, every function counts the same.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  How well do the curtailed experiments do?
+    autoexperiment curtail kmeanspp --budget 30m
+  Search, with the solutions of a stored run too, and write what is found to the manifest:
+    autoexperiment curtail kmeanspp --from 2026-11-21T10-30-00Z --write")]
+pub struct Arguments {
+    /// The paper.
+    paper: String,
+    /// These experiments only.
+    #[arg(long = "experiment", value_name = "ID")]
+    experiments: Vec<String>,
+    /// Take the solutions of a stored run too: its name, or its folder.
+    #[arg(long, value_name = "RUN")]
+    from: Vec<String>,
+    /// Mutants of each function.
+    #[arg(long, default_value_t = 8)]
+    mutants: usize,
+    /// Decides which mutants.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Least precision and recall.
+    #[arg(long, default_value_t = 0.98, value_parser = parse_share)]
+    goal: f64,
+    /// CPU time that may be spent, as `10m` or seconds; what is known from earlier costs nothing.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
+    budget: f64,
+    /// Write the settings that reach the goal, and their evidence, to the manifest.
+    #[arg(long)]
+    write: bool,
+    /// Print JSON in place of a table.
+    #[arg(long)]
+    json: bool,
+    /// Experiments that run at once [default: one a core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
+    runs: PathBuf,
+    #[command(flatten)]
+    suite: SuiteOptions,
+    #[command(flatten)]
+    machine: MachineOptions,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let suite = arguments.suite.open()?;
+    suite.select(std::slice::from_ref(&arguments.paper))?;
+    let loaded = LoadedPaper::load(&suite, &arguments.paper)?;
+    let experiments = chosen(&loaded.paper, &arguments.experiments)?;
+    if loaded.dependencies.is_none() {
+        talk!(
+            "warning: which experiment needs which function is not measured: `autoexperiment verify {}`",
+            arguments.paper
+        );
+    }
+    let machine = Arc::new(arguments.machine.open().await?);
+    let progress = Progress::new(false);
+    let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
+    let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);
+    let bench = Arc::new(Bench::new(ready, machine, jobs, false)?);
+    let mut pool = Pool::new(&bench, arguments.mutants, arguments.seed)?;
+    for run in &arguments.from {
+        let named = Path::new(run);
+        let folder = if named.is_dir() { named.to_owned() } else { arguments.runs.join(run) };
+        pool.add_run(&bench, &folder)?;
+    }
+    for note in &pool.notes {
+        talk!("note: {}", crate::report::clean(note));
+    }
+    let wanted = Wanted { goal: arguments.goal, budget: arguments.budget, experiments };
+    let found = search(&bench, &pool, &wanted, &progress).await?;
+    progress.finish();
+    if arguments.json {
+        print_json(&found)?;
+    } else {
+        show(&found)?;
+    }
+    if arguments.write {
+        let manifest = suite.paper_dir(&arguments.paper).join("paper.toml");
+        let new: Vec<_> = found
+            .experiments
+            .iter()
+            .filter_map(|experiment| experiment.evidence().map(|(setting, it)| (experiment.id.as_str(), setting, it)))
+            .collect();
+        write(&manifest, &new)?;
+        talk!("wrote {} of {} experiments to {}", new.len(), found.experiments.len(), manifest.display());
+        talk!("gold is of the settings before: record it again with `autoexperiment gold {}`", arguments.paper);
+    }
+    Ok(())
+}
+
+/// Places of the named experiments, or of all that have a full and a curtailed protocol.
+fn chosen(paper: &Paper, asked: &[String]) -> Result<Vec<usize>> {
+    let named = |id: &String| {
+        paper.experiments.iter().position(|experiment| experiment.id == *id).ok_or_else(|| {
+            let known: Vec<&str> = paper.experiments.iter().map(|experiment| experiment.id.as_str()).collect();
+            Error::usage(format!("paper `{}` has no experiment `{id}`", paper.id))
+                .hint(format!("it has {}", known.join(", ")))
+        })
+    };
+    if asked.is_empty() { Ok((0..paper.experiments.len()).collect()) } else { asked.iter().map(named).collect() }
+}
+
+fn show(found: &Found) -> Result<()> {
+    let header =
+        ["experiment", "solutions", "passing", "precision", "recall", "weighted", "", "seconds", "full", "time"];
+    let rate = |rate: Option<Rate>| {
+        rate.map_or("-".to_owned(), |Rate { value, interval }| {
+            format!("{value:.3} [{:.2}, {:.2}]", interval.low, interval.high)
+        })
+    };
+    let figures = |agreement: &Agreement| {
+        let Agreement { precision, recall, weighted_precision, weighted_recall, .. } = *agreement;
+        let rates = [precision, recall, weighted_precision, weighted_recall].map(rate);
+        [agreement.cases().to_string(), agreement.passing().to_string()].into_iter().chain(rates).collect::<Vec<_>>()
+    };
+    let mut rows = Vec::new();
+    let (mut seconds, mut full) = (0.0, 0.0);
+    for experiment in &found.experiments {
+        let mut row = vec![experiment.id.clone()];
+        if let Some(chosen) = &experiment.chosen {
+            seconds += chosen.seconds;
+            full += experiment.full_seconds;
+            row.extend(figures(&chosen.agreement));
+            row.extend(times(chosen.seconds, experiment.full_seconds));
+        }
+        rows.push(row);
+    }
+    for (name, agreement) in [("all, by experiment", &found.pairs), ("all, by solution", &found.attempts)] {
+        let mut row = vec![name.to_owned()];
+        row.extend(figures(agreement));
+        row.extend(times(seconds, full));
+        rows.push(row);
+    }
+    print(&table(&header, &[1, 2, 7, 8, 9], rows))?;
+    for experiment in &found.experiments {
+        if let Some(chosen) = &experiment.chosen {
+            let given_up = experiment.given_up;
+            let what = if chosen.reached { "reaches the goal" } else { "does not reach the goal" };
+            print(&format!(
+                "{}: {} {what}; {given_up} cheaper or other ones do not\n",
+                experiment.id,
+                written(&chosen.setting)
+            ))?;
+            for (group, name) in &chosen.disagreements {
+                print(&format!("  told wrongly: {} of {}\n", crate::report::clean(name), crate::report::clean(group)))?;
+            }
+        }
+        if let Some(note) = &experiment.note {
+            talk!("note: experiment `{}`: {note}", experiment.id);
+        }
+    }
+    talk!("{:.0} s of CPU", found.cpu);
+    Ok(())
+}
+
+/// CPU seconds curtailed and in full, and the one as a part of the other.
+fn times(seconds: f64, full: f64) -> [String; 3] {
+    let part = if full > 0.0 { format!("{:.1}%", 100.0 * seconds / full) } else { "-".to_owned() };
+    [format!("{seconds:.2}"), format!("{full:.2}"), part]
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let parsed = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    parsed.ok_or_else(|| format!("`{text}` is no share: give a number from 0 to 1"))
+}

@@ -1,0 +1,502 @@
+//! `autoexperiment new`: start a paper from a repository.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::progress::Progress;
+use super::run::MachineOptions;
+use super::shared::{SuiteOptions, print, table};
+use super::verified::console;
+use crate::audit::verify::{Measures, verify};
+use crate::audit::{Bench, Effort};
+use crate::draft::command::{Wanted, add_rules, parse, read, validate};
+use crate::draft::entered::{entered, sources};
+use crate::draft::manifest::{Sheet, TODO, rule};
+use crate::draft::{Draft, Place, Proposal, Tried, environment, propose, repo, require_id, result, text, try_command};
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::gold::record;
+use crate::run::ready::{Machine, ReadyPaper, task_experiments};
+use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, check};
+use crate::workspace::Snapshot;
+
+/// Seconds of a curtailed experiment from which on samples take long to test.
+const SLOW: f64 = 6.0;
+
+/// Start a paper from a repository: copy it, try its commands, propose functions to mask, record gold, verify
+///
+/// Each command is run once to see how its result can be read, and once traced to learn which functions it enters; of
+/// these the ones of at least five lines are proposed that are no tests, read no command line and lie in no entry script. What was found is
+/// written to `papers/PAPER`, `repos/PAPER` and, unless `--env` names one, `envs/PAPER`: all of it, or nothing. In the end
+/// stands a list of what only a person can do. docs/new-paper.md walks through it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  autoexperiment new kmeans --repo ~/src/kmeans --requirements numpy==2.2.6 \\
+    --command 'table=python -m kmeans table --n {n=full:10000,curtailed:500}'
+  autoexperiment new kmeans --repo ~/src/kmeans --env numpy-sklearn --commands commands.toml --text paper.md
+  autoexperiment new net --repo ~/src/net --environment net.yml --command 'train=python train.py' \\
+    --regex 'train.loss=final loss: ([.0-9]+)'")]
+pub struct Arguments {
+    /// The new paper's id: letters, digits, `-`, `_` and `.`.
+    paper: String,
+    /// The repository's folder. Version control, caches and environments are not copied, nor, unless `--keep` says so,
+    /// are tests, notebooks and saved results.
+    #[arg(long, value_name = "DIR")]
+    repo: PathBuf,
+    /// An env of the suite to use.
+    #[arg(long, value_name = "ENV", conflicts_with_all = ["requirements", "environment", "python"], help_heading = "Environment")]
+    env: Option<String>,
+    /// Packages of a new env, as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for none [default: the
+    /// repository's environment.yml or requirements.txt].
+    #[arg(long, value_name = "LIST", conflicts_with = "environment", help_heading = "Environment")]
+    requirements: Option<String>,
+    /// A conda environment file for a new env.
+    #[arg(long, value_name = "FILE", help_heading = "Environment")]
+    environment: Option<PathBuf>,
+    /// Versions of Python that a new env accepts [default: >=3.10,<3.14].
+    #[arg(long, value_name = "RANGE", conflicts_with = "environment", help_heading = "Environment")]
+    python: Option<String>,
+    /// The paper's text: Markdown, LaTeX or plain text. Its results are removed, as `scrub` does. Without it an outline is
+    /// written.
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// An experiment: `NAME=COMMAND`, run in the repo's root by `sh`. A parameter stands in it with its values for both
+    /// protocols, as `{n=full:1000,curtailed:50}`, or with one, as `{seed=0}`.
+    #[arg(long = "command", value_name = "NAME=COMMAND", help_heading = "Experiments")]
+    commands: Vec<String>,
+    /// A file with one such line an experiment; or, named `.toml`, with `[[experiment]]` tables as in a manifest, whose
+    /// `description` and `result` may be missing.
+    #[arg(long = "commands", value_name = "FILE", help_heading = "Experiments")]
+    command_file: Option<PathBuf>,
+    /// How a value of an experiment is read from what it prints: an expression with one group.
+    #[arg(long = "regex", value_name = "NAME.KEY=REGEX", help_heading = "Experiments")]
+    expressions: Vec<String>,
+    /// The JSON file that an experiment writes its result to.
+    #[arg(long = "json-file", value_name = "NAME=FILE", help_heading = "Experiments")]
+    json_files: Vec<String>,
+    /// Seconds that an experiment may take, curtailed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Experiments")]
+    time_limit: u64,
+    /// Runs of each experiment for gold.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Experiments")]
+    repeats: u32,
+    /// Files that are copied although they look like tests, notebooks or results.
+    #[arg(long, value_name = "GLOB")]
+    keep: Vec<String>,
+    /// Files that are not copied.
+    #[arg(long, value_name = "GLOB")]
+    leave_out: Vec<String>,
+    /// Don't verify the new paper.
+    #[arg(long, conflicts_with = "mutants")]
+    no_verify: bool,
+    /// Mutants a function, when it is verified; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    mutants: usize,
+    #[command(flatten)]
+    suite: SuiteOptions,
+    #[command(flatten)]
+    machine: MachineOptions,
+}
+
+/// What was found, for the tables and the list at the end.
+struct Found {
+    left_out: BTreeMap<PathBuf, &'static str>,
+    tried: Vec<Tried>,
+    experiments: Vec<Experiment>,
+    proposal: Proposal,
+    doubts: Vec<String>,
+    broken: Vec<Error>,
+    scrubbed: Option<text::Scrubbed>,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    require_id(&arguments.paper)?;
+    let wanted = arguments.experiments()?;
+    let source = arguments.text.as_deref().map(text::Source::read).transpose()?;
+    let suite = arguments.suite.open()?;
+    arguments.refuse_suite_inside(&suite)?;
+    let mut draft = Draft::begin(&suite, &arguments.paper)?;
+    let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;
+    let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
+    let env_id = arguments.begin_env(&mut draft)?;
+    let machine = Arc::new(arguments.machine.open().await?);
+    let progress = Progress::new(false);
+    let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
+    progress.finish();
+    let found = made.map_err(|error| {
+        let error = draft.outside(error);
+        talk!("nothing was written: correct what is wrong and repeat the command");
+        error
+    })?;
+    draft.settle()?;
+    print(&found.tables())?;
+    let mut todo = found.todo(arguments, &suite)?;
+    if arguments.no_verify {
+        todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
+    } else {
+        arguments.verify(&suite, &machine, &mut todo).await?;
+    }
+    print(&format!("\nTo do by hand, in papers/{0} and repos/{0}:\n", arguments.paper))?;
+    for item in &todo {
+        print(&format!("[ ] {}\n", crate::report::clean(item).replace('\n', "\n    ")))?;
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn experiments(&self) -> Result<Vec<Wanted>> {
+        let mut wanted = self.command_file.as_deref().map(read).transpose()?.unwrap_or_default();
+        for text in &self.commands {
+            wanted.push(parse(text)?);
+        }
+        validate(&wanted)?;
+        add_rules(&mut wanted, &self.expressions, &self.json_files)?;
+        Ok(wanted)
+    }
+
+    /// A suite in the repository would be copied into itself.
+    fn refuse_suite_inside(&self, suite: &Suite) -> Result<()> {
+        let inside = |repo: PathBuf| suite.root().canonicalize().is_ok_and(|root| root.starts_with(repo));
+        if self.repo.canonicalize().is_ok_and(inside) {
+            return Err(Error::usage(format!("the suite lies inside the repository `{}`", self.repo.display()))
+                .hint("make the suite's folder elsewhere, or name it with `--suite DIR`"));
+        }
+        Ok(())
+    }
+
+    /// Puts the env's file into the draft; its id.
+    fn begin_env(&self, draft: &mut Draft) -> Result<String> {
+        if let Some(env) = &self.env {
+            draft.use_env(env)?;
+            return Ok(env.clone());
+        }
+        let read_yml = |path: &Path| {
+            std::fs::read_to_string(path)
+                .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))
+        };
+        let python = self.python.as_deref().unwrap_or(environment::PYTHON);
+        let (own_yml, own_list) = (self.repo.join("environment.yml"), self.repo.join("requirements.txt"));
+        let yml = match (&self.environment, &self.requirements) {
+            (Some(path), _) => read_yml(path)?,
+            (None, Some(list)) if Path::new(list).is_file() => {
+                environment::yml(draft.id(), python, &environment::read(Path::new(list))?)
+            }
+            (None, Some(list)) => environment::yml(draft.id(), python, &environment::split(list)),
+            (None, None) if own_yml.is_file() => read_yml(&own_yml)?,
+            (None, None) if own_list.is_file() => environment::yml(draft.id(), python, &environment::read(&own_list)?),
+            (None, None) => {
+                return Err(Error::usage("no environment: the repository has no environment.yml or requirements.txt")
+                    .hint(
+                        "name its packages with `--requirements numpy==2.2.6,...`, or an env of the suite with `--env`",
+                    ));
+            }
+        };
+        draft.write_env(&yml)?;
+        Ok(draft.id().to_owned())
+    }
+
+    /// Everything that runs something: builds the env, tries the commands, records gold, traces, proposes.
+    #[allow(clippy::too_many_arguments, reason = "the steps of one command")]
+    async fn make(
+        &self,
+        draft: &Draft,
+        env_id: &str,
+        wanted: &[Wanted],
+        source: Option<&text::Source>,
+        left_out: BTreeMap<PathBuf, &'static str>,
+        machine: &Arc<Machine>,
+        progress: &Progress,
+    ) -> Result<Found> {
+        let id = draft.id();
+        let repo_dir = draft.suite().repo_dir(id);
+        let env = self.build_env(draft, env_id, machine, progress).await?;
+        progress.on(RunEvent::Stage(format!("copying repo `{id}`")));
+        let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
+        let place = Place {
+            paper: id,
+            snapshot: &snapshot,
+            env: &env,
+            left_out: &left_out,
+            machine,
+            limit: Duration::from_secs(self.time_limit),
+        };
+        let tried = self.try_all(wanted, &place, progress).await?;
+        for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
+            // A result that lies in the repo would be given to every agent.
+            let file = repo_dir.join(file);
+            std::fs::remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
+        }
+        let experiments: Vec<Experiment> = wanted
+            .iter()
+            .zip(&tried)
+            .map(|(wanted, tried)| {
+                let described = wanted
+                    .description
+                    .clone()
+                    .unwrap_or_else(|| format!("{TODO}: what is measured. Answer: {}", result::shape(&tried.value)));
+                wanted.experiment(tried.rule.clone(), described)
+            })
+            .collect();
+        let title = source.and_then(|source| source.title.clone());
+        let mut sheet = Sheet {
+            title: title.as_deref(),
+            repo: id,
+            env: env_id,
+            experiments: &experiments,
+            proposal: &Proposal::default(),
+        };
+        draft.write("paper.toml", &sheet.manifest())?;
+        draft.write("paper.md", "")?;
+        let loaded = LoadedPaper::load(draft.suite(), id)?;
+        let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
+        let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
+        let mut ready = ReadyPaper { loaded, snapshot, env, experiments: tasks };
+        let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
+            |mut error| {
+                if error.kind == Kind::Baseline {
+                    error.message = format!("paper `{id}`, {}", error.message);
+                }
+                error
+            },
+        )?;
+        gold.save(&draft.suite().paper_dir(id).join("gold.json"))?;
+        let scrubbed = source.map(|source| source.scrubbed(&gold));
+        ready.loaded.gold = Some(gold);
+        for (task, tried) in ready.experiments.iter_mut().zip(&tried) {
+            task.time_limit = task.time_limit.max(10.0 * tried.seconds);
+        }
+        let sources = sources(&repo_dir);
+        let bench = Bench::new(ready, Arc::clone(machine), 1, false)?;
+        let (entered, doubts) = entered(&bench, &sources, progress).await?;
+        let commands: Vec<String> = wanted.iter().map(|wanted| wanted.command.clone()).collect();
+        let proposal = propose(&sources.modules, &sources.others, &commands, &entered);
+        if proposal.functions.is_empty() {
+            let reasons: Vec<String> =
+                proposal.refused.iter().map(|(selector, reason)| format!("{selector}: {reason}")).collect();
+            return Err(Error::new(
+                Kind::Baseline,
+                format!(
+                    "paper `{id}`: none of the functions that its experiments enter is worth masking\n{}",
+                    reasons.join("\n")
+                ),
+            )
+            .hint("give commands that use more of the repo"));
+        }
+        sheet.proposal = &proposal;
+        draft.write("paper.toml", &sheet.manifest())?;
+        match &scrubbed {
+            Some(scrubbed) => draft.write("paper.md", &scrubbed.text)?,
+            None => draft.write("paper.md", &text::outline(None, &proposal, &experiments))?,
+        }
+        // Whatever was written must be readable.
+        LoadedPaper::load(draft.suite(), id)?;
+        Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
+    }
+
+    /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays.
+    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<()> {
+        let id = &self.paper;
+        let progress = Progress::new(false);
+        let loaded = LoadedPaper::load(suite, id)?;
+        let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, &progress).await?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let bench = Bench::new(ready, Arc::clone(machine), jobs, false)?;
+        let measures = Measures { effort: Effort::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
+        let verified = verify(bench, measures, &progress).await;
+        progress.finish();
+        let verified = match verified {
+            Ok(verified) => verified,
+            Err(errors) => {
+                errors.iter().for_each(super::render);
+                todo.push(format!("correct what could not be verified, then `autoexperiment verify {id}`"));
+                return Ok(());
+            }
+        };
+        let loaded = LoadedPaper::load(suite, id)?;
+        print(&format!("\n{}", console(&loaded, &verified, false)))?;
+        for place in verified.matrix.inessential() {
+            let at = &loaded.paper.functions[place].at;
+            todo.push(format!("paper.toml: leave out {at}: no experiment changes without it"));
+        }
+        let survivors: usize = verified.mutations.iter().map(|mutation| mutation.survivors.len()).sum();
+        if survivors > 0 {
+            todo.push(format!(
+                "{survivors} mutants that no experiment notices (`autoexperiment verify {id} --survivors`): let an \
+                 experiment give what they change, or mark them as equivalent"
+            ));
+        }
+        for leak in verified.leaks.errors() {
+            let leak = leak.to_string();
+            // Gold values in texts were named by `check` already.
+            if !todo.iter().any(|item| item.ends_with(&leak)) {
+                todo.push(format!("gives something away: {leak}"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
+        let folder = draft.suite().env_dir(id);
+        let on_progress = |told| progress.on(RunEvent::Env(told));
+        progress.on(RunEvent::Stage(format!("building env `{id}`")));
+        if self.env.is_none() && !draft.take_lock(&machine.cache)? {
+            machine.envs.lock(&folder, &on_progress).await.map_err(|mut error| {
+                if let (Some((path, _)), Some(own)) = (&mut error.place, &self.environment) {
+                    path.clone_from(own);
+                }
+                error
+            })?;
+            draft.keep_lock(&machine.cache)?;
+        }
+        machine.envs.build(&folder, &machine.cache, &on_progress).await
+    }
+
+    /// Tries every command, whatever became of those before it, and names all that are of no use.
+    async fn try_all(&self, wanted: &[Wanted], place: &Place<'_>, progress: &Progress) -> Result<Vec<Tried>> {
+        let mut tried = Vec::new();
+        let mut faults = Vec::new();
+        for (number, one) in wanted.iter().enumerate() {
+            progress.on(RunEvent::Stage(format!("trying `{}`, experiment {} of {}", one.id, number + 1, wanted.len())));
+            match try_command(one, place).await {
+                Ok(this) => tried.push(this),
+                Err(error) if error.kind == Kind::Baseline => faults.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if faults.len() < 2 {
+            return faults.pop().map_or(Ok(tried), Err);
+        }
+        progress.finish();
+        for fault in &faults {
+            super::render(fault);
+        }
+        Err(Error::new(
+            Kind::Baseline,
+            format!("paper `{}`: {} of {} experiments cannot be used", place.paper, faults.len(), wanted.len()),
+        )
+        .hint("correct them as said above, or leave them out"))
+    }
+}
+
+impl Found {
+    fn tables(&self) -> String {
+        let mut text = table(
+            &["experiment", "seconds", "values", "result"],
+            &[1, 2],
+            self.experiments.iter().zip(&self.tried).map(|(experiment, tried)| {
+                vec![
+                    experiment.id.clone(),
+                    format!("{:.2}", tried.seconds),
+                    result::values(&tried.value).to_string(),
+                    rule(&experiment.result),
+                ]
+            }),
+        );
+        text.push('\n');
+        text.push_str(&table(
+            &["function", "lines", "calls", "experiments"],
+            &[1, 2, 3],
+            self.proposal.functions.iter().map(|function| {
+                vec![
+                    function.selector.to_string(),
+                    function.lines.to_string(),
+                    function.calls.to_string(),
+                    function.experiments.len().to_string(),
+                ]
+            }),
+        ));
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (_, reason) in &self.proposal.refused {
+            *counts.entry(reason.to_string()).or_default() += 1;
+        }
+        if !counts.is_empty() {
+            let counts: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            let _ = writeln!(text, "\nentered, but not proposed: {}", counts.join(", "));
+        }
+        if !self.left_out.is_empty() {
+            let paths: Vec<String> =
+                self.left_out.iter().map(|(path, why)| format!("{} ({why})", path.display())).collect();
+            let _ = writeln!(text, "left out of the repo: {}", paths.join(", "));
+        }
+        text
+    }
+
+    /// What only a person can do, one sentence each.
+    fn todo(&self, arguments: &Arguments, suite: &Suite) -> Result<Vec<String>> {
+        let id = &arguments.paper;
+        let mut todo = vec!["paper.toml: title, authors, year and url".to_owned()];
+        todo.push(match (&arguments.text, &self.scrubbed) {
+            (Some(path), Some(scrubbed)) => format!(
+                "paper.md: {} of {} numbers were removed as results: see them with `autoexperiment scrub {} --gold \
+                 papers/{id}/gold.json`, and read the text once more",
+                scrubbed.removed,
+                scrubbed.numbers,
+                path.display()
+            ),
+            _ => "paper.md: write it; its headings are an outline".to_owned(),
+        });
+        let undescribed: Vec<&str> = self
+            .proposal
+            .functions
+            .iter()
+            .filter(|function| function.description.is_none())
+            .map(|function| function.selector.name.as_str())
+            .collect();
+        if !undescribed.is_empty() {
+            todo.push(format!("paper.toml: describe {}, without docstrings", undescribed.join(", ")));
+        }
+        let unexplained: Vec<&str> = self
+            .experiments
+            .iter()
+            .filter(|experiment| experiment.description.starts_with(TODO))
+            .map(|experiment| experiment.id.as_str())
+            .collect();
+        if !unexplained.is_empty() {
+            todo.push(format!("paper.toml: say what is measured in {}", unexplained.join(", ")));
+        }
+        todo.push(format!(
+            "paper.toml: the passages of the {} functions; strike those that the paper does not describe",
+            self.proposal.functions.len()
+        ));
+        let slow: Vec<String> = self
+            .experiments
+            .iter()
+            .zip(&self.tried)
+            .filter(|(_, tried)| tried.seconds > SLOW)
+            .map(|(experiment, tried)| format!("{} ({:.0} s)", experiment.id, tried.seconds))
+            .collect();
+        if !slow.is_empty() {
+            todo.push(format!("paper.toml: smaller curtailed parameters for {}", slow.join(", ")));
+        }
+        if self.experiments.iter().any(|it| it.parameters.full != it.parameters.curtailed) {
+            todo.push(format!("record gold of the full protocol: `autoexperiment gold {id} --full`"));
+        }
+        if !self.proposal.open_scripts.is_empty() {
+            let scripts: Vec<String> =
+                self.proposal.open_scripts.iter().map(|path| path.display().to_string()).collect();
+            todo.push(format!(
+                "{} is not protected, since all functions are in it: move its command line to a file of its own",
+                scripts.join(", ")
+            ));
+        }
+        todo.extend(self.doubts.iter().cloned());
+        todo.extend(self.broken.iter().map(|error| format!("not read, so without proposed functions: {error}")));
+        let licences = ["licen", "copying"];
+        let licensed = std::fs::read_dir(suite.repo_dir(id)).into_iter().flatten().flatten().any(|entry| {
+            let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+            licences.iter().any(|start| name.starts_with(start))
+        });
+        if !licensed {
+            todo.push("the repo holds no licence: find out whether it may be given on".to_owned());
+        }
+        for problem in check(&LoadedPaper::load(suite, id)?).iter().filter(|problem| problem.fatal) {
+            todo.push(format!("correct what `check` says: {}", problem.error));
+        }
+        Ok(todo)
+    }
+}

@@ -1,0 +1,181 @@
+//! `autoexperiment scrub`: takes the results out of a paper's text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::shared::print;
+use crate::error::{Error, Result};
+use crate::scrub::{Audit, Format, Options, Rule, Scrubbed, scrub};
+use crate::suite::{replace_file, result_numbers};
+use crate::workspace::unified_diff;
+
+/// Take the results out of a paper's text
+///
+/// Removes tables of numbers, percentages, values of metrics in sentences and captions, and keeps equations, settings,
+/// sizes, years and references. Shows what it would change as a diff and writes nothing, unless asked to. It works by
+/// rules, not by understanding: read the diff, and the audit where a judgement is in question.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  autoexperiment scrub paper.md
+  autoexperiment scrub paper.tex -o scrubbed.tex --audit audit.json
+  autoexperiment scrub paper.md --write --gold papers/kmeanspp/gold.json
+  autoexperiment scrub papers/kmeanspp/paper.md --check")]
+pub struct Arguments {
+    /// The text: Markdown, LaTeX, or plain text as `pandoc -t plain` writes it.
+    #[arg(value_name = "PAPER.md")]
+    text: PathBuf,
+    /// How it is written [default: by the extension, or else by what it looks like].
+    #[arg(long, value_enum)]
+    format: Option<FormatOption>,
+    /// Remove roundings of the values in this file too: a `gold.json`, or any JSON.
+    #[arg(long, value_name = "FILE")]
+    gold: Option<PathBuf>,
+    /// Write the scrubbed text into this file, which must not exist.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "write")]
+    output: Option<PathBuf>,
+    /// Write the scrubbed text in place of the old one.
+    #[arg(long)]
+    write: bool,
+    /// Write what was decided of every number, and by which rule, into this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// Only look: list the results that are left, and end with exit code 3 when there are any.
+    #[arg(long, conflicts_with_all = ["output", "write"])]
+    check: bool,
+}
+
+/// [`Format`] as the command line knows it.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FormatOption {
+    Markdown,
+    Latex,
+    Plain,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let path = &arguments.text;
+    let text = read(path)?;
+    let format = match arguments.format {
+        Some(FormatOption::Markdown) => Format::Markdown,
+        Some(FormatOption::Latex) => Format::Latex,
+        Some(FormatOption::Plain) => Format::Plain,
+        None => Format::detect(path, &text),
+    };
+    let gold = arguments.gold.as_deref().map(gold_values).transpose()?.unwrap_or_default();
+    let scrubbed = scrub(&text, &Options { format, gold: &gold });
+    // All that could be refused is refused before anything is written.
+    if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
+        return Err(Error::usage(format!("`{}` exists", output.display()))
+            .hint("name a file that does not exist, or use `--write` to replace the text itself"));
+    }
+    if let Some(audit) = &arguments.audit {
+        refuse_foreign(audit)?;
+        let json = serde_json::to_string_pretty(&Audit::new(&scrubbed, format))
+            .map_err(|error| Error::internal("failed to serialise the audit").because(error))?;
+        std::fs::write(audit, json + "\n").map_err(|error| Error::io("write", audit, error))?;
+    }
+    if arguments.check {
+        return check(path, &scrubbed);
+    }
+    if let Some(output) = &arguments.output {
+        std::fs::write(output, &scrubbed.text).map_err(|error| Error::io("write", output, error))?;
+    } else if arguments.write && scrubbed.text != text {
+        // The text itself, when it is a link to it.
+        let real = path.canonicalize().map_err(|error| Error::io("resolve", path, error))?;
+        replace_file(&real, scrubbed.text.as_bytes())?;
+    }
+    let name = path.to_string_lossy();
+    print(&String::from_utf8_lossy(&unified_diff(
+        name.trim_start_matches('/'),
+        text.as_bytes(),
+        scrubbed.text.as_bytes(),
+    )))?;
+    summarise(&scrubbed);
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        Error::suite("the text is not UTF-8")
+            .at(path, None)
+            .hint("convert it, for example with `iconv -t utf-8`")
+            .because(error)
+    })
+}
+
+/// The results in a gold file, all protocols', or all numbers of any other JSON.
+fn gold_values(path: &Path) -> Result<Vec<f64>> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| Error::suite("no JSON").at(path, None).because(error))?;
+    let mut values = Vec::new();
+    match value.get("results").and_then(Value::as_object) {
+        Some(protocols) => {
+            let results = protocols.values().filter_map(Value::as_object).flat_map(serde_json::Map::values);
+            for result in results.filter_map(|experiment| experiment.get("result")) {
+                result_numbers(result, &mut |value| values.push(value));
+            }
+        }
+        None => result_numbers(&value, &mut |value| values.push(value)),
+    }
+    if values.is_empty() {
+        return Err(Error::suite("no results").at(path, None));
+    }
+    Ok(values)
+}
+
+/// An audit takes the place of an older one, and of nothing else.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    let foreign = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str::<Audit>(&text).is_err(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    };
+    if foreign {
+        return Err(Error::usage(format!("`{}` exists and is no audit", path.display())).hint("name another file"));
+    }
+    Ok(())
+}
+
+/// Lists what is left.
+fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
+    let mut left = String::new();
+    for number in scrubbed.numbers.iter().filter(|number| number.removed) {
+        let _ = write!(left, "{}:{}:{}: `{}`", path.display(), number.line, number.column, number.text);
+        let _ = writeln!(left, " ({})", why(number.rule, number.cue.as_deref()));
+    }
+    print(&left)?;
+    match scrubbed.removed() {
+        0 => {
+            talk!("no results found among {} numbers", scrubbed.numbers.len());
+            Ok(())
+        }
+        count => Err(Error::suite(format!("{count} number(s) look like results"))
+            .at(path, None)
+            .hint("see them with `autoexperiment scrub FILE`, take them out with `--write` or by hand")),
+    }
+}
+
+/// The rule by its name in the audit, with the word that decided.
+fn why(rule: Rule, cue: Option<&str>) -> String {
+    let name = serde_json::to_value(rule).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+    match cue {
+        Some(cue) => format!("{name}, `{cue}`"),
+        None => name,
+    }
+}
+
+fn summarise(scrubbed: &Scrubbed) {
+    let mut rules: BTreeMap<String, usize> = BTreeMap::new();
+    for number in scrubbed.numbers.iter().filter(|number| number.removed) {
+        *rules.entry(why(number.rule, None)).or_default() += 1;
+    }
+    let removed = scrubbed.removed();
+    let parts: Vec<String> = rules.into_iter().map(|(rule, count)| format!("{count} {rule}")).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    talk!("{removed} of {} numbers removed{parts}, {} kept", scrubbed.numbers.len(), scrubbed.numbers.len() - removed);
+}

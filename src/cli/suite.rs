@@ -1,0 +1,141 @@
+//! `autoexperiment suite`: the suite's table, also in a README.
+
+use std::path::{Path, PathBuf};
+
+use super::shared::{SuiteOptions, print, print_json};
+use crate::error::{Error, Result};
+use crate::report::{suite_console, suite_csv, suite_markdown, suite_rows};
+use crate::suite::{Evidence, LoadedPaper, replace_file};
+use crate::workspace::repo_digest;
+
+/// What the table stands between in a README, each on a line of its own.
+const BEGIN: &str = "<!-- suite table: begin -->";
+const END: &str = "<!-- suite table: end -->";
+
+/// Print the suite's table: what there is of each paper, and how far it can be trusted
+///
+/// Functions, experiments, samples, tests and seconds a sample for n = 1 to 5, mean lines and calls, mutation score and worst
+/// leak, a row a paper and one of all. What `verify` has not measured, or on another state of the repo, is shown as `-`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme README.md"
+)]
+pub struct Arguments {
+    /// Papers to show [default: all].
+    papers: Vec<String>,
+    /// Print JSON.
+    #[arg(long, group = "format")]
+    json: bool,
+    /// Print CSV.
+    #[arg(long, group = "format")]
+    csv: bool,
+    /// Print a table in Markdown.
+    #[arg(long, group = "format")]
+    markdown: bool,
+    /// Write the table into this file instead, between its lines `<!-- suite table: begin -->` and
+    /// `<!-- suite table: end -->`.
+    #[arg(long, value_name = "FILE", group = "format")]
+    readme: Option<PathBuf>,
+    #[command(flatten)]
+    suite: SuiteOptions,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let suite = arguments.suite.open()?;
+    let mut papers = Vec::new();
+    for id in suite.select(&arguments.papers)? {
+        let loaded = LoadedPaper::load(&suite, &id)?;
+        let evidence = evidence(&loaded)?;
+        papers.push((loaded, evidence));
+    }
+    let rows = suite_rows(&papers);
+    if arguments.json {
+        return print_json(&rows);
+    }
+    if arguments.csv {
+        return print(&suite_csv(&rows)?);
+    }
+    if arguments.markdown {
+        return print(&suite_markdown(&rows));
+    }
+    match &arguments.readme {
+        Some(path) => write_readme(path, &suite_markdown(&rows)),
+        None => print(&suite_console(&rows)),
+    }
+}
+
+/// What was measured of the repo as it is now.
+fn evidence(loaded: &LoadedPaper) -> Result<Option<Evidence>> {
+    let path = loaded.dir.join("evidence.json");
+    let Some(evidence) = Evidence::load(&path)? else { return Ok(None) };
+    if evidence.repo != repo_digest(&loaded.repo_dir)? {
+        talk!("left out: {}: measured on another state of the repo", path.display());
+        return Ok(None);
+    }
+    Ok(Some(evidence))
+}
+
+fn write_readme(path: &Path, table: &str) -> Result<()> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let new = replaced(&text, table).map_err(|message| {
+        Error::usage(message)
+            .at(path, None)
+            .hint(format!("put a line `{BEGIN}` and below it a line `{END}` where the table is to stand, each once"))
+    })?;
+    if new == text {
+        talk!("unchanged: {}", path.display());
+        return Ok(());
+    }
+    replace_file(path, new.as_bytes())?;
+    talk!("written: {}", path.display());
+    Ok(())
+}
+
+/// The text with what stands between the marks replaced. The error is a fragment that says which mark is at fault.
+fn replaced(text: &str, table: &str) -> Result<String, String> {
+    let place = |mark: &str| {
+        let mut at = 0;
+        let mut found = Vec::new();
+        for line in text.split_inclusive('\n') {
+            if line.trim_end() == mark {
+                found.push(at..at + line.len());
+            }
+            at += line.len();
+        }
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(format!("no line `{mark}`")),
+            _ => Err(format!("{} lines `{mark}`", found.len())),
+        }
+    };
+    let (begin, end) = (place(BEGIN)?, place(END)?);
+    if end.start < begin.end {
+        return Err(format!("`{END}` stands before `{BEGIN}`"));
+    }
+    Ok(format!("{}\n{table}\n{}", &text[..begin.end], &text[end.start..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_replaced_between_its_marks_and_nothing_else_changes() {
+        let text = format!("# Title\n\n{BEGIN}\nold\n{END}\nrest `{END}`");
+        let once = replaced(&text, "| new |\n").unwrap();
+        assert_eq!(once, format!("# Title\n\n{BEGIN}\n\n| new |\n\n{END}\nrest `{END}`"));
+        assert_eq!(replaced(&once, "| new |\n").unwrap(), once);
+    }
+
+    #[test]
+    fn marks_that_are_missing_doubled_or_in_the_wrong_order_are_refused() {
+        for (text, expected) in [
+            ("text".to_owned(), format!("no line `{BEGIN}`")),
+            (format!("{BEGIN}\n"), format!("no line `{END}`")),
+            (format!("{BEGIN}\n{BEGIN}\n{END}\n"), format!("2 lines `{BEGIN}`")),
+            (format!("{END}\n{BEGIN}\n"), format!("`{END}` stands before `{BEGIN}`")),
+        ] {
+            assert_eq!(replaced(&text, "x"), Err(expected));
+        }
+    }
+}

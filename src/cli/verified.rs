@@ -1,0 +1,112 @@
+//! What `verify` measured of one paper, for a terminal and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::shared::table;
+use crate::audit::mutation;
+use crate::audit::verify::Verified;
+use crate::report::clean;
+use crate::suite::{FunctionEvidence, LoadedPaper};
+
+/// A table of the functions, and below it what is wrong with them. `survivors` shows mutants that survived as diffs.
+/// `loaded` is the paper with its new dependency matrix.
+pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> String {
+    let paper = &loaded.paper;
+    let mut text =
+        format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
+    let none = FunctionEvidence::default();
+    let rows = paper.functions.iter().enumerate().map(|(place, function)| {
+        let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
+        let known = evidence.unwrap_or(&none);
+        let figure = |value: usize| if evidence.is_some() { value.to_string() } else { "-".to_owned() };
+        vec![
+            function.at.clone(),
+            loaded.tests(&[place]).len().to_string(),
+            figure(known.mutants),
+            figure(known.killed),
+            figure(known.equivalent),
+            known.score().map_or_else(|| "-".to_owned(), |score| format!("{score:.2}")),
+            verified.leaks.functions.get(place).map_or_else(String::new, |leak| format!("{:.2}", leak.containment)),
+            verified.leaks.functions.get(place).map(|leak| leak.place.clone()).unwrap_or_default(),
+        ]
+    });
+    let header = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
+    text += &table(&header, &[1, 2, 3, 4, 5, 6], rows);
+    if let Some(score) = score(verified) {
+        let _ = writeln!(text, "mutation score: {score:.3}");
+    }
+    for (title, functions) in [
+        ("not essential (no experiment changes without it)", named(loaded, &verified.matrix.inessential())),
+        ("fails by value, not by error (something swallows the error)", named(loaded, &verified.matrix.swallowed())),
+    ] {
+        for function in functions {
+            let _ = writeln!(text, "{title}: {}", clean(&function));
+        }
+    }
+    let all = verified.mutations.iter().flat_map(|it| it.survivors.iter().map(move |survivor| (it, survivor)));
+    let count = all.clone().count();
+    if survivors {
+        for (mutation, survivor) in all {
+            let _ =
+                write!(text, "\nsurvivor {} of {}\n{}", clean(&survivor.id), clean(&mutation.at), diff(&survivor.diff));
+        }
+    } else if count > 0 {
+        let _ = writeln!(text, "mutants that no experiment notices: {count} (`--survivors` shows them)");
+    }
+    for mutation in &verified.mutations {
+        for id in &mutation.wrongly_marked {
+            let _ = writeln!(text, "marked as equivalent, but killed: {} of {}", clean(id), clean(&mutation.at));
+        }
+    }
+    text
+}
+
+/// The same, for programs.
+pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
+    let functions = loaded.paper.functions.iter().enumerate().map(|(place, function)| {
+        let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
+        let mutation = verified.mutations.iter().find(|mutation| mutation.at == function.at);
+        let experiments = loaded.tests(&[place]);
+        json!({
+            "at": function.at,
+            "tests": experiments.iter().map(|&test| &loaded.paper.experiments[test].id).collect::<Vec<_>>(),
+            "evidence": evidence,
+            "score": evidence.and_then(FunctionEvidence::score),
+            "mutation": mutation,
+        })
+    });
+    json!({
+        "paper": loaded.paper.id,
+        "functions": functions.collect::<Vec<_>>(),
+        "mutation_score": score(verified),
+        "not_essential": named(loaded, &verified.matrix.inessential()),
+        "swallowed": named(loaded, &verified.matrix.swallowed()),
+        "leaks": verified.leaks.functions,
+        "notes": verified.matrix.notes,
+        "masked_runs": verified.matrix.runs,
+        "trials_made": verified.made,
+        "cpu_seconds": verified.cpu,
+        "written": verified.written,
+    })
+}
+
+/// The killed part of all mutants of the paper that are not equivalent.
+pub fn score(verified: &Verified) -> Option<f64> {
+    if !verified.mutations.is_empty() {
+        return mutation::score(&verified.mutations);
+    }
+    let functions = &verified.evidence.as_ref()?.functions;
+    let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();
+    let killed: usize = functions.values().map(|it| it.killed).sum();
+    (real > 0).then(|| killed as f64 / real as f64)
+}
+
+fn named(loaded: &LoadedPaper, functions: &[usize]) -> Vec<String> {
+    functions.iter().map(|&function| loaded.paper.functions[function].at.clone()).collect()
+}
+
+fn diff(text: &str) -> String {
+    text.lines().map(|line| clean(line) + "\n").collect()
+}

@@ -1,0 +1,350 @@
+//! The tokens of any text as Python has them: of code, and of prose, notebooks or patches that may hold code.
+//!
+//! Written by hand and not taken from a syntax tree: a tree of prose with code in it depends on how the parser recovers
+//! from errors, so that the same lines would give other tokens in a README than in a module. Here a token depends on
+//! little but its own bytes. Spaces, line breaks, line continuations and comments are no tokens.
+
+use std::ops::Range;
+
+/// The tokens of a text.
+#[derive(Debug, Clone)]
+pub struct Tokens<'source> {
+    source: &'source [u8],
+    tokens: Vec<Token>,
+}
+
+/// One token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token {
+    start: usize,
+    end: usize,
+    /// Whether it is a name and no keyword.
+    pub(super) is_identifier: bool,
+    /// Hash of its bytes.
+    pub(super) hash: u64,
+}
+
+impl Token {
+    /// Where it stands in its text.
+    pub(super) const fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl<'source> Tokens<'source> {
+    /// The tokens of any text, broken code too.
+    #[must_use]
+    pub fn new(source: &'source [u8]) -> Self {
+        Self::of(source, 0..source.len())
+    }
+
+    /// The tokens of a part of a text, at their places in the whole.
+    #[must_use]
+    pub fn of(source: &'source [u8], part: Range<usize>) -> Self {
+        let mut lexer = Lexer { source, end: part.end, at: part.start, tokens: Vec::with_capacity(part.len() / 4) };
+        while lexer.at < lexer.end {
+            lexer.step();
+        }
+        Self { source, tokens: lexer.tokens }
+    }
+
+    /// Those of the tokens that lie in `range` of the text.
+    #[must_use]
+    pub fn within(&self, range: Range<usize>) -> Self {
+        let first = self.tokens.partition_point(|token| token.start < range.start);
+        let end = self.tokens.partition_point(|token| token.end <= range.end);
+        Self { source: self.source, tokens: self.tokens[first..end.max(first)].to_vec() }
+    }
+
+    /// Number of tokens.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Where the tokens stand that are insides of strings at least `least` bytes long: code may hide there.
+    pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
+        // An inside stands between two tokens of quotes, and nothing else begins right behind a quote.
+        self.tokens
+            .windows(2)
+            .filter(move |pair| {
+                let inside = pair[1].range();
+                inside.len() >= least
+                    && pair[0].end == inside.start
+                    && matches!(self.source[pair[0].end - 1], b'"' | b'\'')
+            })
+            .map(|pair| pair[1].range())
+    }
+
+    /// Where the tokens stand.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.tokens.iter().map(Token::range)
+    }
+
+    pub(super) fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+}
+
+/// A quote whose other half is not within so many bytes on its line is a token by itself: in a file of one long line,
+/// looking on to the end from every quote would take the square of its length.
+const LONGEST_STRING: usize = 2000;
+
+struct Lexer<'source> {
+    source: &'source [u8],
+    /// Where the part ends.
+    end: usize,
+    at: usize,
+    tokens: Vec<Token>,
+}
+
+impl Lexer<'_> {
+    /// Moves over one token, or over what is none.
+    fn step(&mut self) {
+        let byte = self.source[self.at];
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0c => self.at += 1,
+            b'#' => self.at = self.line_end(self.at),
+            b'\\' if matches!(self.peek(1), b'\n' | b'\r') => self.at += 1,
+            b'"' | b'\'' => self.string(self.at),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.peek(1).is_ascii_digit() => self.number(),
+            _ if is_name(byte) => self.name(),
+            _ => self.operator(),
+        }
+    }
+
+    /// The byte so many behind the current one; 0 behind the end.
+    fn peek(&self, ahead: usize) -> u8 {
+        if self.at + ahead < self.end { self.source[self.at + ahead] } else { 0 }
+    }
+
+    fn line_end(&self, from: usize) -> usize {
+        let rest = &self.source[from..self.end];
+        rest.iter().position(|&byte| byte == b'\n').map_or(self.end, |length| from + length)
+    }
+
+    fn push(&mut self, range: Range<usize>, is_identifier: bool) {
+        let hash = hash(&self.source[range.clone()]);
+        self.tokens.push(Token { start: range.start, end: range.end, is_identifier, hash });
+        self.at = range.end;
+    }
+
+    /// A name, a keyword, or the prefix of a string.
+    fn name(&mut self) {
+        let start = self.at;
+        let mut end = start;
+        while end < self.end && is_name(self.source[end]) {
+            end += 1;
+        }
+        let word = &self.source[start..end];
+        let prefix = word.len() <= 2 && word.iter().all(|letter| b"rRbBuUfFtT".contains(letter));
+        if prefix && end < self.end && matches!(self.source[end], b'"' | b'\'') {
+            self.string(end);
+        } else {
+            self.push(start..end, !is_keyword(word));
+        }
+    }
+
+    fn number(&mut self) {
+        let start = self.at;
+        let hexadecimal = matches!(self.peek(1), b'x' | b'X');
+        let mut end = start;
+        while end < self.end {
+            let byte = self.source[end];
+            let signed = matches!(byte, b'+' | b'-') && matches!(self.source[end - 1], b'e' | b'E') && !hexadecimal;
+            if !(byte == b'.' || byte == b'_' || byte.is_ascii_alphanumeric() || (signed && end > start)) {
+                break;
+            }
+            end += 1;
+        }
+        self.push(start..end, false);
+    }
+
+    /// A string whose quotes begin at `quote`: its prefix with the quotes, its inside, the quotes; in an f-string the
+    /// inside is cut at its replacement fields, whose tokens are those of code. A quote that nothing closes, as in
+    /// "don't", is a token by itself.
+    fn string(&mut self, quote: usize) {
+        let prefix = &self.source[self.at..quote];
+        let formatted = prefix.iter().any(|letter| matches!(letter, b'f' | b'F' | b't' | b'T'));
+        let mark = self.source[quote];
+        let triple = self.source[quote..self.end].starts_with(&[mark; 3]);
+        let width = if triple { 3 } else { 1 };
+        let inside = quote + width;
+        let Some(close) = self.closing(inside, mark, triple) else {
+            if quote > self.at {
+                self.push(self.at..quote, true);
+            }
+            self.push(quote..quote + 1, false);
+            return;
+        };
+        self.push(self.at..inside, false);
+        if formatted {
+            self.formatted(inside, close);
+        } else if close > inside {
+            self.push(inside..close, false);
+        }
+        self.push(close..close + width, false);
+    }
+
+    /// Where the quotes that close a string stand.
+    fn closing(&self, inside: usize, mark: u8, triple: bool) -> Option<usize> {
+        let mut at = inside;
+        let end = if triple { self.end } else { self.end.min(inside + LONGEST_STRING) };
+        while at < end {
+            match self.source[at] {
+                b'\\' => at += 1,
+                b'\n' if !triple => return None,
+                byte if byte == mark && (!triple || self.source[at..self.end].starts_with(&[mark; 3])) => {
+                    return Some(at);
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The inside of an f-string.
+    fn formatted(&mut self, inside: usize, close: usize) {
+        let end = std::mem::replace(&mut self.end, close);
+        let mut text = inside;
+        self.at = inside;
+        while self.at < close {
+            let double = self.peek(1) == self.source[self.at];
+            match self.source[self.at] {
+                b'{' | b'}' if double => self.at += 2,
+                b'{' => {
+                    if self.at > text {
+                        self.push(text..self.at, false);
+                    }
+                    let mut depth = 0_usize;
+                    while self.at < close {
+                        match self.source[self.at] {
+                            b'{' => depth += 1,
+                            b'}' => depth -= 1,
+                            _ => {}
+                        }
+                        self.step();
+                        if depth == 0 {
+                            break;
+                        }
+                    }
+                    text = self.at;
+                }
+                _ => self.at += 1,
+            }
+        }
+        if close > text {
+            self.push(text..close, false);
+        }
+        self.end = end;
+    }
+
+    fn operator(&mut self) {
+        const THREE: [&[u8]; 5] = [b"**=", b"//=", b">>=", b"<<=", b"..."];
+        const TWO: [&[u8]; 20] = [
+            b"**", b"//", b">>", b"<<", b"<=", b">=", b"==", b"!=", b"->", b"+=", b"-=", b"*=", b"/=", b"%=", b"@=",
+            b"&=", b"|=", b"^=", b":=", b"<>",
+        ];
+        let rest = &self.source[self.at..self.end];
+        let width = if THREE.iter().any(|operator| rest.starts_with(operator)) {
+            3
+        } else if TWO.iter().any(|operator| rest.starts_with(operator)) {
+            2
+        } else {
+            1
+        };
+        self.push(self.at..self.at + width, false);
+    }
+}
+
+const fn is_name(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphanumeric() || byte >= 0x80
+}
+
+/// Python's keywords, which are no names.
+fn is_keyword(word: &[u8]) -> bool {
+    const KEYWORDS: [&str; 35] = [
+        "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+        "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+        "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    ];
+    (2..=8).contains(&word.len()) && KEYWORDS.binary_search_by(|keyword| keyword.as_bytes().cmp(word)).is_ok()
+}
+
+/// FNV-1a, 64 bits.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        Tokens::new(text.as_bytes()).tokens().iter().map(|token| &text[token.range()]).collect()
+    }
+
+    #[test]
+    fn code_is_cut_as_python_cuts_it() {
+        let expected = ["x", "**=", "a", "[", "1", ":", "2", "]", "->", "1.5e-3", "-", "0x1f", "...", "@", ".5"];
+        assert_eq!(words("x **= a[1:2] \\\n -> 1.5e-3-0x1f ... @ .5 # no"), expected);
+    }
+
+    #[test]
+    fn a_string_is_quotes_and_inside_and_an_f_string_shows_the_code_in_it() {
+        assert_eq!(words("rb'a\\'b' + \"\""), ["rb'", "a\\'b", "'", "+", "\"", "\""]);
+        assert_eq!(words("\"\"\"two\n\"lines\"\"\"\""), ["\"\"\"", "two\n\"lines", "\"\"\"", "\""]);
+        assert_eq!(
+            words("f'{{n}} {x:>{w}} of {d[\"k\"]}.'"),
+            [
+                "f'", "{{n}} ", "{", "x", ":", ">", "{", "w", "}", "}", " of ", "{", "d", "[", "\"", "k", "\"", "]",
+                "}", ".", "'"
+            ]
+        );
+    }
+
+    #[test]
+    fn prose_and_broken_code_have_tokens_too() {
+        assert_eq!(words("don't\nx = 1"), ["don", "'", "t", "x", "=", "1"]);
+        assert_eq!(words("\"\"\"open\nx"), ["\"", "\"", "\"", "open", "x"]);
+        assert_eq!(words("f'open {x"), ["f", "'", "open", "{", "x"]);
+        assert_eq!(words("f'}{ }}'"), ["f'", "}", "{", "}", "}", "'"]);
+    }
+
+    #[test]
+    fn long_strings_are_found_and_nothing_else() {
+        let text = b"s = 'a long enough inside'\nabcdefghijklmnopqrst = 'short'\n";
+        let tokens = Tokens::new(text);
+        let found: Vec<&[u8]> = tokens.long_strings(10).map(|range| &text[range]).collect();
+        assert_eq!(found, [b"a long enough inside"]);
+    }
+
+    #[test]
+    fn keywords_are_no_names() {
+        let tokens = Tokens::new(b"for name in yield lambda False match");
+        let names: Vec<bool> = tokens.tokens().iter().map(|token| token.is_identifier).collect();
+        assert_eq!(names, [false, true, false, false, false, false, true]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_have_tokens_in_order_within_them(bytes: Vec<u8>, code in "[a-f{}'\"\\\\ \n.0-9]{0,60}") {
+            for text in [bytes.as_slice(), code.as_bytes()] {
+                let tokens = Tokens::new(text);
+                let mut last = 0;
+                for token in tokens.tokens() {
+                    proptest::prop_assert!(token.start >= last && token.end > token.start && token.end <= text.len());
+                    last = token.end;
+                }
+            }
+        }
+    }
+}

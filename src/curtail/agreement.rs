@@ -1,0 +1,213 @@
+//! How well one verdict foretells another: precision and recall, with intervals. Pure.
+//!
+//! Positive means that a solution passes. Unweighted, every case counts once, and the intervals are Wilson's. Weighted,
+//! every group of cases (those of one function) counts the same however many it has, and the intervals come from a
+//! bootstrap that draws whole groups, since the cases of one function are not independent.
+
+use std::collections::BTreeMap;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
+use serde::Serialize;
+
+use crate::stats::{Interval, wilson};
+
+/// Confidence level of all intervals.
+const LEVEL: f64 = 0.95;
+
+/// Replicates of the bootstrap.
+const REPLICATES: usize = 10_000;
+
+/// One solution's two verdicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// What it belongs to, as the function that it changes.
+    pub group: String,
+    /// Whether it passes the full experiment.
+    pub full: bool,
+    /// Whether it passes the curtailed one.
+    pub curtailed: bool,
+}
+
+/// A proportion with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// The proportion.
+    pub value: f64,
+    /// Its 95% interval.
+    pub interval: Interval,
+}
+
+/// How well the curtailed verdicts foretell the full ones.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Pass both.
+    pub both: usize,
+    /// Pass curtailed, fail in full: wrong solutions let through.
+    pub false_pass: usize,
+    /// Fail curtailed, pass in full: right solutions turned away.
+    pub false_fail: usize,
+    /// Fail both.
+    pub neither: usize,
+    /// Of those that pass curtailed, the part that passes in full; `None` where there are none.
+    pub precision: Option<Rate>,
+    /// Of those that pass in full, the part that passes curtailed.
+    pub recall: Option<Rate>,
+    /// Precision with every group counting the same.
+    pub weighted_precision: Option<Rate>,
+    /// Recall with every group counting the same.
+    pub weighted_recall: Option<Rate>,
+}
+
+/// Both, false pass, false fail.
+type Sums = [f64; 3];
+
+impl Agreement {
+    /// Counts cases. The same cases give the same intervals.
+    #[must_use]
+    pub fn of(cases: &[Case]) -> Self {
+        let mut groups: BTreeMap<&str, (Sums, f64)> = BTreeMap::new();
+        let mut this = Self::default();
+        for case in cases {
+            let (sums, count) = groups.entry(&case.group).or_default();
+            *count += 1.0;
+            match (case.full, case.curtailed) {
+                (true, true) => {
+                    this.both += 1;
+                    sums[0] += 1.0;
+                }
+                (false, true) => {
+                    this.false_pass += 1;
+                    sums[1] += 1.0;
+                }
+                (true, false) => {
+                    this.false_fail += 1;
+                    sums[2] += 1.0;
+                }
+                (false, false) => this.neither += 1,
+            }
+        }
+        let plain = |wrong: usize| {
+            let (right, total) = (this.both as f64, (this.both + wrong) as f64);
+            wilson(right, total, LEVEL).map(|interval| Rate { value: right / total, interval })
+        };
+        this.precision = plain(this.false_pass);
+        this.recall = plain(this.false_fail);
+        let groups: Vec<Sums> = groups.into_values().map(|(sums, count)| sums.map(|sum| sum / count)).collect();
+        this.weighted_precision = weighted(&groups, 1);
+        this.weighted_recall = weighted(&groups, 2);
+        this
+    }
+
+    /// Cases counted.
+    #[must_use]
+    pub const fn cases(&self) -> usize {
+        self.both + self.false_pass + self.false_fail + self.neither
+    }
+
+    /// Cases that pass in full.
+    #[must_use]
+    pub const fn passing(&self) -> usize {
+        self.both + self.false_fail
+    }
+
+    /// Whether precision and recall are both at least `goal`.
+    #[must_use]
+    pub fn meets(&self, goal: f64) -> bool {
+        [self.precision, self.recall].iter().all(|rate| rate.is_some_and(|rate| rate.value >= goal))
+    }
+}
+
+/// The share of what is right in both among that and what is wrong in place `wrong`, every group counting the same.
+/// Where all replicates agree the bootstrap would claim certainty: the interval is then Wilson's, over the groups that
+/// have such cases at all.
+fn weighted(groups: &[Sums], wrong: usize) -> Option<Rate> {
+    let share = |sums: &Sums| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
+    let add = |mut total: Sums, group: &Sums| {
+        for (total, sum) in total.iter_mut().zip(group) {
+            *total += sum;
+        }
+        total
+    };
+    let value = share(&groups.iter().fold(Sums::default(), add))?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
+    let mut index = || (((random.next_u64() >> 32) * groups.len() as u64) >> 32) as usize;
+    let mut replicates: Vec<f64> = (0..REPLICATES)
+        .filter_map(|_| share(&(0..groups.len()).map(|_| &groups[index()]).fold(Sums::default(), add)))
+        .collect();
+    replicates.sort_unstable_by(f64::total_cmp);
+    let [first, .., last] = replicates[..] else { return None };
+    let interval = if first < last {
+        let quantile = |p: f64| replicates[(p * (replicates.len() - 1) as f64).round() as usize];
+        Interval { low: quantile((1.0 - LEVEL) / 2.0), high: quantile(f64::midpoint(1.0, LEVEL)) }
+    } else {
+        let count = groups.iter().filter(|group| share(group).is_some()).count() as f64;
+        wilson(value * count, count, LEVEL)?
+    };
+    Some(Rate { value, interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `times` cases of a group: passes in full, passes curtailed.
+    fn cases(group: &str, full: bool, curtailed: bool, times: usize) -> Vec<Case> {
+        vec![Case { group: group.to_owned(), full, curtailed }; times]
+    }
+
+    fn rounded(rate: Option<Rate>) -> (f64, f64, f64) {
+        let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        let Rate { value, interval } = rate.unwrap();
+        (round(value), round(interval.low), round(interval.high))
+    }
+
+    #[test]
+    fn precision_and_recall_count_every_case_once() {
+        let all = [
+            cases("f", true, true, 8),
+            cases("f", false, true, 2),
+            cases("g", true, false, 1),
+            cases("g", false, false, 9),
+        ];
+        let agreement = Agreement::of(&all.concat());
+        assert_eq!((agreement.cases(), agreement.passing()), (20, 9));
+        // Wilson's intervals of 8 of 10 and 8 of 9, as in R's prop.test(correct = FALSE).
+        assert_eq!(rounded(agreement.precision), (0.8, 0.49, 0.943));
+        assert_eq!(rounded(agreement.recall), (0.889, 0.565, 0.98));
+        assert!(agreement.meets(0.8) && !agreement.meets(0.81));
+    }
+
+    #[test]
+    fn weighted_every_function_counts_the_same_however_many_cases_it_has() {
+        let all = [
+            cases("f", true, true, 99),
+            cases("f", false, true, 1),
+            cases("g", false, true, 1),
+            cases("g", true, true, 1),
+        ];
+        let agreement = Agreement::of(&all.concat());
+        // f gives 0.99 right and 0.01 wrong, g a half each.
+        assert_eq!(rounded(agreement.weighted_precision), (0.745, 0.5, 0.99));
+        assert_eq!(rounded(agreement.weighted_recall), (1.0, 0.342, 1.0));
+    }
+
+    #[test]
+    fn agreement_everywhere_is_no_certainty() {
+        let agreement = Agreement::of(
+            &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
+        );
+        assert_eq!(rounded(agreement.precision), (1.0, 0.51, 1.0));
+        // Two functions have passing cases.
+        assert_eq!(rounded(agreement.weighted_precision), (1.0, 0.342, 1.0));
+    }
+
+    #[test]
+    fn nothing_that_passes_gives_no_rate_and_meets_no_goal() {
+        for all in [Vec::new(), cases("f", false, false, 3)] {
+            let agreement = Agreement::of(&all);
+            assert_eq!((agreement.precision, agreement.weighted_recall), (None, None));
+            assert!(!agreement.meets(0.0));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Solutions to tell apart: the unchanged code, mutants of the functions, and what agents wrote in stored runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::patch;
+use crate::audit::Bench;
+use crate::code::choose;
+use crate::error::{Error, Result};
+use crate::run::Store;
+use crate::run::guard::Guard;
+use crate::sample::Sample;
+
+/// A solution: files that replace those of the unmasked repo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// What it is, for people: a mutant's id, or a stored attempt's.
+    pub name: String,
+    /// The function that it changes, or several; what is unchanged is a group of its own.
+    pub group: String,
+    /// The functions that it changes: places in the manifest. Empty for the unchanged code.
+    pub functions: Vec<usize>,
+    /// The files that it changes. Shared with nothing else: attempts are few and files small.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// The solutions of a paper.
+#[derive(Debug, Default)]
+pub struct Pool {
+    /// In the order in which they are run: the unchanged code, then stored attempts, then the first mutant of each
+    /// function, the second of each, and so on, so that any beginning of the list treats all functions alike.
+    pub attempts: Vec<Attempt>,
+    /// Stored attempts that could not be used, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Pool {
+    /// The unchanged code and `mutants` mutants of every function, which `seed` chooses.
+    ///
+    /// # Errors
+    /// Kind `Internal` when a source file does not parse as it did before.
+    pub fn new(bench: &Bench, mutants: usize, seed: u64) -> Result<Self> {
+        let loaded = bench.loaded();
+        let unchanged =
+            Attempt { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
+        let mut rounds: Vec<Vec<Attempt>> = vec![Vec::new(); mutants];
+        for (place, function) in loaded.paper.functions.iter().enumerate() {
+            let (module, index) = loaded.source(place);
+            let all = module.mutants(index)?;
+            for (round, mutant) in rounds.iter_mut().zip(choose(&all, mutants, seed)) {
+                round.push(Attempt {
+                    name: mutant.id.clone(),
+                    group: function.at.clone(),
+                    functions: vec![place],
+                    files: vec![(module.path().to_owned(), module.mutant_text(mutant))],
+                });
+            }
+        }
+        let attempts = std::iter::once(unchanged).chain(rounds.into_iter().flatten()).collect();
+        Ok(Self { attempts, notes: Vec::new() })
+    }
+
+    /// Adds what agents wrote in a stored run: every finished attempt at this paper that changed something. Changes to
+    /// what the paper protects are left out, as in verification.
+    ///
+    /// # Errors
+    /// Kind `Store` when the run cannot be read.
+    pub fn add_run(&mut self, bench: &Bench, folder: &Path) -> Result<()> {
+        let ready = bench.ready();
+        let loaded = bench.loaded();
+        let guard = Guard::new(loaded.paper.protected_set(), ready.snapshot.tree(), &ready.env.read_only);
+        let (store, _) = Store::open(folder)?;
+        let mut stored = Vec::new();
+        for record in store.records()? {
+            if record.paper != loaded.paper.id || record.is_infrastructure() || record.changed.is_empty() {
+                continue;
+            }
+            let name = format!("{}/{}.{}", record.agent, record.sample, record.attempt);
+            let sample: Sample = record.sample.parse()?;
+            if loaded.require(&sample.functions).is_err() {
+                self.notes.push(format!("attempt `{name}` is of functions that the paper no longer has"));
+                continue;
+            }
+            let path = store.diff(&record.agent, &record.sample, record.attempt);
+            let diff = std::fs::read(&path)
+                .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
+            match files(bench, &guard, &sample.functions, &String::from_utf8_lossy(&diff)) {
+                Ok(files) => stored.push(Attempt {
+                    name,
+                    group: selectors(bench, &sample.functions),
+                    functions: sample.functions,
+                    files,
+                }),
+                Err(why) => self.notes.push(format!("attempt `{name}` is left out: {why}")),
+            }
+        }
+        self.attempts.splice(1..1, stored);
+        Ok(())
+    }
+
+    /// Places of the solutions that bear on an experiment: the unchanged code, and those of functions that it needs.
+    #[must_use]
+    pub fn of(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
+        let bears = |attempt: &Attempt| {
+            attempt.functions.is_empty() || bench.loaded().tests(&attempt.functions).contains(&experiment)
+        };
+        (0..self.attempts.len()).filter(|&place| bears(&self.attempts[place])).collect()
+    }
+}
+
+/// The files of a stored attempt: the masked ones with its diff applied.
+fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
+    let masked = bench.loaded().masked(functions).map_err(|error| error.to_string())?;
+    let mut files: BTreeMap<PathBuf, Vec<u8>> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
+    let tree = bench.ready().snapshot.tree();
+    let before = |path: &str| {
+        let masked = files.get(Path::new(path)).cloned();
+        masked.unwrap_or_else(|| std::fs::read(tree.join(path)).unwrap_or_default())
+    };
+    for changed in patch::apply(diff, before)? {
+        match changed.bytes {
+            _ if guard.keeps_out(&changed.path) => {}
+            Some(bytes) => {
+                files.insert(changed.path.into(), bytes);
+            }
+            // A trial's files are added to the repo's: nothing can be taken away.
+            None if tree.join(&changed.path).exists() => return Err(format!("it removes `{}`", changed.path)),
+            None => {}
+        }
+    }
+    Ok(files.into_iter().collect())
+}
+
+fn selectors(bench: &Bench, functions: &[usize]) -> String {
+    let names: Vec<&str> =
+        functions.iter().map(|&function| bench.loaded().paper.functions[function].at.as_str()).collect();
+    names.join(" + ")
+}

@@ -1,0 +1,358 @@
+//! The search: every solution's verdict in full, then settings from the cheapest on, until one agrees.
+//!
+//! Gold of a setting is what the unmasked repo gives under it. Settings are ordered by the CPU time that this takes; a
+//! setting is given up as soon as it can no longer reach the goal. Everything runs through the bench and is kept there
+//! by content, so that a search that was stopped, by its budget or by hand, goes on where it was.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::agreement::{Agreement, Case};
+use super::pool::{Attempt, Pool};
+use super::setting::{Setting, settings, written};
+use crate::agent::TaskExperiment;
+use crate::audit::trial::limited;
+use crate::audit::{Bench, Job, Trial};
+use crate::error::Result;
+use crate::run::event::{Observer, RunEvent};
+use crate::score::check_gold;
+use crate::suite::{CurtailedEvidence, Protocol};
+
+/// Solutions that are run before the budget and the goal are looked at again.
+const CHUNK: usize = 8;
+
+/// Fewest solutions with a verdict in full that a setting can be judged by.
+const FEWEST: usize = 10;
+
+/// Fewer solutions than these that pass in full are warned of.
+const FEWEST_PASSING: usize = 5;
+
+/// So many times what the unmasked repo takes may a solution take, and this many seconds more.
+const TIMES_ORIGINAL: f64 = 5.0;
+const MORE_SECONDS: f64 = 5.0;
+
+/// Seconds that the unmasked repo may take for an experiment.
+const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
+
+/// What is sought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Least precision and recall, unweighted.
+    pub goal: f64,
+    /// CPU seconds that the search may take; what is known from earlier costs nothing.
+    pub budget: f64,
+    /// Places of the experiments in the manifest.
+    pub experiments: Vec<usize>,
+}
+
+/// What was found for a paper.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// Experiment by experiment, in the manifest's order.
+    pub experiments: Vec<FoundExperiment>,
+    /// Every pair of a solution and an experiment that was run under both protocols.
+    pub pairs: Agreement,
+    /// Every solution, which passes when it passes all its experiments among these.
+    pub attempts: Agreement,
+    /// CPU seconds that were really spent.
+    pub cpu: f64,
+}
+
+/// What was found for one experiment.
+#[derive(Debug, Default, Serialize)]
+pub struct FoundExperiment {
+    /// Its id.
+    pub id: String,
+    /// Solutions that bear on it.
+    pub pool: usize,
+    /// Settings cheaper than the full one that the unmasked repo can run.
+    pub settings: usize,
+    /// Of these, those that were given up.
+    pub given_up: usize,
+    /// CPU seconds of the unmasked repo in full.
+    pub full_seconds: f64,
+    /// The cheapest setting that reaches the goal; where none does, one that does not.
+    pub chosen: Option<Chosen>,
+    /// Why nothing was chosen, or was judged by fewer solutions than there are.
+    pub note: Option<String>,
+}
+
+/// A setting, and how it did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chosen {
+    /// The parameters.
+    pub setting: Setting,
+    /// The command with them.
+    pub command: String,
+    /// CPU seconds of the unmasked repo.
+    pub seconds: f64,
+    /// Whether it reaches the goal.
+    pub reached: bool,
+    /// How its verdicts agree with the full ones.
+    pub agreement: Agreement,
+    /// The solutions on which they do not: group and name.
+    pub disagreements: Vec<(String, String)>,
+    /// Each solution's two verdicts, by its place in the pool.
+    #[serde(skip)]
+    verdicts: BTreeMap<usize, Case>,
+}
+
+impl FoundExperiment {
+    /// What is written to the manifest of a setting that reaches the goal.
+    #[must_use]
+    pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
+        let chosen = self.chosen.as_ref().filter(|chosen| chosen.reached)?;
+        let round = |value: f64| (value * 1e4).round() / 1e4;
+        let agreement = &chosen.agreement;
+        let evidence = CurtailedEvidence {
+            command: chosen.command.clone(),
+            attempts: agreement.cases(),
+            passing: agreement.passing(),
+            precision: round(agreement.precision?.value),
+            recall: round(agreement.recall?.value),
+            time: round(chosen.seconds / self.full_seconds),
+        };
+        Some((&chosen.setting, evidence))
+    }
+}
+
+/// Searches for the cheapest settings of a paper's experiments.
+///
+/// # Errors
+/// What a trial gives. An experiment that fails in full is no error, but a note.
+pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Found> {
+    let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
+    // Quick ones first: the budget then buys the most.
+    let mut order = wanted.experiments.clone();
+    order.sort_by(|one, other| search.expected(*one).total_cmp(&search.expected(*other)));
+    let mut found = BTreeMap::new();
+    for place in order {
+        found.insert(place, search.experiment(place).await?);
+    }
+    let experiments: Vec<FoundExperiment> = found.into_values().collect();
+    let verdicts = || experiments.iter().filter_map(|experiment| Some(&experiment.chosen.as_ref()?.verdicts));
+    let pairs: Vec<Case> = verdicts().flat_map(BTreeMap::values).cloned().collect();
+    let mut attempts: BTreeMap<usize, Case> = BTreeMap::new();
+    for (place, case) in verdicts().flatten() {
+        let whole = attempts.entry(*place).or_insert_with(|| case.clone());
+        whole.full &= case.full;
+        whole.curtailed &= case.curtailed;
+    }
+    let attempts: Vec<Case> = attempts.into_values().collect();
+    Ok(Found {
+        pairs: Agreement::of(&pairs),
+        attempts: Agreement::of(&attempts),
+        experiments,
+        cpu: bench.cpu() - search.spent,
+    })
+}
+
+struct Search<'a> {
+    bench: &'a Arc<Bench>,
+    pool: &'a Pool,
+    wanted: &'a Wanted,
+    observer: &'a dyn Observer,
+    /// What the bench had spent before.
+    spent: f64,
+}
+
+/// A setting that the unmasked repo can run.
+struct Candidate {
+    setting: Setting,
+    task: TaskExperiment,
+    gold: Value,
+    seconds: f64,
+}
+
+impl Search<'_> {
+    /// Seconds that an experiment takes in full, by gold; unknown ones come last.
+    fn expected(&self, experiment: usize) -> f64 {
+        let loaded = self.bench.loaded();
+        let gold = loaded.gold.as_ref().and_then(|gold| gold.results.get(&Protocol::Full));
+        let seconds = gold.and_then(|results| Some(&results.get(&loaded.paper.experiments[experiment].id)?.seconds));
+        seconds.and_then(|seconds| seconds.iter().copied().reduce(f64::max)).unwrap_or(f64::MAX)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.bench.cpu() - self.spent >= self.wanted.budget
+    }
+
+    async fn experiment(&self, place: usize) -> Result<FoundExperiment> {
+        let experiment = &self.bench.loaded().paper.experiments[place];
+        let places: Vec<usize> = self.pool.of(self.bench, place);
+        let mut found = FoundExperiment { id: experiment.id.clone(), pool: places.len(), ..FoundExperiment::default() };
+        if self.is_spent() {
+            found.note = Some("not begun: the budget is spent; the same command goes on from here".to_owned());
+            return Ok(found);
+        }
+        let full = match self.candidate(place, &experiment.parameters.full).await? {
+            Ok(full) => full,
+            Err(why) => {
+                found.note = Some(format!("the full experiment has no gold: {why}"));
+                return Ok(found);
+            }
+        };
+        found.full_seconds = full.seconds;
+        let mut known = self.in_full(place, &full, &places).await?;
+        // Those that pass are few and tell most settings' faults soonest.
+        known.sort_by_key(|(_, passes)| !passes);
+        let stopped = if known.len() < places.len() {
+            let judged = format!("{} of {} solutions were run in full", known.len(), places.len());
+            Some(format!("{judged}: the budget is spent; the same command goes on from here"))
+        } else {
+            (known.len() < FEWEST)
+                .then(|| format!("{} solutions are too few, at least {FEWEST} are needed", known.len()))
+        };
+        let passing = known.iter().filter(|(_, passes)| *passes).count();
+        let few =
+            || format!("only {passing} solutions pass in full: its recall says little; take more with `--mutants`");
+        found.note = stopped.or_else(|| (passing < FEWEST_PASSING).then(few));
+        if known.len() < FEWEST {
+            return Ok(found);
+        }
+        let candidates = self.candidates(place, &full).await?;
+        found.settings = candidates.len();
+        let only = candidates.len() == 1;
+        for candidate in &candidates {
+            let chosen = self.judge(place, candidate, &known, !only).await?;
+            match chosen {
+                Some(chosen) => {
+                    found.chosen = Some(chosen);
+                    return Ok(found);
+                }
+                None => found.given_up += 1,
+            }
+        }
+        // None does: the dearest that still saves nine tenths of the time shows how far one gets.
+        let cheap = candidates.iter().rev().find(|candidate| candidate.seconds <= full.seconds / 10.0);
+        match cheap.or(candidates.first()) {
+            Some(candidate) => found.chosen = self.judge(place, candidate, &known, false).await?,
+            None => found.note = Some("no allowed setting is cheaper than the full one".to_owned()),
+        }
+        Ok(found)
+    }
+
+    /// A setting with its gold from the unmasked repo, or why it has none.
+    async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<Candidate, String>> {
+        let experiment = &self.bench.loaded().paper.experiments[place];
+        let command = match experiment.command_with(setting) {
+            Ok(command) => command,
+            Err(why) => return Ok(Err(why)),
+        };
+        let task = TaskExperiment {
+            command,
+            time_limit: ORIGINAL_TIME_LIMIT,
+            ..self.bench.ready().experiments[place].clone()
+        };
+        let outcome = self.bench.run(&Trial { files: &[], experiment: &task }).await?;
+        let gold = match outcome.result {
+            Ok(gold) => gold,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Err(why) = check_gold(&gold) {
+            return Ok(Err(why));
+        }
+        let limit = Duration::from_secs_f64(TIMES_ORIGINAL * outcome.wall + MORE_SECONDS);
+        Ok(Ok(Candidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
+    }
+
+    /// Settings that are cheaper than the full one, the cheapest first.
+    async fn candidates(&self, place: usize, full: &Candidate) -> Result<Vec<Candidate>> {
+        let experiment = &self.bench.loaded().paper.experiments[place];
+        let all = settings(experiment);
+        let mut candidates = Vec::new();
+        for (done, setting) in all.iter().enumerate() {
+            self.stage(&experiment.id, &format!("timing settings, {done} of {}", all.len()));
+            if let Ok(candidate) = self.candidate(place, setting).await?
+                && candidate.seconds < full.seconds
+            {
+                candidates.push(candidate);
+            }
+        }
+        candidates.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        Ok(candidates)
+    }
+
+    /// The verdicts in full of the solutions at these places in the pool, as far as the budget goes.
+    async fn in_full(&self, place: usize, full: &Candidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
+        let mut known = Vec::with_capacity(places.len());
+        for chunk in places.chunks(CHUNK) {
+            if self.is_spent() {
+                break;
+            }
+            self.stage(&full.task.id, &format!("solutions in full, {} of {}", known.len(), places.len()));
+            let verdicts = self.verdicts(place, full, chunk).await?;
+            known.extend(chunk.iter().copied().zip(verdicts));
+        }
+        Ok(known)
+    }
+
+    /// How a setting's verdicts agree with these in full; `None` once it can no longer reach the goal, unless it is not
+    /// to be given up.
+    async fn judge(
+        &self,
+        place: usize,
+        candidate: &Candidate,
+        known: &[(usize, bool)],
+        gives_up: bool,
+    ) -> Result<Option<Chosen>> {
+        let passing = known.iter().filter(|(_, full)| *full).count() as f64;
+        let mut verdicts = BTreeMap::new();
+        let (mut false_pass, mut false_fail) = (0.0, 0.0);
+        for chunk in known.chunks(CHUNK) {
+            let setting = written(&candidate.setting);
+            self.stage(&candidate.task.id, &format!("{setting}, {} of {}", verdicts.len(), known.len()));
+            let places: Vec<usize> = chunk.iter().map(|(place, _)| *place).collect();
+            for (&(attempt, full), curtailed) in chunk.iter().zip(self.verdicts(place, candidate, &places).await?) {
+                false_pass += f64::from(u8::from(curtailed && !full));
+                false_fail += f64::from(u8::from(full && !curtailed));
+                let group = self.pool.attempts[attempt].group.clone();
+                verdicts.insert(attempt, Case { group, full, curtailed });
+            }
+            // At best everything else agrees.
+            let right = passing - false_fail;
+            let hopeless = right < self.wanted.goal * (right + false_pass) || right < self.wanted.goal * passing;
+            if gives_up && hopeless {
+                return Ok(None);
+            }
+        }
+        let cases: Vec<Case> = verdicts.values().cloned().collect();
+        let agreement = Agreement::of(&cases);
+        let reached = agreement.meets(self.wanted.goal);
+        if gives_up && !reached {
+            return Ok(None);
+        }
+        let odd = verdicts.iter().filter(|(_, case)| case.full != case.curtailed);
+        let disagreements =
+            odd.map(|(place, case)| (case.group.clone(), self.pool.attempts[*place].name.clone())).collect();
+        Ok(Some(Chosen {
+            setting: candidate.setting.clone(),
+            command: candidate.task.command.clone(),
+            seconds: candidate.seconds,
+            reached,
+            agreement,
+            disagreements,
+            verdicts,
+        }))
+    }
+
+    /// Whether each of these solutions gives a setting's gold.
+    async fn verdicts(&self, place: usize, candidate: &Candidate, attempts: &[usize]) -> Result<Vec<bool>> {
+        let job = |&attempt: &usize| {
+            let Attempt { files, .. } = &self.pool.attempts[attempt];
+            Job { files: files.clone(), experiment: candidate.task.clone() }
+        };
+        let outcomes = self.bench.run_all(attempts.iter().map(job).collect(), |_| {}).await?;
+        let experiment = &self.bench.loaded().paper.experiments[place];
+        Ok(outcomes.iter().map(|outcome| outcome.agrees(experiment, &candidate.gold)).collect())
+    }
+
+    fn stage(&self, experiment: &str, what: &str) {
+        let cpu = self.bench.cpu() - self.spent;
+        self.observer.on(RunEvent::Stage(format!("experiment `{experiment}`: {what} ({cpu:.0} s of CPU)")));
+    }
+}

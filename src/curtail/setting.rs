@@ -1,0 +1,90 @@
+//! Settings that an experiment's curtailed parameters may have.
+
+use std::collections::BTreeMap;
+
+use crate::suite::Experiment;
+
+/// Values of an experiment's parameters.
+pub type Setting = BTreeMap<String, toml::Value>;
+
+/// Most settings that are tried of one experiment.
+pub const MOST: usize = 200;
+
+/// The settings that the manifest allows, those with the smallest places in their lists first; without `allowed` the
+/// curtailed setting alone. The full setting is none of them. At most [`MOST`], the others are the costly ones.
+#[must_use]
+pub fn settings(experiment: &Experiment) -> Vec<Setting> {
+    let parameters = &experiment.parameters;
+    if parameters.allowed.is_empty() {
+        let current = parameters.curtailed.clone();
+        return if current == parameters.full { Vec::new() } else { vec![current] };
+    }
+    // Places in the lists, and what they give; parameter by parameter.
+    let mut all: Vec<(usize, Setting)> = vec![(0, parameters.full.clone())];
+    for (name, values) in &parameters.allowed {
+        let mut longer = Vec::with_capacity(all.len() * values.len());
+        for (places, setting) in &all {
+            for (place, value) in values.iter().enumerate() {
+                let mut setting = setting.clone();
+                setting.insert(name.clone(), value.clone());
+                longer.push((places + place, setting));
+            }
+        }
+        longer.sort_by_key(|(places, _)| *places);
+        // Whatever comes later only adds to the places, so those beyond never come first.
+        longer.truncate(MOST + 1);
+        all = longer;
+    }
+    let settings = all.into_iter().map(|(_, setting)| setting).filter(|setting| *setting != parameters.full);
+    settings.take(MOST).collect()
+}
+
+/// A setting on one line, as in a manifest.
+#[must_use]
+pub fn written(setting: &Setting) -> String {
+    let parts: Vec<String> = setting.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("{{ {} }}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(allowed: &str) -> Experiment {
+        let text = format!(
+            "id = 'e'\ndescription = ''\ncommand = 'run {{a}} {{b}} {{c}}'\nresult = {{ json_line = 'stdout' }}\n\
+             [parameters]\nfull = {{ a = 9, b = 'x,y', c = 1.5 }}\ncurtailed = {{ a = 1, b = 'x', c = 0.5 }}\n{allowed}"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn listed(allowed: &str) -> Vec<String> {
+        settings(&experiment(allowed)).iter().map(written).collect()
+    }
+
+    #[test]
+    fn the_grid_begins_with_the_cheapest_values_and_leaves_out_the_full_setting() {
+        assert_eq!(
+            listed("allowed = { a = [1, 3, 9], b = ['x', 'x,y'] }"),
+            [
+                r#"{ a = 1, b = "x", c = 1.5 }"#,
+                r#"{ a = 1, b = "x,y", c = 1.5 }"#,
+                r#"{ a = 3, b = "x", c = 1.5 }"#,
+                r#"{ a = 3, b = "x,y", c = 1.5 }"#,
+                r#"{ a = 9, b = "x", c = 1.5 }"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn without_allowed_values_only_the_curtailed_setting_is_there() {
+        assert_eq!(listed(""), [r#"{ a = 1, b = "x", c = 0.5 }"#]);
+    }
+
+    #[test]
+    fn a_huge_grid_is_cut_to_its_cheap_end() {
+        let values = (0..100).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+        let all = listed(&format!("allowed = {{ a = [{values}], c = [{values}] }}"));
+        assert_eq!((all.len(), all[0].as_str()), (MOST, r#"{ a = 0, b = "x,y", c = 0 }"#));
+    }
+}

@@ -1,0 +1,285 @@
+//! The experiments as a user names them: `NAME=COMMAND` on the command line or one a line in a file, or a file of
+//! `[[experiment]]` tables as they will stand in the manifest.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::suite::{Parameters, ResultRule};
+
+/// An experiment that is wanted: the manifest's, but that description and result rule may be missing.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// Short name.
+    pub id: String,
+    /// What is measured.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Shell command, `{name}` for a parameter.
+    pub command: String,
+    /// Values of the parameters.
+    #[serde(default)]
+    pub parameters: Parameters,
+    /// How the result is read, where the user says so.
+    #[serde(default)]
+    pub result: Option<ResultRule>,
+    /// Relative tolerance, where it is not the usual one.
+    #[serde(default)]
+    pub tolerance: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    #[serde(default)]
+    experiment: Vec<Wanted>,
+}
+
+/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` for one that is the same in both.
+static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
+
+const FORM: &str = "write it as `NAME=COMMAND`, as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
+
+/// Reads `NAME=COMMAND`.
+///
+/// # Errors
+/// Kind `Usage` when there is no name, no command, or a parameter with half of its values.
+pub fn parse(text: &str) -> Result<Wanted> {
+    let (id, command) = text
+        .split_once('=')
+        .map(|(id, command)| (id.trim(), command.trim()))
+        .filter(|(id, _)| is_name(id))
+        .ok_or_else(|| Error::usage(format!("`{text}` does not begin with an experiment's name")).hint(FORM))?;
+    if command.is_empty() {
+        return Err(Error::usage(format!("experiment `{id}` has no command")).hint(FORM));
+    }
+    let mut parameters = Parameters::default();
+    let mut plain = String::new();
+    let mut rest = 0;
+    for hole in HOLE.iter().flat_map(|hole| hole.captures_iter(command)) {
+        let (Some(whole), Some(name), Some(values)) = (hole.get(0), hole.get(1), hole.get(2)) else { continue };
+        if command[..whole.start()].ends_with('$') {
+            // The shell's own `${name=default}`.
+            continue;
+        }
+        let (full, curtailed) = match values.as_str().strip_prefix("full:") {
+            Some(both) => both.split_once(",curtailed:").ok_or_else(|| {
+                Error::usage(format!("experiment `{id}`: `{}` has no curtailed value", whole.as_str()))
+                    .hint(format!("write it as `{{{}=full:1000,curtailed:50}}`", name.as_str()))
+            })?,
+            None => (values.as_str(), values.as_str()),
+        };
+        parameters.full.insert(name.as_str().to_owned(), value(full));
+        parameters.curtailed.insert(name.as_str().to_owned(), value(curtailed));
+        plain.push_str(&command[rest..whole.start()]);
+        let _ = write!(plain, "{{{}}}", name.as_str());
+        rest = whole.end();
+    }
+    plain.push_str(&command[rest..]);
+    Ok(Wanted { id: id.to_owned(), description: None, command: plain, parameters, result: None, tolerance: None })
+}
+
+/// Reads a file of commands: TOML with `[[experiment]]` tables where its name ends in `.toml`, one `NAME=COMMAND` a line
+/// otherwise, in which empty lines and those that begin with `#` say nothing.
+///
+/// # Errors
+/// Kind `Usage`, with file and line.
+pub fn read(path: &Path) -> Result<Vec<Wanted>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let tables: Tables = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            Error::usage(error.message().trim().to_owned()).at(path, line).hint(
+                "an experiment is a table `[[experiment]]` with `id` and `command`, and if you like `description`, \
+                 `parameters`, `result` and `tolerance`",
+            )
+        })?;
+        return Ok(tables.experiment);
+    }
+    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
+    lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(number, line)| parse(line).map_err(|error| error.at(path, Some(number))))
+        .collect()
+}
+
+/// Refuses no experiments, two of one name, and parameters that do not fit their command.
+///
+/// # Errors
+/// Kind `Usage`.
+pub fn validate(wanted: &[Wanted]) -> Result<()> {
+    if wanted.is_empty() {
+        return Err(Error::usage("no experiments").hint("give them with `--command NAME=COMMAND` or `--commands FILE`"));
+    }
+    for (place, one) in wanted.iter().enumerate() {
+        if !is_name(&one.id) {
+            return Err(Error::usage(format!(
+                "experiment id `{}` must be of letters, digits, `-`, `_` and `.`",
+                one.id
+            )));
+        }
+        if wanted[..place].iter().any(|other| other.id == one.id) {
+            return Err(Error::usage(format!("experiment `{}` is given twice", one.id)));
+        }
+        for protocol in [crate::suite::Protocol::Curtailed, crate::suite::Protocol::Full] {
+            one.command_line(protocol).map_err(|what| Error::usage(format!("experiment `{}`: {what}", one.id)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds expressions of `--regex NAME.KEY=EXPRESSION` and files of `--json-file NAME=FILE` to their experiments.
+///
+/// # Errors
+/// Kind `Usage` for one of no experiment, or that is no expression with a group.
+pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]) -> Result<()> {
+    let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
+    let unknown = |text: &str| {
+        Error::usage(format!("`{text}` names no experiment")).hint(format!("the experiments are {}", ids.join(", ")))
+    };
+    let mut named: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for text in expressions {
+        let form = || {
+            Error::usage(format!("`{text}` is no expression for a value"))
+                .hint("write it as `NAME.KEY=EXPRESSION`, as `table.loss=loss: ([-+.0-9e]+)`, with one group")
+        };
+        let (place, expression) = text.split_once('=').ok_or_else(form)?;
+        let (id, key) = place.rsplit_once('.').ok_or_else(form)?;
+        if Regex::new(expression).map_or(0, |regex| regex.captures_len()) < 2 {
+            return Err(form());
+        }
+        named.entry(id.to_owned()).or_default().insert(key.to_owned(), expression.to_owned());
+    }
+    for (id, rule) in named {
+        let one = wanted.iter_mut().find(|one| one.id == id).ok_or_else(|| unknown(&id))?;
+        one.result = Some(ResultRule::Regex(rule));
+    }
+    for text in files {
+        let (id, file) = text.split_once('=').ok_or_else(|| {
+            Error::usage(format!("`{text}` names no file of an experiment")).hint("write it as `NAME=FILE`")
+        })?;
+        let one = wanted.iter_mut().find(|one| one.id == id).ok_or_else(|| unknown(text))?;
+        one.result = Some(ResultRule::JsonFile(file.to_owned()));
+    }
+    Ok(())
+}
+
+impl Wanted {
+    /// The command with its parameters filled in.
+    ///
+    /// # Errors
+    /// As [`crate::suite::Experiment::command_line`].
+    pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
+        self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
+    }
+
+    /// The manifest's experiment, with what this one lacks.
+    #[must_use]
+    pub fn experiment(&self, result: ResultRule, description: String) -> crate::suite::Experiment {
+        crate::suite::Experiment {
+            id: self.id.clone(),
+            description,
+            command: self.command.clone(),
+            parameters: self.parameters.clone(),
+            result,
+            tolerance: self.tolerance.unwrap_or(0.05),
+            absolute_tolerance: 1e-9,
+            time_limit: None,
+        }
+    }
+}
+
+/// Whether a text can name an experiment, or a paper.
+pub(super) fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.')
+}
+
+/// A number where it is written as this program writes it, the text as it is otherwise.
+fn value(text: &str) -> toml::Value {
+    let number = text.parse::<i64>().map(toml::Value::Integer).or_else(|_| text.parse::<f64>().map(toml::Value::Float));
+    number.ok().filter(|number| number.to_string() == text).unwrap_or_else(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Protocol;
+
+    #[test]
+    fn parameters_are_read_with_the_values_of_both_protocols() {
+        let one = parse("table = python -m pkg --n {n=full:1000,curtailed:50} --k {k=1,2,5} --lr {lr=0.10}").unwrap();
+        assert_eq!(one.id, "table");
+        assert_eq!(one.command, "python -m pkg --n {n} --k {k} --lr {lr}");
+        assert_eq!(one.command_line(Protocol::Full).unwrap(), "python -m pkg --n 1000 --k 1,2,5 --lr 0.10");
+        assert_eq!(one.command_line(Protocol::Curtailed).unwrap(), "python -m pkg --n 50 --k 1,2,5 --lr 0.10");
+        assert_eq!(one.parameters.curtailed["n"], toml::Value::Integer(50));
+    }
+
+    #[test]
+    fn values_may_hold_commas_and_the_shells_own_braces_stay() {
+        let one = parse("a=run ${X=1} {k=full:10,25,50,curtailed:5,10} $(ls {a,b})").unwrap();
+        assert_eq!(one.command, "run ${X=1} {k} $(ls {a,b})");
+        assert_eq!(one.command_line(Protocol::Full).unwrap(), "run ${X=1} 10,25,50 $(ls {a,b})");
+    }
+
+    #[test]
+    fn a_command_without_a_name_is_refused() {
+        for text in ["python -m pkg", "python -m pkg --n=3", "=python", "a b=python", "-x=python"] {
+            assert!(parse(text).unwrap_err().message.contains("does not begin with an experiment's name"), "{text}");
+        }
+        assert!(parse("a=").unwrap_err().message.contains("has no command"));
+        assert!(parse("a=run {n=full:3}").unwrap_err().message.contains("has no curtailed value"));
+    }
+
+    #[test]
+    fn a_file_holds_one_command_a_line_or_tables() {
+        let folder = tempfile::tempdir().unwrap();
+        let (lines, tables) = (folder.path().join("commands.txt"), folder.path().join("commands.toml"));
+        std::fs::write(&lines, "# all\n\none=run 1\ntwo=run {n=2}\n").unwrap();
+        let read_lines = read(&lines).unwrap();
+        assert_eq!(read_lines.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+        std::fs::write(
+            &tables,
+            "[[experiment]]\nid = 'one'\ncommand = 'run {n}'\nparameters.full.n = 3\nparameters.curtailed.n = 1\n\
+             result = { regex = { loss = 'loss (.*)' } }\n",
+        )
+        .unwrap();
+        let read_tables = read(&tables).unwrap();
+        assert_eq!(read_tables[0].command_line(Protocol::Full).unwrap(), "run 3");
+        assert!(read_tables[0].result.is_some());
+        std::fs::write(&lines, "one=run 1\nrun 2\n").unwrap();
+        assert_eq!(read(&lines).unwrap_err().place.unwrap().1, Some(2));
+        std::fs::write(&tables, "[[experiment]]\nid = 'one'\ncomand = 'run'\n").unwrap();
+        assert_eq!(read(&tables).unwrap_err().place.unwrap().1, Some(3));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let fault = |texts: &[&str]| {
+            let wanted: Vec<Wanted> = texts.iter().map(|text| parse(text).unwrap()).collect();
+            validate(&wanted).unwrap_err().message
+        };
+        assert_eq!(fault(&[]), "no experiments");
+        assert_eq!(fault(&["a=run", "a=run 2"]), "experiment `a` is given twice");
+    }
+
+    #[test]
+    fn rules_go_to_the_experiments_that_they_name() {
+        let mut wanted = vec![parse("a.b=run").unwrap()];
+        add_rules(&mut wanted, &["a.b.loss=loss: (.*)".to_owned()], &[]).unwrap();
+        assert!(matches!(&wanted[0].result, Some(ResultRule::Regex(named)) if named["loss"] == "loss: (.*)"));
+        add_rules(&mut wanted, &[], &["a.b=out/x.json".to_owned()]).unwrap();
+        assert_eq!(wanted[0].result, Some(ResultRule::JsonFile("out/x.json".to_owned())));
+        for text in ["c.loss=(.*)", "a.b.loss=.*", "loss"] {
+            assert!(add_rules(&mut wanted, &[text.to_owned()], &[]).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Which functions of a repo its experiments enter: one traced run each.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::propose::Entered;
+use crate::audit::Bench;
+use crate::audit::trace::{Place, trace};
+use crate::code::{Module, index_tree};
+use crate::error::{Error, Kind, Result};
+use crate::run::event::{Observer, RunEvent};
+
+/// A repo's sources.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Python files that parse.
+    pub modules: BTreeMap<PathBuf, Module>,
+    /// Python files that don't, with the error.
+    pub broken: Vec<Error>,
+    /// All other files.
+    pub others: Vec<PathBuf>,
+}
+
+/// Reads a repo.
+#[must_use]
+pub fn sources(repo: &Path) -> Sources {
+    let mut found = Sources::default();
+    for (path, module) in index_tree(repo) {
+        match module {
+            Ok(module) => drop(found.modules.insert(path, module)),
+            Err(error) => found.broken.push(error),
+        }
+    }
+    let files = walkdir::WalkDir::new(repo).sort_by_file_name().into_iter().flatten();
+    for entry in files.filter(|entry| entry.file_type().is_file()) {
+        let path = entry.path().strip_prefix(repo).unwrap_or(entry.path());
+        if path.extension().is_none_or(|extension| extension != "py") {
+            found.others.push(path.to_owned());
+        }
+    }
+    found
+}
+
+/// Runs each experiment with the tracer. Returns what they enter, and a sentence for each of which less may have been
+/// seen than there was.
+///
+/// # Errors
+/// Kind `Baseline` when the experiments enter no function of the repo; those of the sandbox.
+pub async fn entered(bench: &Bench, sources: &Sources, observer: &dyn Observer) -> Result<(Entered, Vec<String>)> {
+    let paper = &bench.loaded().paper;
+    let total = paper.experiments.len();
+    let mut entered = Entered::new();
+    let mut doubts = Vec::new();
+    for (place, task) in bench.ready().experiments.iter().enumerate() {
+        observer.on(RunEvent::Stage(format!("tracing `{}`: experiment {} of {total}", paper.id, place + 1)));
+        let seen = trace(bench, task, &[]).await?;
+        if let Some(why) = seen.blind {
+            doubts.push(format!("experiment `{}` may enter more functions than were seen: {why}", task.id));
+        }
+        for (path, module) in &sources.modules {
+            for function in 0..module.functions().len() {
+                if seen.entered.contains(&Place::of(module, function)) {
+                    entered.entry((path.clone(), function)).or_default().insert(place);
+                }
+            }
+        }
+    }
+    if entered.is_empty() {
+        let why = if doubts.is_empty() { String::new() } else { format!("\n{}", doubts.join("\n")) };
+        return Err(Error::new(
+            Kind::Baseline,
+            format!("paper `{}`: its experiments enter no Python function of the repo{why}", paper.id),
+        )
+        .hint(
+            "do they run a copy of the package that is installed in the env, or compiled code? Let them import the repo's \
+             own sources, as with `PYTHONPATH=src:$PYTHONPATH`",
+        ));
+    }
+    Ok((entered, doubts))
+}

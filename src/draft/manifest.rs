@@ -1,0 +1,169 @@
+//! The text of a new paper's `paper.toml`, with comments for the person who finishes it.
+
+use super::propose::Proposal;
+use crate::suite::{Experiment, ResultRule};
+use std::fmt::Write as _;
+
+/// What stands where only a person can write.
+pub const TODO: &str = "TODO";
+
+/// What a manifest is written from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sheet<'a> {
+    /// The paper's title, where the text has one.
+    pub title: Option<&'a str>,
+    /// Folder under `repos/`.
+    pub repo: &'a str,
+    /// Folder under `envs/`.
+    pub env: &'a str,
+    /// The experiments.
+    pub experiments: &'a [Experiment],
+    /// Functions and protected files.
+    pub proposal: &'a Proposal,
+}
+
+impl Sheet<'_> {
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> String {
+        let title = quoted(self.title.unwrap_or(TODO));
+        let mut text = format!(
+            "title = {title}\nauthors = [{}]\nyear = 0 # {TODO}\nurl = {}\nrepo = {}\nenv = {}\n",
+            quoted(TODO),
+            quoted(TODO),
+            quoted(self.repo),
+            quoted(self.env)
+        );
+        text.push_str(
+            "# Files whose changes do not count when an attempt is verified: data, configuration, entry scripts.\n\
+             protected = [\n",
+        );
+        for glob in &self.proposal.protected {
+            let _ = writeln!(text, "    {},", quoted(glob));
+        }
+        text.push_str("]\n");
+        if !self.proposal.functions.is_empty() {
+            text.push_str(
+                "\n# The functions that can be masked. A sample names them by their place here, from 0: once there are \
+                 results,\n# don't reorder them. `passages` are headings of paper.md that describe the function.\n",
+            );
+        }
+        for function in &self.proposal.functions {
+            let entering: Vec<&str> = function
+                .experiments
+                .iter()
+                .filter_map(|&place| self.experiments.get(place))
+                .map(|it| it.id.as_str())
+                .collect();
+            let description = function
+                .description
+                .clone()
+                .unwrap_or_else(|| format!("{TODO}: what `{}` does", function.selector.name));
+            let _ = write!(
+                text,
+                "\n[[function]] # {} lines, {} calls; entered by {}\nat = {}\ndescription = {}\npassages = []\n",
+                function.lines,
+                function.calls,
+                entering.join(", "),
+                quoted(&function.selector.to_string()),
+                quoted(&description)
+            );
+        }
+        text.push_str(
+            "\n# Experiments. Agents see the description: what is measured, and the answer's JSON shape, no values.\n",
+        );
+        for experiment in self.experiments {
+            let _ = write!(
+                text,
+                "\n[[experiment]]\nid = {}\ndescription = {}\ncommand = {}\n",
+                quoted(&experiment.id),
+                quoted(&experiment.description),
+                quoted(&experiment.command)
+            );
+            for (name, values) in
+                [("full", &experiment.parameters.full), ("curtailed", &experiment.parameters.curtailed)]
+            {
+                if !values.is_empty() {
+                    let pairs: Vec<String> =
+                        values.iter().map(|(name, value)| format!("{} = {value}", key(name))).collect();
+                    let _ = writeln!(text, "parameters.{name} = {{ {} }}", pairs.join(", "));
+                }
+            }
+            let _ = writeln!(text, "result = {}", rule(&experiment.result));
+            if (experiment.tolerance - 0.05).abs() > f64::EPSILON {
+                let _ = writeln!(text, "tolerance = {}", toml::Value::Float(experiment.tolerance));
+            }
+        }
+        text
+    }
+}
+
+/// A result rule as the manifest has it.
+#[must_use]
+pub fn rule(rule: &ResultRule) -> String {
+    match rule {
+        ResultRule::JsonFile(file) => format!("{{ json_file = {} }}", quoted(file)),
+        ResultRule::JsonLine(_) => "{ json_line = \"stdout\" }".to_owned(),
+        ResultRule::Regex(named) => {
+            let pairs: Vec<String> =
+                named.iter().map(|(name, expression)| format!("{} = {}", key(name), quoted(expression))).collect();
+            format!("{{ regex = {{ {} }} }}", pairs.join(", "))
+        }
+    }
+}
+
+/// A key, in quotes where TOML needs them.
+fn key(text: &str) -> String {
+    let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare { text.to_owned() } else { quoted(text) }
+}
+
+/// A text as a TOML string on one line.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned())
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::command::parse;
+    use super::super::propose::Candidate;
+    use super::*;
+    use crate::code::Selector;
+    use crate::suite::Paper;
+
+    #[test]
+    fn a_manifest_is_read_back_as_it_was_meant() {
+        let rule = ResultRule::Regex(BTreeMap::from([("top 1".to_owned(), r#"acc\s"([0-9.]+)'"#.to_owned())]));
+        let wanted = parse("a=run 'x \"y\"' \\d {n=full:10,curtailed:1}").unwrap();
+        let experiments = [wanted.experiment(rule, "One\n\"two\"".to_owned())];
+        let candidate = |name: &str, description: Option<&str>| Candidate {
+            selector: Selector::new("a.py", name),
+            lines: 9,
+            calls: 2,
+            description: description.map(str::to_owned),
+            experiments: [0].into(),
+        };
+        let proposal = Proposal {
+            functions: vec![candidate("f", Some("Draws \\theta from \"p\".")), candidate("g", None)],
+            protected: vec!["**/*.csv".to_owned()],
+            ..Proposal::default()
+        };
+        let sheet = Sheet { title: None, repo: "r", env: "e", experiments: &experiments, proposal: &proposal };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paper.toml");
+        std::fs::write(&path, sheet.manifest()).unwrap();
+        let paper = Paper::load(&path, "p").unwrap();
+        assert_eq!(paper.functions[0].description, "Draws \\theta from \"p\".");
+        assert_eq!(paper.functions[1].description, "TODO: what `g` does");
+        assert_eq!(paper.experiments[0].description, "One \"two\"");
+        assert_eq!(
+            (&paper.experiments[0].command, &paper.experiments[0].parameters, &paper.experiments[0].result),
+            (&experiments[0].command, &experiments[0].parameters, &experiments[0].result)
+        );
+        assert_eq!(paper.protected, ["**/*.csv"]);
+        assert!(sheet.manifest().contains("# 9 lines, 2 calls; entered by a\n"));
+    }
+}

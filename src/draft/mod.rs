@@ -1,0 +1,24 @@
+//! Starts a paper from a repository that somebody has found: what `autoexperiment new` does.
+//!
+//! The user names a repository, an environment and the commands of its experiments. The [`Draft`] is put together in a
+//! folder of its own inside the suite and takes its place there as a whole, or not at all: the repo is copied
+//! ([`repo`]), each command is run once to see how its result can be read ([`result`]), a traced run tells which
+//! functions the commands enter, and of those the ones that are worth masking are proposed ([`propose()`]). What only a
+//! person can write stands in the files as `TODO`.
+
+pub mod command;
+mod docstring;
+pub mod entered;
+pub mod environment;
+pub mod manifest;
+pub mod propose;
+pub mod repo;
+pub mod result;
+mod stage;
+pub mod text;
+pub mod trial;
+
+pub use command::Wanted;
+pub use propose::{Entered, Proposal, propose};
+pub use stage::{Draft, require_id};
+pub use trial::{Place, Tried, try_command};

@@ -1,0 +1,183 @@
+//! How an experiment's result can be read: guessed from what its command did.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::score::read_result;
+use crate::suite::{ResultRule, Stdout};
+
+/// Why no rule could be guessed, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// A fragment.
+    pub why: String,
+    /// The next step.
+    pub hint: String,
+}
+
+/// The rule that fits what a command wrote: the last line of stdout that is a JSON object with a number in it, or else
+/// the one JSON file with a number that it wrote. `files` are the new and changed ones with their bytes.
+///
+/// # Errors
+/// When neither is there, or several files are.
+pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(ResultRule, Value), Unreadable> {
+    let line = ResultRule::JsonLine(Stdout::Stdout);
+    if let Ok(value) = read_result(&line, stdout, None)
+        && values(&value) > 0
+    {
+        return Ok((line, value));
+    }
+    let mut found = Vec::new();
+    for (path, bytes) in files {
+        let rule = ResultRule::JsonFile((*path).to_owned());
+        if Path::new(path).extension().is_some_and(|extension| extension == "json")
+            && let Ok(value) = read_result(&rule, stdout, Some(bytes))
+            && values(&value) > 0
+        {
+            found.push((rule, value, *path));
+        }
+    }
+    if found.len() > 1 {
+        let names: Vec<String> = found.iter().map(|(_, _, path)| format!("`{path}`")).collect();
+        return Err(Unreadable {
+            why: format!("it writes several JSON files: {}", names.join(", ")),
+            hint: format!("say which one holds the result: `--json-file '{id}={}'`", found[0].2),
+        });
+    }
+    if let Some((rule, value, _)) = found.pop() {
+        return Ok((rule, value));
+    }
+    let wrote = match files {
+        [] => "no file".to_owned(),
+        files => {
+            let names: Vec<&str> = files.iter().take(4).map(|(path, _)| *path).collect();
+            format!("{}{}", names.join(", "), if files.len() > 4 { ", ..." } else { "" })
+        }
+    };
+    let said = if stdout.trim_ascii().is_empty() { "nothing on stdout" } else { "no JSON object on stdout" };
+    Err(Unreadable {
+        why: format!("it gives no result that can be read: {said}, no JSON file with a number (it wrote {wrote})"),
+        hint: suggestion(id, &String::from_utf8_lossy(stdout)).unwrap_or_else(|| {
+            "let it print its numbers as a line of JSON, or write them to a new .json file; a file that lies in the \
+             repo already, with the same numbers, is no new one"
+                .to_owned()
+        }),
+    })
+}
+
+/// How many numbers a result holds.
+#[must_use]
+pub fn values(value: &Value) -> usize {
+    match value {
+        Value::Number(_) => 1,
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(items) => items.values().map(values).sum(),
+        _ => 0,
+    }
+}
+
+/// The shape of a result as an answer's example: keys as they are, `x` for a number; long ones are cut.
+#[must_use]
+pub fn shape(value: &Value) -> String {
+    const MOST: usize = 8;
+    match value {
+        Value::Number(_) => "x".to_owned(),
+        Value::Array(items) => {
+            let first = items.first().map_or(String::new(), shape);
+            if items.len() > 1 { format!("[{first}, ...]") } else { format!("[{first}]") }
+        }
+        Value::Object(items) => {
+            let mut parts: Vec<String> = items
+                .iter()
+                .take(MOST)
+                .map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), shape(value)))
+                .collect();
+            if items.len() > MOST {
+                parts.push("...".to_owned());
+            }
+            format!("{{{}}}", parts.join(", "))
+        }
+        Value::String(_) => "\"text\"".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Options that would read the numbers of a text: `loss: 0.25` gives `--regex 'table.loss=loss: ([-+.0-9e]+)'`.
+fn suggestion(id: &str, stdout: &str) -> Option<String> {
+    // A colon or equals sign, or a space before a number with a point.
+    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"([A-Za-z][\w-]*(?: [A-Za-z][\w-]*){0,3})(?:( ?[:=] *)[-+]?\d*\.?\d+|( )[-+]?\d*\.\d+)").ok()
+    });
+    let mut options = Vec::new();
+    let mut keys: Vec<String> = Vec::new();
+    for found in NAMED.as_ref()?.captures_iter(stdout) {
+        let (label, sign) = (found.get(1)?.as_str(), found.get(2).or(found.get(3))?.as_str());
+        let key: String = label.to_ascii_lowercase().replace([' ', '-'], "_");
+        if !keys.contains(&key) && options.len() < 3 {
+            options.push(format!("--regex '{id}.{key}={}{sign}([-+.0-9e]+)'", regex::escape(label)));
+            keys.push(key);
+        }
+    }
+    (!options.is_empty()).then(|| format!("give an expression for each value that counts, as `{}`", options.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_json_comes_before_a_file() {
+        let (rule, value) = guess("a", b"log {x}\n{\"loss\": 0.5}\nbye\n", &[("out.json", b"{\"loss\": 1}")]).unwrap();
+        assert_eq!(rule, ResultRule::JsonLine(Stdout::Stdout));
+        assert_eq!(value["loss"], 0.5);
+    }
+
+    #[test]
+    fn a_new_json_file_with_a_number_is_the_result() {
+        let files: [(&str, &[u8]); 3] =
+            [("log.txt", b"0.5"), ("args.json", b"{\"name\": \"x\"}"), ("out/r.json", b"{\"loss\": [1, 2]}")];
+        assert_eq!(guess("a", b"done\n", &files).unwrap().0, ResultRule::JsonFile("out/r.json".to_owned()));
+    }
+
+    #[test]
+    fn several_files_are_no_guess() {
+        let files: [(&str, &[u8]); 2] = [("a.json", b"[1]"), ("b.json", b"[2]")];
+        let error = guess("exp", b"", &files).unwrap_err();
+        assert_eq!(error.why, "it writes several JSON files: `a.json`, `b.json`");
+        assert_eq!(error.hint, "say which one holds the result: `--json-file 'exp=a.json'`");
+    }
+
+    #[test]
+    fn without_json_expressions_are_suggested_that_read_what_was_printed() {
+        let stdout = b"epoch 1 loss: 0.75\nepoch 2 loss: 0.5\nTest accuracy = 93.5%\n";
+        let error = guess("exp", stdout, &[]).unwrap_err();
+        assert!(error.why.contains("no JSON object on stdout"), "{}", error.why);
+        let expressions: Vec<(String, Regex)> = Regex::new(r"--regex 'exp\.(\w+)=([^']*)'")
+            .unwrap()
+            .captures_iter(&error.hint)
+            .map(|found| (found[1].to_owned(), Regex::new(&found[2]).unwrap()))
+            .collect();
+        assert_eq!(expressions.len(), 2, "{}", error.hint);
+        let read = |key: &str| {
+            let (_, regex) = expressions.iter().find(|(name, _)| name.ends_with(key)).unwrap();
+            regex.captures_iter(std::str::from_utf8(stdout).unwrap()).last().unwrap()[1].to_owned()
+        };
+        assert_eq!((read("loss"), read("accuracy")), ("0.5".to_owned(), "93.5".to_owned()));
+    }
+
+    #[test]
+    fn silence_has_its_own_words() {
+        let error = guess("exp", b" \n", &[]).unwrap_err();
+        assert!(error.why.contains("nothing on stdout") && error.hint.contains("a line of JSON"), "{error:?}");
+    }
+
+    #[test]
+    fn a_shape_shows_keys_and_no_values() {
+        let value = serde_json::json!({"a": 0.5, "b": {"c": [1, 2], "d": "n"}});
+        assert_eq!(shape(&value), "{\"a\": x, \"b\": {\"c\": [x, ...], \"d\": \"text\"}}");
+        assert_eq!(values(&value), 3);
+    }
+}

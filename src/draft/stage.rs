@@ -1,0 +1,302 @@
+//! Where a new paper is put together: a suite in miniature inside the suite, whose folders take their places at the end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::command::is_name;
+use crate::error::{Error, Result};
+use crate::suite::{Suite, replace_file};
+use crate::workspace::{hex, remove_tree};
+
+/// The venv backend's lock file, and where those of drafts are kept in the cache.
+const LOCK: &str = "venv.lock";
+const LOCKS: &str = "draft-locks";
+
+/// How long a lock file is taken for new.
+const DAY: Duration = Duration::from_hours(24);
+
+/// A paper that is being put together. Dropped before [`Draft::settle`], it leaves nothing behind.
+pub struct Draft {
+    root: PathBuf,
+    id: String,
+    staged: Suite,
+    new_env: bool,
+    _lock: File,
+}
+
+/// Refuses a text that cannot be a paper's id.
+///
+/// # Errors
+/// Kind `Usage`.
+pub fn require_id(id: &str) -> Result<()> {
+    if is_name(id) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("`{id}` is no id for a paper"))
+        .hint("use letters, digits, `-`, `_` and `.`, a letter or digit first, as `kmeanspp`"))
+}
+
+impl Draft {
+    /// Begins a paper.
+    ///
+    /// # Errors
+    /// Kind `Usage` for an id that is none or is taken; `Machine` when the suite cannot be written, or another process
+    /// puts a paper of this id together.
+    pub fn begin(suite: &Suite, id: &str) -> Result<Self> {
+        require_id(id)?;
+        for (kind, folder) in [("paper", suite.paper_dir(id)), ("repo", suite.repo_dir(id))] {
+            if folder.symlink_metadata().is_ok() {
+                return Err(Error::usage(format!("there is a {kind} `{id}` already, in `{}`", folder.display()))
+                    .hint("choose another id, or remove it first: nothing is ever overwritten"));
+            }
+        }
+        let staging = suite.root().join(format!(".new-{id}"));
+        let failed = |error| Error::io("create", &staging, error);
+        fs::create_dir_all(&staging).map_err(failed)?;
+        let lock = File::create(staging.join("lock")).map_err(failed)?;
+        if lock.try_lock().is_err() {
+            return Err(Error::machine(format!("another process is putting paper `{id}` together"))
+                .hint("wait until it has ended"));
+        }
+        for part in ["papers", "repos", "envs"] {
+            // What a killed process left.
+            remove_tree(&staging.join(part)).map_err(failed)?;
+            fs::create_dir_all(staging.join(part)).map_err(failed)?;
+        }
+        let staged = Suite::open(&staging)?;
+        fs::create_dir_all(staged.paper_dir(id)).map_err(failed)?;
+        Ok(Self { root: suite.root().to_owned(), id: id.to_owned(), staged, new_env: false, _lock: lock })
+    }
+
+    /// The suite in miniature.
+    #[must_use]
+    pub const fn suite(&self) -> &Suite {
+        &self.staged
+    }
+
+    /// The paper's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Takes an env of the suite.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there is none of that id.
+    pub fn use_env(&self, env: &str) -> Result<()> {
+        let from = self.root.join("envs").join(env);
+        if !is_name(env) || !from.join("environment.yml").is_file() {
+            return Err(Error::usage(format!("no env `{env}`: `{}` has no environment.yml", from.display()))
+                .hint("name a folder under `envs/`, or have one made with `--requirements` or `--environment`"));
+        }
+        let to = self.staged.env_dir(env);
+        fs::create_dir_all(&to).map_err(|error| Error::io("create", &to, error))?;
+        for entry in fs::read_dir(&from).map_err(|error| Error::io("read", &from, error))?.flatten() {
+            if entry.path().is_file() {
+                fs::copy(entry.path(), to.join(entry.file_name()))
+                    .map_err(|error| Error::io("copy", &entry.path(), error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins an env of its own, with the paper's id.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there is one already.
+    pub fn write_env(&mut self, yml: &str) -> Result<()> {
+        let taken = self.root.join("envs").join(&self.id);
+        if taken.symlink_metadata().is_ok() {
+            return Err(Error::usage(format!("there is an env `{}` already, in `{}`", self.id, taken.display()))
+                .hint(format!("use it with `--env {}`, or choose another id for the paper", self.id)));
+        }
+        let folder = self.staged.env_dir(&self.id);
+        fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+        self.new_env = true;
+        write(&folder.join("environment.yml"), yml)
+    }
+
+    /// Takes the env's lock file of an earlier try today, where its environment file was the same, so that a command
+    /// that is corrected and repeated need not solve again. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Kind `Machine`.
+    pub fn take_lock(&self, cache: &Path) -> Result<bool> {
+        let kept = self.lock_in(cache)?;
+        let recent =
+            kept.metadata().and_then(|it| it.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < DAY));
+        if recent {
+            let to = self.staged.env_dir(&self.id).join(LOCK);
+            fs::copy(&kept, &to).map_err(|error| Error::io("copy", &kept, error))?;
+        }
+        Ok(recent)
+    }
+
+    /// Keeps the env's lock file for the next try.
+    ///
+    /// # Errors
+    /// Kind `Machine`.
+    pub fn keep_lock(&self, cache: &Path) -> Result<()> {
+        let from = self.staged.env_dir(&self.id).join(LOCK);
+        if !from.exists() {
+            return Ok(());
+        }
+        let kept = self.lock_in(cache)?;
+        let bytes = fs::read(&from).map_err(|error| Error::io("read", &from, error))?;
+        fs::create_dir_all(cache.join(LOCKS)).map_err(|error| Error::io("create", &cache.join(LOCKS), error))?;
+        replace_file(&kept, &bytes)
+    }
+
+    fn lock_in(&self, cache: &Path) -> Result<PathBuf> {
+        let yml = self.staged.env_dir(&self.id).join("environment.yml");
+        let bytes = fs::read(&yml).map_err(|error| Error::io("read", &yml, error))?;
+        let digest = hex(&<sha2::Sha256 as sha2::Digest>::digest(&bytes));
+        Ok(cache.join(LOCKS).join(format!("{}-{digest}", self.id)))
+    }
+
+    /// Writes a file of the paper's folder.
+    ///
+    /// # Errors
+    /// Kind `Machine`.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        write(&self.staged.paper_dir(&self.id).join(name), text)
+    }
+
+    /// An error whose place lies in this draft, with the place where it will lie, since the draft goes.
+    #[must_use]
+    pub fn outside(&self, mut error: Error) -> Error {
+        if let Some((path, _)) = &mut error.place
+            && let Ok(inside) = path.strip_prefix(self.staged.root())
+        {
+            *path = inside.to_owned();
+        }
+        let inner = format!("{}/", self.staged.root().display());
+        error.message = error.message.replace(&inner, "");
+        error.hint = error.hint.map(|hint| hint.replace(&inner, ""));
+        error
+    }
+
+    /// Puts everything in its place in the suite.
+    ///
+    /// # Errors
+    /// Kind `Machine` when a place has been taken meanwhile; nothing is left there then.
+    pub fn settle(self) -> Result<()> {
+        let parts: &[&str] = if self.new_env { &["envs", "repos", "papers"] } else { &["repos", "papers"] };
+        let mut settled: Vec<PathBuf> = Vec::new();
+        for part in parts {
+            let (from, to) = (self.staged.root().join(part).join(&self.id), self.root.join(part).join(&self.id));
+            let moved = fs::create_dir_all(self.root.join(part)).and_then(|()| fs::rename(&from, &to));
+            if let Err(error) = moved {
+                for done in settled {
+                    let _ = remove_tree(&done);
+                }
+                return Err(Error::io("create", &to, error));
+            }
+            settled.push(to);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // What cannot be removed is removed by the next draft of this id.
+        let _ = remove_tree(self.staged.root());
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| Error::io("write", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suite() -> (tempfile::TempDir, Suite) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("papers/old")).unwrap();
+        let suite = Suite::open(folder.path()).unwrap();
+        (folder, suite)
+    }
+
+    fn listing(folder: &Path) -> Vec<String> {
+        let walk = walkdir::WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter().flatten();
+        walk.map(|entry| entry.path().strip_prefix(folder).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_draft_that_is_given_up_leaves_nothing() {
+        let (folder, suite) = suite();
+        let mut draft = Draft::begin(&suite, "p").unwrap();
+        draft.write_env("name: p\n").unwrap();
+        drop(draft);
+        assert_eq!(listing(folder.path()), ["papers", "papers/old"]);
+    }
+
+    #[test]
+    fn a_draft_takes_its_place_as_a_whole() {
+        let (folder, suite) = suite();
+        let mut draft = Draft::begin(&suite, "p").unwrap();
+        draft.write_env("name: p\n").unwrap();
+        draft.write("paper.md", "# T\n").unwrap();
+        fs::create_dir_all(draft.suite().repo_dir("p")).unwrap();
+        draft.settle().unwrap();
+        assert_eq!(
+            listing(folder.path()),
+            [
+                "envs",
+                "envs/p",
+                "envs/p/environment.yml",
+                "papers",
+                "papers/old",
+                "papers/p",
+                "papers/p/paper.md",
+                "repos",
+                "repos/p"
+            ]
+        );
+    }
+
+    #[test]
+    fn ids_that_are_taken_or_none_are_refused() {
+        let (_folder, suite) = suite();
+        let fault = |id: &str| Draft::begin(&suite, id).map(|_| ()).unwrap_err().message;
+        assert!(fault("old").contains("there is a paper `old` already"));
+        for id in ["", "a/b", "../x", ".x", "a b"] {
+            assert!(fault(id).contains("is no id for a paper"), "{id}");
+        }
+        let _draft = Draft::begin(&suite, "p").unwrap();
+        assert!(fault("p").contains("another process"));
+    }
+
+    #[test]
+    fn a_lock_file_is_taken_again_for_the_same_environment_only() {
+        let (folder, suite) = suite();
+        let cache = folder.path().join("cache");
+        let begin = |yml: &str| {
+            let mut draft = Draft::begin(&suite, "p").unwrap();
+            draft.write_env(yml).unwrap();
+            draft
+        };
+        let draft = begin("name: p\n");
+        assert!(!draft.take_lock(&cache).unwrap());
+        fs::write(draft.suite().env_dir("p").join(LOCK), "locked").unwrap();
+        draft.keep_lock(&cache).unwrap();
+        drop(draft);
+        assert!(!begin("name: p\nother: 1\n").take_lock(&cache).unwrap());
+        let draft = begin("name: p\n");
+        assert!(draft.take_lock(&cache).unwrap());
+        assert_eq!(fs::read_to_string(draft.suite().env_dir("p").join(LOCK)).unwrap(), "locked");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_no_obstacle() {
+        let (folder, suite) = suite();
+        fs::create_dir_all(folder.path().join(".new-p/repos/p/x")).unwrap();
+        let draft = Draft::begin(&suite, "p").unwrap();
+        assert!(!draft.suite().repo_dir("p").exists());
+    }
+}

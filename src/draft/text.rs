@@ -1,0 +1,214 @@
+//! The paper's text for `paper.md`: from Markdown, LaTeX or plain text, or an outline to be filled in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::manifest::TODO;
+use super::propose::Proposal;
+use crate::error::{Error, Result};
+use crate::scrub::{Format, Options, scrub};
+use crate::suite::{Experiment, Gold, result_numbers};
+
+/// A paper's text as the user has it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The text.
+    pub text: String,
+    /// Its title, where it has one.
+    pub title: Option<String>,
+    format: Format,
+}
+
+/// A paper's text as agents may see it.
+#[derive(Debug, Clone)]
+pub struct Scrubbed {
+    /// The text.
+    pub text: String,
+    /// How many numbers were removed.
+    pub removed: usize,
+    /// Of how many.
+    pub numbers: usize,
+}
+
+impl Source {
+    /// Reads a text in Markdown, LaTeX or plain.
+    ///
+    /// # Errors
+    /// Kind `Usage` when it cannot be read or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("failed to read the text `{}`", path.display()))
+                .because(error)
+                .hint("give Markdown, LaTeX or plain text in UTF-8; `pdftotext -layout` makes plain text of a PDF")
+        })?;
+        let format = Format::detect(path, &text);
+        let title = if format == Format::Latex { title(&expanded(&text)) } else { title(&text) };
+        Ok(Self { text, title, format })
+    }
+
+    /// The text without its results, in which roundings of gold are looked for as well; LaTeX with Markdown's headings.
+    #[must_use]
+    pub fn scrubbed(&self, gold: &Gold) -> Scrubbed {
+        let mut values = Vec::new();
+        for result in gold.results.values().flat_map(|results| results.values()) {
+            result_numbers(&result.result, &mut |value| values.push(value));
+        }
+        let scrubbed = scrub(&self.text, &Options { format: self.format, gold: &values });
+        let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
+        let text = if self.format == Format::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
+        Scrubbed { text, removed, numbers }
+    }
+}
+
+/// A text's title: its first heading of Markdown, or LaTeX's `\title`.
+#[must_use]
+pub fn title(text: &str) -> Option<String> {
+    static LATEX: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\\title(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\})+)\}").ok());
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    let found = heading.or_else(|| LATEX.as_ref()?.captures(text)?.get(1).map(|title| title.as_str()));
+    let found = found?.replace("\\\\", " ");
+    let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!found.is_empty()).then_some(found)
+}
+
+/// LaTeX with Markdown's headings, which passages are named by; the rest stays as it is. The preamble goes, and so do
+/// comments, in which results are forgotten.
+#[must_use]
+pub fn from_latex(source: &str) -> String {
+    let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
+    let mut text = expanded(&text);
+    let heading = title(&text).map(|title| format!("# {title}\n\n"));
+    if let Some((_, body)) = text.split_once("\\begin{document}") {
+        text = body.split("\\end{document}").next().unwrap_or(body).to_owned();
+    }
+    if let Ok(regex) = Regex::new(r"(?m)^[ \t]*\\title(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}[ \t]*\n?") {
+        text = regex.replace_all(&text, "").into_owned();
+    }
+    for (command, level) in
+        [("section", "##"), ("subsection", "###"), ("subsubsection", "####"), ("paragraph", "#####")]
+    {
+        if let Ok(regex) =
+            Regex::new(&format!(r"(?m)^[ \t]*\\{command}\*?(?:\[[^\]]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}"))
+        {
+            text = regex
+                .replace_all(&text, |found: &regex::Captures<'_>| format!("\n{level} {}\n", &found[1]))
+                .into_owned();
+        }
+    }
+    text = text.replace("\\begin{abstract}", "## Abstract\n").replace("\\end{abstract}", "").replace("\\maketitle", "");
+    let mut blank = 0;
+    let lines = text.lines().filter(|line| {
+        blank = if line.trim().is_empty() { blank + 1 } else { 0 };
+        blank < 2
+    });
+    heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
+}
+
+/// The text with the author's own commands without arguments, such as `\newcommand{\model}{NetX}`, written out.
+fn expanded(text: &str) -> String {
+    /// Commands within commands, this deep.
+    const DEEPEST: usize = 4;
+    let definition = Regex::new(
+        r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+    );
+    let command = Regex::new(r"(\\[A-Za-z]+)(?:\{\}|\\ )?");
+    let (Ok(definition), Ok(command)) = (definition, command) else { return text.to_owned() };
+    let own: BTreeMap<String, String> =
+        definition.captures_iter(text).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
+    let mut text = definition.replace_all(text, "").into_owned();
+    for _ in 0..DEEPEST {
+        let next = command.replace_all(&text, |found: &regex::Captures<'_>| {
+            let space = if found[0].ends_with("\\ ") { " " } else { "" };
+            own.get(&found[1]).map_or_else(|| found[0].to_owned(), |meant| format!("{meant}{space}"))
+        });
+        if next == text {
+            break;
+        }
+        text = next.into_owned();
+    }
+    text
+}
+
+/// A line without its comment; `None` when it was nothing else.
+fn uncommented(line: &str) -> Option<&str> {
+    let mut escaped = false;
+    for (place, letter) in line.char_indices() {
+        if letter == '%' && !escaped {
+            return (!line[..place].trim().is_empty()).then(|| &line[..place]);
+        }
+        escaped = letter == '\\' && !escaped;
+    }
+    Some(line)
+}
+
+/// An outline with a heading for each file that holds proposed functions and for each experiment.
+#[must_use]
+pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experiment]) -> String {
+    let mut text = format!(
+        "# {}\n\n{TODO}: write the paper in words that stand on their own, so that a person with this text and the rest of \
+         the code could\nwrite any function of it: equations, initialisation, stopping rules, tie-breaking, defaults. No \
+         results.\n\n## What the paper claims\n\n{TODO}\n\n## Method\n",
+        title.unwrap_or(TODO)
+    );
+    let files: BTreeSet<_> = proposal.functions.iter().map(|function| &function.selector.file).collect();
+    for file in files {
+        let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().replace('_', " ");
+        let functions: Vec<String> = proposal
+            .functions
+            .iter()
+            .filter(|function| function.selector.file == *file)
+            .map(|function| format!("`{}`", function.selector.name))
+            .collect();
+        let _ = writeln!(text, "\n### {}\n\n{TODO}: describe {}.", capitalised(&name), functions.join(", "));
+    }
+    text.push_str("\n## Experiments\n");
+    for experiment in experiments {
+        let _ = writeln!(text, "\n### {}\n\n{TODO}: data, protocol and what is measured.", experiment.id);
+    }
+    text
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latex_gets_headings_and_loses_preamble_and_comments() {
+        let source = "\\documentclass{article}\n\\title{A \\\\ Title}\n\\begin{document}\n\\maketitle\n\\begin{abstract}\nWe \
+                      show 5\\% more. % was 7.31\n\\end{abstract}\n% accuracy 0.93\n\\section{Method \\textbf{one}}\n\
+                      Text $x^2$.\n\\subsection*{Stopping}\nWhen done.\n\\end{document}\nrest\n";
+        assert_eq!(
+            from_latex(source),
+            "# A Title\n\n## Abstract\n\nWe show 5\\% more. \n\n## Method \\textbf{one}\n\nText $x^2$.\n\n### Stopping\n\n\
+             When done.\n"
+        );
+    }
+
+    #[test]
+    fn an_authors_own_commands_are_written_out() {
+        let source = "\\newcommand{\\tool}{\\textsf{walk}}\n\\newcommand{\\this}{\\tool{}er}\n\\newcommand{\\two}[1]{#1}\n\
+                      \\title{\\this: steps}\n\\begin{document}\n\\maketitle\nThe \\this\\ goes, \\two{far}, \\thistle.\n\
+                      \\end{document}\n";
+        assert_eq!(
+            from_latex(source),
+            "# \\textsf{walk}er: steps\n\nThe \\textsf{walk}er goes, \\two{far}, \\thistle.\n"
+        );
+    }
+
+    #[test]
+    fn a_title_is_found_in_markdown_and_latex() {
+        assert_eq!(title("x\n# The  Title\n").as_deref(), Some("The Title"));
+        assert_eq!(title("\\title[short]{Long one}").as_deref(), Some("Long one"));
+        assert_eq!(title("plain text"), None);
+    }
+}

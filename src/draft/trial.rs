@@ -1,0 +1,224 @@
+//! A command's first run: does it work in the sandbox, and how is its result read?
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::command::Wanted;
+use super::result::{guess, values};
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::run::ready::Machine;
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Spec};
+use crate::score::read_result;
+use crate::suite::{Protocol, ResultRule};
+use crate::workspace::{Change, ChangeKind, ChangeLimits, Snapshot, Workspace};
+
+/// How much of standard error is shown.
+const STDERR_SHOWN: usize = 1500;
+
+/// What came of a first run.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// How its result is read.
+    pub rule: ResultRule,
+    /// The result.
+    pub value: Value,
+    /// Wall seconds.
+    pub seconds: f64,
+    /// Its result file, when the repo held one of that name.
+    pub overwrote: Option<String>,
+}
+
+/// Where commands are tried.
+pub struct Place<'a> {
+    /// The paper's id, for messages.
+    pub paper: &'a str,
+    /// The repo.
+    pub snapshot: &'a Snapshot,
+    /// Its env.
+    pub env: &'a Env,
+    /// What was left out of the repo, and why.
+    pub left_out: &'a BTreeMap<PathBuf, &'static str>,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Time limit of a command.
+    pub limit: Duration,
+}
+
+/// Runs a command, curtailed, on a fresh copy of the repo.
+///
+/// # Errors
+/// Kind `Baseline`, naming paper, experiment and next step, when it fails, takes too long, or gives no result that can be
+/// read; other kinds when the machine is at fault.
+pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
+    let machine = place.machine;
+    let backend = &machine.backend;
+    let workspace = Workspace::create(place.snapshot, &[], &machine.scratch.next(), backend.layers(), backend.owner())?;
+    let spec = Spec {
+        layers: workspace.layers().clone(),
+        read_only: place.env.read_only.clone(),
+        variables: place.env.variables.clone(),
+        limits: machine.limits,
+    };
+    let line = wanted.command_line(Protocol::Curtailed).map_err(Error::usage)?;
+    let limits = ExecLimits { wall: place.limit, grace: Duration::from_secs(2), output: 4 << 20 };
+    let lost = |fault: Fault| Error::new(Kind::Infrastructure, fault.to_string());
+    let mut sandbox = backend.start(&spec).await?;
+    let exec = match sandbox.exec(&Command::shell(&line), &limits).await {
+        Ok(exec) => exec,
+        Err(Fault::Refused(why)) => return Err(place.fault(wanted, &why, "run it by hand, in a copy of the repo")),
+        Err(fault) => return Err(lost(fault)),
+    };
+    sandbox.destroy().await.map_err(lost)?;
+    let changes = workspace.changes(&ChangeLimits::default())?;
+    workspace.remove()?;
+    if let Some((why, hint)) = failure(&exec, &line, place) {
+        return Err(place.fault(wanted, &why, &hint));
+    }
+    let written: Vec<&Change> =
+        changes.files.iter().filter(|change| matches!(change.kind, ChangeKind::Added | ChangeKind::Modified)).collect();
+    let found = |file: &str| written.iter().find(|change| change.path == file);
+    let (rule, value) = if let Some(rule) = &wanted.result {
+        let file = if let ResultRule::JsonFile(file) = rule { found(file) } else { None };
+        let value = read_result(rule, &exec.stdout, file.map(|change| change.bytes.as_slice()))
+            .map_err(|why| place.fault(wanted, &why, "correct how its result is read"))?;
+        if values(&value) == 0 {
+            return Err(place.fault(wanted, "its result holds no number", "correct how its result is read"));
+        }
+        (rule.clone(), value)
+    } else {
+        let files: Vec<(&str, &[u8])> =
+            written.iter().map(|change| (change.path.as_str(), change.bytes.as_slice())).collect();
+        guess(&wanted.id, &exec.stdout, &files).map_err(|found| place.fault(wanted, &found.why, &found.hint))?
+    };
+    let overwrote = match &rule {
+        ResultRule::JsonFile(file) => {
+            found(file).filter(|change| change.kind == ChangeKind::Modified).map(|change| change.path.clone())
+        }
+        ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
+    };
+    Ok(Tried { rule, value, seconds: exec.wall.as_secs_f64(), overwrote })
+}
+
+impl Place<'_> {
+    fn fault(&self, wanted: &Wanted, why: &str, hint: &str) -> Error {
+        Error::new(Kind::Baseline, format!("paper `{}`, experiment `{}`: {why}", self.paper, wanted.id)).hint(hint)
+    }
+}
+
+/// Why a command failed and what to do; `None` when it ended well.
+fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String)> {
+    let stderr = String::from_utf8_lossy(&exec.stderr);
+    let stderr = tail(stderr.trim_end());
+    let why = match exec.exit {
+        Exit::Code(0) => return None,
+        Exit::TimedOut => {
+            return Some((
+                format!("`{line}` did not end within {} s", place.limit.as_secs_f64()),
+                "give it smaller curtailed parameters, as `{n=full:1000,curtailed:50}`, or more time with \
+                 `--time-limit SECONDS`; a program that waits for input or a window never ends"
+                    .to_owned(),
+            ));
+        }
+        Exit::Code(code) => format!("`{line}` ended with exit code {code}\n{stderr}"),
+        Exit::Signal(signal) => format!("`{line}` was killed by signal {signal}\n{stderr}"),
+        Exit::DiskFull => format!("`{line}` wrote more than the disk limit"),
+    };
+    Some((why.trim_end().to_owned(), next_step(&stderr, place.snapshot.tree(), place.left_out)))
+}
+
+/// What to do about a failed command, by what it said.
+fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static str>) -> String {
+    static MISSING: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"No module named '?([A-Za-z0-9_.]+)'?").ok());
+    let module = MISSING.as_ref().and_then(|regex| Some(regex.captures_iter(stderr).last()?.get(1)?.as_str()));
+    if let Some(module) = module {
+        let top = module.split('.').next().unwrap_or(module);
+        let is_it =
+            |path: &Path| path.file_name().is_some_and(|name| name == top) || path.ends_with(format!("{top}.py"));
+        if let Some(path) = left_out.keys().find(|path| is_it(path)) {
+            return format!("`{}` was left out of the repo: take it over with `--keep {0}`", path.display());
+        }
+        let inside =
+            walkdir::WalkDir::new(tree).min_depth(1).sort_by_file_name().into_iter().flatten().find_map(|entry| {
+                let path = entry.path().strip_prefix(tree).ok()?.to_owned();
+                is_it(&path).then_some(path)
+            });
+        if let Some(path) = inside {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !module.contains('.') {
+                return format!(
+                    "`{top}` is in the repo, at `{}`: begin the command with `PYTHONPATH={}:$PYTHONPATH`",
+                    path.display(),
+                    folder.display()
+                );
+            }
+            return format!("`{}` is in the repo, but has no `{module}`", path.display());
+        }
+        return format!("the env has no `{top}`: add the package that holds it to `--requirements`");
+    }
+    let mut hint = "run it by hand, in a copy of the repo and without network".to_owned();
+    let names: Vec<String> = left_out
+        .keys()
+        .filter(|path| stderr.contains(path.display().to_string().as_str()) || stderr.contains("No such file"))
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
+    if !names.is_empty() {
+        let _ = write!(hint, "; left out of the repo were {} (`--keep GLOB` takes one over)", names.join(", "));
+    }
+    hint
+}
+
+/// The last part of a text, from a line's begin on where there is one.
+fn tail(text: &str) -> String {
+    let mut start = text.len().saturating_sub(STDERR_SHOWN);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let part = &text[start..];
+    let cut = if start > 0 { part.split_once('\n').map_or(part, |(_, rest)| rest) } else { part };
+    cut.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_module_is_looked_for_before_a_package_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for file in ["src/inner/__init__.py", "helper.py"] {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        let left_out = BTreeMap::from([(PathBuf::from("tests"), "tests")]);
+        let step =
+            |module: &str| next_step(&format!("ModuleNotFoundError: No module named '{module}'"), root, &left_out);
+        assert_eq!(
+            step("inner"),
+            "`inner` is in the repo, at `src/inner`: begin the command with `PYTHONPATH=src:$PYTHONPATH`"
+        );
+        assert!(step("helper").contains("`PYTHONPATH=.:$PYTHONPATH`"));
+        assert_eq!(step("inner.gone"), "`src/inner` is in the repo, but has no `inner.gone`");
+        assert_eq!(step("tests.tools"), "`tests` was left out of the repo: take it over with `--keep tests`");
+        assert!(step("torch").contains("the env has no `torch`"));
+        assert!(next_step("No module named torch", root, &left_out).contains("`torch`"));
+        assert!(next_step("No such file or directory", root, &left_out).contains("`--keep GLOB`"));
+        assert!(!next_step("ValueError", root, &left_out).contains("--keep"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_line() {
+        let text = "first é\n".repeat(400) + "last";
+        let cut = tail(&text);
+        assert!(cut.starts_with("first") && cut.ends_with("last") && cut.len() <= STDERR_SHOWN, "{cut}");
+        assert_eq!(tail("short"), "short");
+    }
+}

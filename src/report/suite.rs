@@ -1,0 +1,434 @@
+//! The suite's table: what there is of each paper, and how far it can be trusted, from files alone.
+//!
+//! [`suite_rows`] makes a row a paper and one of all; [`suite_console`], [`suite_markdown`] and [`suite_csv`] render
+//! them. What has not been measured is `None` and shown as `-`.
+
+use comfy_table::{Cell, CellAlignment};
+use serde::Serialize;
+
+use super::clean;
+use super::csv::write;
+use crate::error::Result;
+use crate::suite::{Evidence, LoadedPaper, Protocol};
+
+/// The numbers of masked functions that are shown.
+const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
+
+/// The name of the row of all papers.
+const ALL: &str = "all";
+
+/// One paper, or all of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SuiteRow {
+    /// The paper's id; `all` in the last row.
+    pub paper: String,
+    /// Year of publication; none for all.
+    pub year: Option<u16>,
+    /// Maskable functions.
+    pub functions: usize,
+    /// Experiments.
+    pub experiments: usize,
+    /// Samples by n, from 1 to 5, exact; `None` beyond u128.
+    pub samples: Vec<Option<u128>>,
+    /// Mean number of tests of a sample by n, over all samples of that n.
+    pub tests: Option<Vec<f64>>,
+    /// Mean seconds that a sample's tests take one after another, by n: medians of gold's repeats.
+    pub seconds: Option<Vec<f64>>,
+    /// Mean number of lines of the functions.
+    pub lines: f64,
+    /// Mean number of calls in the functions' bodies.
+    pub calls: f64,
+    /// Mutants that are told from the original, 0 to 1, of those that are not equivalent to it.
+    pub mutation_score: Option<f64>,
+    /// The largest part of any function's body that stands elsewhere, 0 to 1.
+    pub containment: Option<f64>,
+}
+
+/// Sums of what a row shows means of.
+#[derive(Default)]
+struct Sums {
+    lines: usize,
+    calls: usize,
+    /// By n: tests and seconds, summed over all samples.
+    tests: Option<Vec<f64>>,
+    seconds: Option<Vec<f64>>,
+    /// Killed mutants, and mutants that are not equivalent.
+    mutants: Option<(usize, usize)>,
+}
+
+/// A row a paper, in the order given, and one of all papers where there are several. Evidence is that of the repo as it is
+/// now; `None` where there is none such.
+#[must_use]
+pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
+    let mut rows = Vec::new();
+    let mut all = Vec::new();
+    for (loaded, evidence) in papers {
+        let (row, sums) = row(loaded, evidence.as_ref());
+        rows.push(row);
+        all.push(sums);
+    }
+    if rows.len() > 1 {
+        rows.push(total(&rows, &all));
+    }
+    rows
+}
+
+fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
+    let statistics = loaded.statistics();
+    let functions = loaded.paper.functions.len();
+    let samples: Vec<Option<u128>> = SHOWN.map(|n| loaded.nesting.count(n)).collect();
+    // Evidence counts when it is whole.
+    let measured: Option<Vec<_>> = evidence.and_then(|evidence| {
+        loaded.paper.functions.iter().map(|function| evidence.functions.get(&function.at)).collect()
+    });
+    let mutants = measured.as_ref().map(|measured| {
+        let real = |it: &&crate::suite::FunctionEvidence| it.mutants.saturating_sub(it.equivalent);
+        (measured.iter().map(|it| it.killed).sum(), measured.iter().map(real).sum())
+    });
+    let sums = Sums {
+        lines: statistics.iter().map(|function| function.lines).sum(),
+        calls: statistics.iter().map(|function| function.calls).sum(),
+        tests: over_samples(loaded, |_| Some(1.0)),
+        seconds: over_samples(loaded, |experiment| gold_seconds(loaded, experiment)),
+        mutants,
+    };
+    let row = SuiteRow {
+        paper: loaded.paper.id.clone(),
+        year: Some(loaded.paper.year),
+        functions,
+        experiments: loaded.paper.experiments.len(),
+        tests: means(sums.tests.as_deref(), &samples),
+        seconds: means(sums.seconds.as_deref(), &samples),
+        samples,
+        lines: mean(sums.lines, functions),
+        calls: mean(sums.calls, functions),
+        mutation_score: score(mutants),
+        containment: measured.map(|measured| measured.iter().map(|it| it.containment).fold(0.0, f64::max)),
+    };
+    (row, sums)
+}
+
+fn total(rows: &[SuiteRow], sums: &[Sums]) -> SuiteRow {
+    let functions = rows.iter().map(|row| row.functions).sum();
+    let by_n = |of: &dyn Fn(&Sums) -> Option<Vec<f64>>| -> Option<Vec<f64>> {
+        let all: Vec<Vec<f64>> = sums.iter().map(of).collect::<Option<_>>()?;
+        Some(SHOWN.enumerate().map(|(place, _)| all.iter().map(|one| one[place]).sum()).collect())
+    };
+    let samples: Vec<Option<u128>> = SHOWN
+        .enumerate()
+        .map(|(place, _)| rows.iter().try_fold(0_u128, |sum, row| sum.checked_add(row.samples[place]?)))
+        .collect();
+    let mutants: Option<Vec<(usize, usize)>> = sums.iter().map(|sums| sums.mutants).collect();
+    let mutants = mutants.map(|all| all.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)));
+    SuiteRow {
+        paper: ALL.to_owned(),
+        year: None,
+        functions,
+        experiments: rows.iter().map(|row| row.experiments).sum(),
+        tests: means(by_n(&|sums| sums.tests.clone()).as_deref(), &samples),
+        seconds: means(by_n(&|sums| sums.seconds.clone()).as_deref(), &samples),
+        samples,
+        lines: mean(sums.iter().map(|sums| sums.lines).sum(), functions),
+        calls: mean(sums.iter().map(|sums| sums.calls).sum(), functions),
+        mutation_score: score(mutants),
+        containment: rows.iter().map(|row| row.containment).try_fold(0.0, |most: f64, one| Some(most.max(one?))),
+    }
+}
+
+/// For each n, the sum over all samples of what their tests weigh, exact but for the rounding of floats.
+///
+/// An experiment is a test of all samples but those whose functions it all does without, and these are counted like any
+/// samples, among fewer functions. `None` without a dependency matrix or where an experiment has no weight.
+fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> Option<Vec<f64>> {
+    let dependencies = loaded.dependencies.as_ref()?;
+    SHOWN
+        .map(|n| {
+            let all = loaded.nesting.count(n)?;
+            let mut sum = 0.0;
+            for (place, experiment) in loaded.paper.experiments.iter().enumerate() {
+                let needs = dependencies.needs.get(&experiment.id);
+                let needed =
+                    |function: usize| needs.is_some_and(|it| it.contains(&loaded.paper.functions[function].at));
+                let without = loaded.nesting.count_of(n, |function| !needed(function))?;
+                sum += weight(place)? * (all - without) as f64;
+            }
+            Some(sum)
+        })
+        .collect()
+}
+
+/// The median of an experiment's seconds when gold was recorded, curtailed.
+fn gold_seconds(loaded: &LoadedPaper, experiment: usize) -> Option<f64> {
+    let results = loaded.gold.as_ref()?.results.get(&Protocol::Curtailed)?;
+    let mut seconds = results.get(&loaded.paper.experiments[experiment].id)?.seconds.clone();
+    seconds.sort_by(f64::total_cmp);
+    let middle = seconds.len() / 2;
+    Some(if seconds.len() % 2 == 1 {
+        seconds[middle]
+    } else {
+        (seconds.get(middle.checked_sub(1)?)? + seconds[middle]) / 2.0
+    })
+}
+
+fn means(sums: Option<&[f64]>, samples: &[Option<u128>]) -> Option<Vec<f64>> {
+    sums?.iter().zip(samples).map(|(sum, samples)| Some(sum / (*samples)?.max(1) as f64)).collect()
+}
+
+fn mean(sum: usize, count: usize) -> f64 {
+    sum as f64 / count.max(1) as f64
+}
+
+fn score(mutants: Option<(usize, usize)>) -> Option<f64> {
+    mutants.filter(|(_, real)| *real > 0).map(|(killed, real)| killed as f64 / real as f64)
+}
+
+const HEADING: [&str; 10] = [
+    "paper",
+    "functions",
+    "experiments",
+    "samples, n = 1 to 5",
+    "tests a sample",
+    "seconds of a sample's tests",
+    "lines",
+    "calls",
+    "mutation score",
+    "worst containment",
+];
+
+const LEGEND: &str = "tests and seconds a sample: means over all samples of each n; seconds as measured when gold was \
+recorded. lines and calls: means of the functions. mutation score: share of wrong variants of the functions that some \
+test tells from the original. worst containment: largest part of a function's body that stands elsewhere in what \
+agents see.";
+
+fn cells(row: &SuiteRow) -> Vec<String> {
+    let list = |texts: Vec<String>| texts.join(" / ");
+    let decimals = |values: &Option<Vec<f64>>| {
+        values
+            .as_ref()
+            .map_or("-".to_owned(), |values| list(values.iter().map(|value| format!("{value:.1}")).collect()))
+    };
+    let share = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    vec![
+        row.year.map_or_else(|| row.paper.clone(), |year| format!("{} ({year})", row.paper)),
+        row.functions.to_string(),
+        row.experiments.to_string(),
+        list(row.samples.iter().copied().map(count).collect()),
+        decimals(&row.tests),
+        decimals(&row.seconds),
+        format!("{:.1}", row.lines),
+        format!("{:.1}", row.calls),
+        share(row.mutation_score),
+        share(row.containment),
+    ]
+}
+
+/// A number with commas between its thousands.
+fn count(number: Option<u128>) -> String {
+    let Some(number) = number else { return "> 10^38".to_owned() };
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The rows for a terminal: one table of each paper's figures, and one each of what changes with n.
+#[must_use]
+pub fn suite_console(rows: &[SuiteRow]) -> String {
+    let fixed = [0, 1, 2, 6, 7, 8, 9];
+    let mut parts = vec![aligned(
+        &fixed.map(|column| HEADING[column].to_owned()),
+        rows.iter().map(|row| {
+            let cells = cells(row);
+            fixed.iter().map(|&column| cells[column].clone()).collect()
+        }),
+    )];
+    let by_n = |title: &str, figures: &dyn Fn(&SuiteRow) -> Option<Vec<String>>| {
+        let mut heading = vec![title.to_owned()];
+        heading.extend(SHOWN.map(|n| format!("n={n}")));
+        let rows = rows.iter().map(|row| {
+            let mut cells = vec![clean(&row.paper)];
+            cells.extend(figures(row).unwrap_or_else(|| SHOWN.map(|_| "-".to_owned()).collect()));
+            cells
+        });
+        aligned(&heading, rows)
+    };
+    let one = |values: &Option<Vec<f64>>| {
+        values.as_ref().map(|values| values.iter().map(|value| format!("{value:.1}")).collect())
+    };
+    parts.push(by_n("samples", &|row| Some(row.samples.iter().copied().map(count).collect())));
+    parts.push(by_n(HEADING[4], &|row| one(&row.tests)));
+    parts.push(by_n(HEADING[5], &|row| one(&row.seconds)));
+    parts.push(super::console::wrap(LEGEND, ""));
+    parts.join("\n\n") + "\n"
+}
+
+/// A plain table with its first column to the left and all others to the right.
+fn aligned(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| {
+        let alignment = |place| if place == 0 { CellAlignment::Left } else { CellAlignment::Right };
+        cells
+            .iter()
+            .enumerate()
+            .map(|(place, text)| Cell::new(clean(text)).set_alignment(alignment(place)))
+            .collect::<Vec<_>>()
+    };
+    let mut table = super::console::plain_table();
+    table.set_header(line(heading));
+    for row in rows {
+        table.add_row(line(&row));
+    }
+    super::console::trimmed(&mut table)
+}
+
+/// The rows as a table in Markdown, with what its columns mean below.
+#[must_use]
+pub fn suite_markdown(rows: &[SuiteRow]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(&HEADING.map(str::to_owned));
+    text.push_str("|---|");
+    text.push_str(&"---:|".repeat(HEADING.len() - 1));
+    text.push('\n');
+    for row in rows {
+        let cells: Vec<String> = cells(row).iter().map(|cell| clean(cell).replace('|', "\\|")).collect();
+        text.push_str(&line(&cells));
+    }
+    // Here each figure gets a line of its own, as a sentence.
+    let sentence = |part: &str| part[..1].to_uppercase() + &part[1..];
+    let legend = LEGEND.split(". ").map(sentence).collect::<Vec<_>>().join(".\n");
+    format!("{text}\n{legend}\n")
+}
+
+/// The rows as CSV: one column a figure, with `_1` to `_5` for the n; empty cells for what is not known.
+///
+/// # Errors
+/// Kind `Internal`, should writing to memory fail.
+pub fn suite_csv(rows: &[SuiteRow]) -> Result<String> {
+    let mut heading = ["paper", "year", "functions", "experiments"].map(str::to_owned).to_vec();
+    for figure in ["samples", "tests", "seconds"] {
+        heading.extend(SHOWN.map(|n| format!("{figure}_{n}")));
+    }
+    heading.extend(["lines", "calls", "mutation_score", "containment"].map(str::to_owned));
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let rows = rows.iter().map(|row| {
+        let mut cells = vec![
+            super::clean::cell(&row.paper),
+            row.year.map(|year| year.to_string()).unwrap_or_default(),
+            row.functions.to_string(),
+            row.experiments.to_string(),
+        ];
+        cells.extend(row.samples.iter().map(|count| count.map(|count| count.to_string()).unwrap_or_default()));
+        for figures in [&row.tests, &row.seconds] {
+            cells.extend((0..row.samples.len()).map(|place| number(figures.as_ref().map(|figures| figures[place]))));
+        }
+        cells.extend([Some(row.lines), Some(row.calls), row.mutation_score, row.containment].map(number));
+        cells
+    });
+    write(&heading, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use itertools::Itertools;
+
+    use super::*;
+    use crate::suite::{FunctionEvidence, Suite};
+
+    fn papers() -> Vec<(LoadedPaper, Option<Evidence>)> {
+        let suite = Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        suite.ids().unwrap().iter().map(|id| (LoadedPaper::load(&suite, id).unwrap(), None)).collect()
+    }
+
+    fn evidence(loaded: &LoadedPaper, of_one: &FunctionEvidence) -> Evidence {
+        let functions = loaded.paper.functions.iter().map(|it| (it.at.clone(), of_one.clone())).collect();
+        Evidence { functions, ..Evidence::default() }
+    }
+
+    #[test]
+    fn mean_tests_and_seconds_are_those_of_listing_all_samples() {
+        for (loaded, _) in papers() {
+            let (row, _) = row(&loaded, None);
+            if loaded.dependencies.is_none() {
+                assert_eq!((row.tests, row.seconds), (None, None));
+                continue;
+            }
+            let functions = 0..loaded.paper.functions.len();
+            for n in 1..=3 {
+                let samples: Vec<_> =
+                    functions.clone().combinations(n).filter(|chosen| loaded.nesting.allows(chosen)).collect();
+                let mean_of = |weight: &dyn Fn(usize) -> f64| {
+                    let of_sample = |sample: &Vec<usize>| loaded.tests(sample).into_iter().map(weight).sum::<f64>();
+                    samples.iter().map(of_sample).sum::<f64>() / samples.len() as f64
+                };
+                let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{} n = {n}: {a} and {b}", loaded.paper.id);
+                close(row.tests.as_ref().unwrap()[n - 1], mean_of(&|_| 1.0));
+                let seconds = |experiment| gold_seconds(&loaded, experiment).unwrap();
+                close(row.seconds.as_ref().unwrap()[n - 1], mean_of(&seconds));
+            }
+        }
+    }
+
+    #[test]
+    fn the_row_of_all_papers_counts_every_sample_function_and_mutant_once() {
+        let mut papers = papers();
+        let rows = suite_rows(&papers);
+        let (all, each) = rows.split_last().unwrap();
+        assert_eq!(all.functions, each.iter().map(|row| row.functions).sum::<usize>());
+        assert_eq!(all.samples[1], each.iter().map(|row| row.samples[1]).sum());
+        assert_eq!((all.mutation_score, all.containment), (None, None));
+        if let Some(tests) = &all.tests {
+            let total: f64 =
+                each.iter().map(|row| row.tests.as_ref().unwrap()[2] * row.samples[2].unwrap() as f64).sum();
+            assert!((tests[2] - total / all.samples[2].unwrap() as f64).abs() < 1e-9);
+        }
+
+        papers.truncate(2);
+        let one = FunctionEvidence { mutants: 10, killed: 8, containment: 0.25, ..FunctionEvidence::default() };
+        papers[0].1 = Some(evidence(&papers[0].0, &one));
+        let two = FunctionEvidence { mutants: 12, killed: 10, equivalent: 2, containment: 0.5, ..one };
+        papers[1].1 = Some(evidence(&papers[1].0, &two));
+        let rows = suite_rows(&papers);
+        let scores: Vec<f64> = rows.iter().map(|row| row.mutation_score.unwrap()).collect();
+        let (first, second) = (rows[0].functions as f64, rows[1].functions as f64);
+        for (score, expected) in
+            scores.iter().zip([0.8, 1.0, (8.0 * first + 10.0 * second) / (10.0 * (first + second))])
+        {
+            assert!((score - expected).abs() < 1e-12);
+        }
+        let containments: Vec<_> = rows.iter().map(|row| row.containment).collect();
+        assert_eq!(containments, [Some(0.25), Some(0.5), Some(0.5)]);
+    }
+
+    #[test]
+    fn evidence_that_lacks_a_function_is_none() {
+        let (loaded, _) = papers().remove(0);
+        let mut part = evidence(&loaded, &FunctionEvidence { mutants: 1, killed: 1, ..FunctionEvidence::default() });
+        assert!(row(&loaded, Some(&part)).0.mutation_score.is_some());
+        part.functions.pop_first();
+        let (row, _) = row(&loaded, Some(&part));
+        assert_eq!((row.mutation_score, row.containment), (None, None));
+        assert_eq!(&cells(&row)[8..], ["-", "-"]);
+    }
+
+    #[test]
+    fn csv_has_a_cell_for_every_heading() {
+        let text = suite_csv(&suite_rows(&papers())).unwrap();
+        let widths: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+        assert!(widths.iter().all(|&width| width == 23), "{widths:?}");
+        assert!(text.starts_with("paper,year,functions,experiments,samples_1,"));
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(
+            [0, 999, 1000, 275_990, 1_234_567].map(|it| count(Some(it))),
+            ["0", "999", "1,000", "275,990", "1,234,567"]
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! Roundings of gold values among the numbers that the other rules keep.
+
+use super::{Judged, Rule};
+use crate::suite::{roundings, written_numbers};
+
+/// Significant digits from which on a number can be a rounding of a result; one more without a decimal point.
+const LEAST_DIGITS: usize = 3;
+
+/// So precise a number agrees with a result by chance about once in ten thousand times: no question of density.
+const SURE_DIGITS: usize = 5;
+
+/// Agreements are taken for leaks when as many would come by chance with less than this probability.
+const CHANCE: f64 = 0.05;
+
+/// Marks kept numbers that are roundings of gold values: all with five digits and more, the others unless as many would
+/// be no surprise among the text's other numbers, as in a table of settings ([`roundings`]).
+pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
+    let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();
+    let mut plain = Vec::new();
+    for (place, number) in judged.iter().enumerate().filter(|(_, number)| !number.remove) {
+        if !matches!(number.rule, Rule::Bibliography | Rule::Layout | Rule::Markup | Rule::Version | Rule::Date) {
+            plain.push((place, text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "")));
+        }
+    }
+    let mut found = Vec::new();
+    for (place, token) in &plain {
+        for mut written in written_numbers(token, LEAST_DIGITS) {
+            // Each token is a text of one line: its place stands for it.
+            written.line = *place;
+            found.push(written);
+        }
+    }
+    let surprising = roundings(&found, &values, CHANCE).into_iter().map(|(written, _)| written.line);
+    let sure =
+        found.iter().filter(|it| it.written.digits >= SURE_DIGITS && values.iter().any(|&value| it.written.is(value)));
+    let places: Vec<usize> = surprising.chain(sure.map(|written| written.line)).collect();
+    for place in places {
+        judged[place].remove = true;
+        judged[place].rule = Rule::Gold;
+        judged[place].cue = None;
+    }
+}

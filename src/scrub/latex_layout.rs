@@ -1,0 +1,235 @@
+//! The blocks of a LaTeX document.
+
+use std::ops::Range;
+
+use super::Rule;
+use super::latex::{arguments, braces};
+use super::layout::{Block, BlockKind, Cell, Table, section};
+use super::words::Section;
+
+/// Cuts a document into blocks.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let mut reader =
+        Reader { text, blocks: Vec::new(), begun: 0, section: Section::Other, caption: None, float_end: 0 };
+    let mut at = 0;
+    if let Some(body) = text.find("\\begin{document}") {
+        reader.preamble(body);
+        at = body + "\\begin{document}".len();
+        reader.begun = at;
+    }
+    while at < text.len() {
+        at = reader.step(at);
+    }
+    reader.flush(text.len());
+    reader.blocks
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    blocks: Vec<Block>,
+    /// Where the prose began that is not yet a block.
+    begun: usize,
+    section: Section,
+    /// The caption of the float that the reader is in.
+    caption: Option<Range<usize>>,
+    float_end: usize,
+}
+
+impl Reader<'_> {
+    fn push(&mut self, kind: BlockKind, range: Range<usize>) {
+        self.begun = range.end;
+        if !range.is_empty() {
+            self.blocks.push(Block { range, kind, section: self.section });
+        }
+    }
+
+    /// Ends the prose before `at`.
+    fn flush(&mut self, at: usize) {
+        if self.begun < at {
+            self.push(BlockKind::Prose, self.begun..at);
+        }
+    }
+
+    /// Definitions before the document: a macro that is nothing but a number may well be a result, the rest is layout.
+    fn preamble(&mut self, end: usize) {
+        let mut at = 0;
+        while let Some(found) = self.text[at..end].find("\\newcommand") {
+            let start = at + found;
+            let mut body = start + "\\newcommand".len();
+            arguments(self.text, &mut body, 1);
+            let close = braces(self.text, body).clamp(body, end.max(body));
+            let value = &self.text[body..close];
+            let number = value.chars().any(|c| c.is_ascii_digit())
+                && !value.chars().any(|c| c.is_ascii_alphabetic() || c == '#');
+            self.push(BlockKind::Kept(Rule::Layout), self.begun..body);
+            self.push(if number { BlockKind::Caption } else { BlockKind::Kept(Rule::Layout) }, body..close);
+            at = close.max(start + 1);
+            if at >= end {
+                return;
+            }
+        }
+        self.push(BlockKind::Kept(Rule::Layout), self.begun..end);
+    }
+
+    /// Looks at one byte and says where to go on.
+    fn step(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        let next = rest.find(['\\', '\n']).map_or(self.text.len(), |found| at + found);
+        if next > at {
+            return next;
+        }
+        if let Some(line) = rest.strip_prefix('\n') {
+            if line.trim_start_matches([' ', '\t', '\r']).starts_with('\n') {
+                self.flush(at);
+            }
+            return at + 1;
+        }
+        if rest.starts_with("\\[") {
+            let end = rest.find("\\]").map_or(self.text.len(), |end| at + end + 2);
+            return self.kept(at, end, Rule::Equation);
+        }
+        if let Some(name) = rest.strip_prefix("\\begin{").and_then(|name| name.split_once('}')).map(|(name, _)| name) {
+            return self.environment(at, name);
+        }
+        if let Some(open) = ["\\section", "\\subsection", "\\subsubsection", "\\chapter", "\\title"]
+            .iter()
+            .find_map(|command| opened(rest, command))
+        {
+            let end = braces(self.text, at + open);
+            let heading = &self.text[at + open..end];
+            self.flush(at);
+            if !rest.starts_with("\\title") {
+                let above = if rest.starts_with("\\section") { Section::Other } else { self.section };
+                self.section = section(heading, above);
+            }
+            self.push(BlockKind::Heading, at..end);
+            return end;
+        }
+        if let Some(open) = opened(rest, "\\caption") {
+            let end = braces(self.text, at + open);
+            self.flush(at);
+            self.push(BlockKind::Caption, at..end);
+            return end;
+        }
+        // The character behind a backslash belongs to it.
+        at + 1 + rest[1..].chars().next().map_or(0, char::len_utf8)
+    }
+
+    fn kept(&mut self, at: usize, end: usize, rule: Rule) -> usize {
+        self.flush(at);
+        self.push(BlockKind::Kept(rule), at..end);
+        end
+    }
+
+    fn environment(&mut self, at: usize, name: &str) -> usize {
+        let close = format!("\\end{{{name}}}");
+        let head = at + "\\begin{}".len() + name.len();
+        let end = self.text[head..].find(&close).map_or(self.text.len(), |end| head + end + close.len());
+        match name.trim_end_matches('*') {
+            "equation" | "align" | "gather" | "multline" | "eqnarray" | "displaymath" | "math" | "alignat"
+            | "flalign" => self.kept(at, end, Rule::Equation),
+            "verbatim" | "lstlisting" | "minted" | "algorithm" | "algorithmic" | "tikzpicture" | "filecontents" => {
+                self.kept(at, end, Rule::Code)
+            }
+            "thebibliography" => self.kept(at, end, Rule::Bibliography),
+            "tabular" | "tabularx" | "tabulary" | "longtable" | "array" | "supertabular" => {
+                self.tabular(at, head, end, &close, name);
+                end
+            }
+            "table" | "figure" | "wraptable" | "sidewaystable" => {
+                self.flush(at);
+                self.caption = self.text[head..end].find("\\caption").and_then(|found| {
+                    let start = head + found;
+                    let open = opened(&self.text[start..], "\\caption")?;
+                    Some(start + open..braces(self.text, start + open).min(end))
+                });
+                self.float_end = end;
+                head
+            }
+            "abstract" => {
+                self.flush(at);
+                self.section = Section::Results;
+                head
+            }
+            _ => head,
+        }
+    }
+
+    fn tabular(&mut self, at: usize, head: usize, end: usize, close: &str, name: &str) {
+        self.flush(at);
+        let mut body = head;
+        arguments(self.text, &mut body, if matches!(name, "tabularx" | "tabular*" | "tabulary") { 2 } else { 1 });
+        let body = body.min(end);
+        let foot = if self.text[..end].ends_with(close) { end - close.len() } else { end };
+        let foot = foot.max(body);
+        self.push(BlockKind::Kept(Rule::Layout), at..body);
+        let mut table = rows(self.text, body..foot);
+        if at < self.float_end {
+            table.caption.clone_from(&self.caption);
+        }
+        self.push(BlockKind::Table(table), body..foot);
+        self.begun = end;
+    }
+}
+
+/// Where the brace of `command{` opens, past a star and an optional argument.
+fn opened(rest: &str, command: &str) -> Option<usize> {
+    let mut at = rest.strip_prefix(command).map(|_| command.len())?;
+    if rest[at..].starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    arguments(rest, &mut at, 0);
+    rest[at..].starts_with('{').then_some(at)
+}
+
+/// The rows between `\\` and the cells between `&`; the header ends at the first line that is drawn below a row.
+fn rows(text: &str, range: Range<usize>) -> Table {
+    let bytes = text.as_bytes();
+    let mut table = Table::default();
+    let mut row: Vec<Cell> = Vec::new();
+    let mut begun = range.start;
+    let mut at = range.start;
+    let cell = |start: usize, end: usize| Cell { range: start..end, span: span(&text[start..end]) };
+    while at < range.end {
+        match bytes[at] {
+            b'&' => {
+                row.push(cell(begun, at));
+                begun = at + 1;
+                at += 1;
+            }
+            b'\\' if bytes.get(at + 1) == Some(&b'\\') => {
+                row.push(cell(begun, at));
+                table.rows.push(std::mem::take(&mut row));
+                at += 2;
+                arguments(&text[..range.end], &mut at, 0);
+                begun = at;
+            }
+            b'\\' => {
+                let rule = ["\\midrule", "\\hline", "\\cmidrule", "\\cline"];
+                if table.header == 0 && rule.iter().any(|rule| text[at..].starts_with(rule)) {
+                    table.header = table.rows.len();
+                }
+                at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8);
+            }
+            _ => at += 1,
+        }
+    }
+    if begun < range.end {
+        row.push(cell(begun, range.end));
+    }
+    if row.iter().any(|cell| text[cell.range.clone()].chars().any(|c| c.is_ascii_digit())) {
+        table.rows.push(row);
+    }
+    if table.header == 0 && table.rows.len() > 1 {
+        table.header = 1;
+    }
+    table
+}
+
+/// How many columns a cell takes.
+fn span(cell: &str) -> usize {
+    cell.split_once("\\multicolumn{")
+        .and_then(|(_, rest)| rest.split_once('}'))
+        .and_then(|(count, _)| count.trim().parse().ok())
+        .map_or(1, |count: usize| count.clamp(1, 100))
+}

@@ -1,0 +1,196 @@
+//! Tables that are drawn with lines of text: pipes, pandoc's grids, and its simple and multi-line tables.
+
+use std::ops::Range;
+
+use super::layout::{Cell, Table};
+
+/// A line with its place in the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) start: usize,
+    pub(super) text: &'a str,
+}
+
+/// What is longer is no table: looking for the end stays cheap.
+pub(super) const MOST_ROWS: usize = 2000;
+
+/// The table that begins in this line, and the line behind it.
+pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+    pipes(lines, at).or_else(|| grid(lines, at)).or_else(|| dashed(lines, at))
+}
+
+fn line<'a>(lines: &[Line<'a>], at: usize) -> &'a str {
+    lines.get(at).map_or("", |line| line.text)
+}
+
+/// `| a | b |` with a line of dashes below the header.
+fn pipes(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+    let delimiter = |text: &str| {
+        text.contains('-')
+            && text.contains('|')
+            && text.trim().chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '+'))
+    };
+    if !line(lines, at).contains('|') || !delimiter(line(lines, at + 1)) {
+        return None;
+    }
+    let mut end = at + 2;
+    while end < lines.len() && line(lines, end).contains('|') {
+        end += 1;
+    }
+    let rows =
+        lines[at..end].iter().enumerate().filter(|(place, _)| *place != 1).map(|(_, line)| pipe_cells(line)).collect();
+    Some((Table { rows, header: 1, caption: None, fixed_width: true }, end))
+}
+
+fn pipe_cells(line: &Line<'_>) -> Vec<Cell> {
+    let text = line.text.trim_end();
+    let text = text.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(text);
+    let lead = text.len() - text.trim_start().len();
+    let lead = lead + usize::from(text[lead..].starts_with('|'));
+    let mut cells = Vec::new();
+    let mut begun = lead;
+    let mut escaped = false;
+    let mut formula = false;
+    for (place, c) in text.char_indices().skip_while(|(place, _)| *place < lead) {
+        match c {
+            '|' if !escaped && !formula => {
+                cells.push(cell(line, begun..place));
+                begun = place + 1;
+            }
+            // A formula may hold bars, but an unclosed one must not swallow the row.
+            '$' if !escaped => formula = !formula && text[place + 1..].contains('$'),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    cells.push(cell(line, begun..text.len()));
+    cells
+}
+
+fn cell(line: &Line<'_>, range: Range<usize>) -> Cell {
+    Cell { range: line.start + range.start..line.start + range.end, span: 1 }
+}
+
+/// `+---+---+` around every row.
+fn grid(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+    let border = |text: &str| {
+        let text = text.trim();
+        text.len() > 2 && text.starts_with('+') && text.ends_with('+') && text.chars().all(|c| "+-=:".contains(c))
+    };
+    if !border(line(lines, at)) {
+        return None;
+    }
+    let mut table = Table { fixed_width: true, ..Table::default() };
+    let mut end = at + 1;
+    while end < lines.len() {
+        let text = line(lines, end).trim();
+        if border(text) {
+            if text.contains('=') {
+                table.header = table.rows.len();
+            }
+        } else if text.starts_with('|') {
+            table.rows.push(pipe_cells(&lines[end]));
+        } else {
+            break;
+        }
+        end += 1;
+    }
+    if table.header == 0 && table.rows.len() > 1 {
+        table.header = 1;
+    }
+    Some((table, end))
+}
+
+/// Pandoc's simple and multi-line tables: columns stand below runs of dashes.
+fn dashed(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+    let first = line(lines, at);
+    if is_dashes(first) {
+        // A line across the table, or the columns of a table without a header.
+        let (header, columns) = if runs(first).len() > 1 && !has_columns(lines, at + 1) {
+            (at..at, at)
+        } else {
+            let below = (at + 1..lines.len().min(at + 8)).find(|&below| is_dashes(line(lines, below)))?;
+            (at + 1..below, below)
+        };
+        let end = (columns + 1..lines.len().min(columns + MOST_ROWS)).find(|&below| is_dashes(line(lines, below)))?;
+        return Some((columned(lines, header, columns, columns + 1..end), end + 1));
+    }
+    let below = line(lines, at + 1);
+    if first.trim().is_empty() || !is_dashes(below) || runs(below).len() < 2 {
+        return None;
+    }
+    let mut end = at + 2;
+    while end < lines.len() && !line(lines, end).trim().is_empty() && !is_dashes(line(lines, end)) {
+        end += 1;
+    }
+    let rows = at + 2..end;
+    let end = end + usize::from(is_dashes(line(lines, end)));
+    Some((columned(lines, at..at + 1, at + 1, rows), end))
+}
+
+fn has_columns(lines: &[Line<'_>], from: usize) -> bool {
+    (from..lines.len().min(from + 5)).any(|below| runs(line(lines, below)).len() > 1 && is_dashes(line(lines, below)))
+}
+
+/// Only dashes and blanks, and at least five dashes.
+fn is_dashes(text: &str) -> bool {
+    text.bytes().filter(|byte| *byte == b'-').count() >= 5 && text.bytes().all(|byte| matches!(byte, b'-' | b' '))
+}
+
+/// The runs of dashes, as ranges of characters, which are bytes here.
+fn runs(text: &str) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (place, byte) in text.bytes().enumerate() {
+        if byte == b'-' {
+            match runs.last_mut() {
+                Some(run) if run.end == place => run.end += 1,
+                _ => runs.push(place..place + 1),
+            }
+        }
+    }
+    runs
+}
+
+fn columned(lines: &[Line<'_>], header: Range<usize>, columns: usize, body: Range<usize>) -> Table {
+    let runs = runs(line(lines, columns));
+    let rows = |range: Range<usize>| range.filter(|&at| !line(lines, at).trim().is_empty()).collect::<Vec<_>>();
+    let header = rows(header);
+    let count = header.len();
+    let rows = header.into_iter().chain(rows(body)).map(|at| column_cells(&lines[at], &runs)).collect();
+    Table { rows, header: count, caption: None, fixed_width: true }
+}
+
+/// The pieces of a line between two blanks or more, each in the column with whose dashes it overlaps most: hand-made
+/// tables seldom keep to their columns exactly.
+fn column_cells(line: &Line<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
+    let mut cells: Vec<Option<Range<usize>>> = vec![None; runs.len()];
+    for (columns, bytes) in pieces(line.text) {
+        let overlap = |run: &Range<usize>| run.end.min(columns.end) as i64 - run.start.max(columns.start) as i64;
+        let Some((place, _)) = runs.iter().enumerate().max_by_key(|(_, run)| overlap(run)) else { continue };
+        match &mut cells[place] {
+            Some(range) => range.end = bytes.end,
+            slot => *slot = Some(bytes),
+        }
+    }
+    let empty = line.text.len()..line.text.len();
+    cells.into_iter().map(|range| cell(line, range.unwrap_or_else(|| empty.clone()))).collect()
+}
+
+/// Pieces of a line that two blanks or more divide: their ranges in characters and in bytes.
+fn pieces(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    for (column, (byte, c)) in text.char_indices().enumerate() {
+        if c.is_whitespace() {
+            continue;
+        }
+        let end = byte + c.len_utf8();
+        match found.last_mut() {
+            Some((columns, bytes)) if column <= columns.end + 1 => {
+                columns.end = column + 1;
+                bytes.end = end;
+            }
+            _ => found.push((column..column + 1, byte..end)),
+        }
+    }
+    found
+}

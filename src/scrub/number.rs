@@ -1,0 +1,140 @@
+//! Numbers as they are written: where one ends and what its form says about it.
+
+/// What can be seen of a number by its writing alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Form {
+    /// Digits behind the point.
+    pub(super) decimals: usize,
+    /// Digits in all, without leading zeros.
+    pub(super) digits: usize,
+    /// More than one point, as in 1.2.3.
+    pub(super) version: bool,
+    /// It begins with a sign.
+    pub(super) signed: bool,
+    /// Thousands are separated, or there is an exponent.
+    pub(super) grouped: bool,
+    /// It begins with a zero that stands before another digit, as in 03.
+    pub(super) padded: bool,
+}
+
+impl Form {
+    /// Whether it has neither point nor exponent.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.decimals == 0 && !self.version
+    }
+}
+
+/// The number that begins at `start`, with its sign if one belongs to it: where it ends, and its form.
+pub(super) fn at(text: &str, start: usize) -> Option<(usize, Form)> {
+    let bytes = text.as_bytes();
+    let mut form = Form::default();
+    let mut at = start;
+    let sign = sign(text, start);
+    if sign > 0 {
+        form.signed = true;
+        at += sign;
+    }
+    let first = at;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_digit() {
+            at += 1;
+        } else if at > first
+            && let Some(separator) = thousands(bytes, at)
+        {
+            form.grouped = true;
+            at += separator;
+        } else {
+            break;
+        }
+    }
+    let whole = at;
+    while at + 1 < bytes.len() && bytes[at] == b'.' && bytes[at + 1].is_ascii_digit() {
+        form.version = form.decimals > 0;
+        at += 1;
+        let point = at;
+        while at < bytes.len() && bytes[at].is_ascii_digit() {
+            at += 1;
+        }
+        form.decimals = at - point;
+    }
+    if at == first || (whole == first && !may_begin_with_point(bytes, first)) {
+        return None;
+    }
+    form.padded = whole > first + 1 && bytes[first] == b'0';
+    form.digits = text[first..at].trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    if let Some(exponent) = exponent(bytes, at) {
+        at += exponent;
+        form.grouped = true;
+    }
+    Some((at, form))
+}
+
+/// Bytes of a sign at `start` that belongs to the digits behind it: one that follows no word, number or bracket.
+fn sign(text: &str, start: usize) -> usize {
+    let rest = &text[start..];
+    let length = match rest.chars().next() {
+        Some(sign @ ('-' | '+' | '−')) => sign.len_utf8(),
+        _ => return 0,
+    };
+    let before = text[..start].chars().next_back();
+    let free = before.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '$' | '|' | '/' | '&' | '*'));
+    let behind = &text.as_bytes()[start + length..];
+    let digit = |place: usize| behind.get(place).is_some_and(u8::is_ascii_digit);
+    if free && (digit(0) || (behind.first() == Some(&b'.') && digit(1))) { length } else { 0 }
+}
+
+/// Bytes of a separator of thousands at `at`: `,`, `{,}` or `\,` before exactly three digits.
+fn thousands(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = &bytes[at..];
+    let length = [&b"{,}"[..], b"\\,", b",", b"_"].into_iter().find(|separator| rest.starts_with(separator))?.len();
+    let group = rest.get(length..length + 3)?;
+    let whole = group.iter().all(u8::is_ascii_digit) && !rest.get(length + 3).is_some_and(u8::is_ascii_digit);
+    whole.then_some(length)
+}
+
+/// Bytes of an exponent such as `e-4`.
+fn exponent(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = &bytes[at..];
+    if !matches!(rest.first(), Some(b'e' | b'E')) {
+        return None;
+    }
+    let sign = usize::from(matches!(rest.get(1), Some(b'-' | b'+')));
+    let digits = rest[1 + sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let ended = !rest.get(1 + sign + digits).is_some_and(u8::is_ascii_alphanumeric);
+    (digits > 0 && ended).then_some(1 + sign + digits)
+}
+
+/// Whether `.5` at this place is a number and no end of something else.
+fn may_begin_with_point(bytes: &[u8], at: usize) -> bool {
+    at == 0 || !(bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'.' | b')' | b']' | b'}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<&str> {
+        at(text, 0).map(|(end, _)| &text[..end])
+    }
+
+    #[test]
+    fn a_number_ends_where_a_reader_would_end_it() {
+        for (text, number) in [
+            ("1,234.50 s", "1,234.50"),
+            ("10{,}000 steps", "10{,}000"),
+            ("3, 7]", "3"),
+            ("1,2", "1"),
+            ("93.4. Then", "93.4"),
+            ("−0.5)", "−0.5"),
+            ("1e-4,", "1e-4"),
+            ("2epochs", "2"),
+            (".001)", ".001"),
+            ("1.2.3-rc", "1.2.3"),
+            ("16x16", "16"),
+        ] {
+            assert_eq!(read(text), Some(number), "{text}");
+        }
+        assert_eq!(read("..5"), None);
+        assert_eq!(read("-x"), None);
+    }
+}

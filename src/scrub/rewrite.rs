@@ -1,0 +1,107 @@
+//! Passes over a text until no number is left to remove, and the text that results.
+
+use std::ops::Range;
+
+use super::audit::SeenNumber;
+use super::{CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, Options, Place, judge};
+
+/// A text without its results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scrubbed {
+    /// The text, with markers in place of what was removed.
+    pub text: String,
+    /// Every number of the original text, in its order.
+    pub numbers: Vec<SeenNumber>,
+}
+
+impl Scrubbed {
+    /// How many numbers were removed.
+    #[must_use]
+    pub fn removed(&self) -> usize {
+        self.numbers.iter().filter(|number| number.removed).count()
+    }
+}
+
+/// Removes results from a text.
+#[must_use]
+pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
+    let mut removed: Vec<(Range<usize>, Judged)> = Vec::new();
+    let mut current = text.to_owned();
+    loop {
+        let judged = judge(&current, options);
+        // Each pass removes a number or ends the loop, so that there are at most as many passes as numbers.
+        if !judged.iter().any(|number| number.remove) {
+            let kept = judged.into_iter().map(|number| (original(&removed, &number.range), number));
+            let mut all: Vec<_> = removed.iter().cloned().chain(kept).collect();
+            all.sort_by_key(|(range, _)| range.start);
+            return Scrubbed { numbers: seen(text, &all), text: current };
+        }
+        let found = judged.into_iter().filter(|number| number.remove);
+        let found: Vec<_> = found.map(|number| (original(&removed, &number.range), number)).collect();
+        removed.extend(found);
+        removed.sort_by_key(|(range, _)| range.start);
+        current = rewrite(text, &mut removed, options.format);
+    }
+}
+
+/// The original text with the markers in it; notes where in the new text each marker ends up.
+fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (range, number) in removed {
+        out.push_str(&text[copied..range.start]);
+        let start = out.len();
+        out.push_str(&marker(&text[range.clone()], number.place, format));
+        number.range = start..out.len();
+        copied = range.end;
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// What stands in place of a number. Columns keep their width.
+fn marker(number: &str, place: Place, format: Format) -> String {
+    match (place, format) {
+        (Place::Prose, Format::Latex) => LATEX_MARKER.to_owned(),
+        (Place::Prose, _) => MARKER.to_owned(),
+        (Place::Cell { .. }, Format::Latex) => LATEX_CELL_MARKER.to_owned(),
+        (Place::Cell { fixed_width: true }, _) => format!("{CELL_MARKER:<width$}", width = number.chars().count()),
+        (Place::Cell { fixed_width: false }, _) => CELL_MARKER.to_owned(),
+    }
+}
+
+/// Where a range of the current text lies in the original, given the markers before it.
+fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<usize> {
+    // Ranges of numbers never overlap markers, and `removed` is in the text's order.
+    let before = removed.partition_point(|(_, marker)| marker.range.end <= range.start);
+    let start = match removed[..before].last() {
+        Some((original, marker)) => original.end + (range.start - marker.range.end),
+        None => range.start,
+    };
+    start..start + range.len()
+}
+
+/// Lines and columns for numbers in the text's order.
+fn seen(text: &str, numbers: &[(Range<usize>, Judged)]) -> Vec<SeenNumber> {
+    let mut line = 1;
+    let mut line_start = 0;
+    let mut at = 0;
+    numbers
+        .iter()
+        .map(|(range, number)| {
+            for (place, _) in text[at..range.start].match_indices('\n') {
+                line += 1;
+                line_start = at + place + 1;
+            }
+            at = range.start;
+            SeenNumber {
+                line,
+                column: text[line_start..range.start].chars().count() + 1,
+                text: text[range.clone()].to_owned(),
+                removed: number.remove,
+                rule: number.rule,
+                cue: number.cue.clone(),
+            }
+        })
+        .collect()
+}

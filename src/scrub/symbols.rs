@@ -1,0 +1,163 @@
+//! Numbers in formulas and beside symbols: `n = 5`, `1 - cos a`, `t(4) = 6.32`.
+
+use super::Rule;
+use super::prose::{Prose, back};
+use super::token::{Kind, Token};
+use super::words::{self, Sort};
+
+impl Prose<'_> {
+    /// `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
+    pub(super) fn is_statistic(&self, at: usize) -> bool {
+        if self.sign(back(at, 1)) != Some('=') || self.sign(back(at, 2)) != Some(')') {
+            return false;
+        }
+        let Some(open) = (0..at - 2).rev().take(6).find(|&before| self.sign(before) == Some('(')) else { return false };
+        let degrees = (open + 1..at - 2).all(|inner| self.is_number(inner) || self.sign(inner) == Some(','));
+        let mut name = back(open, 1);
+        if matches!(self.sign(name), Some('²' | '^')) {
+            name = back(open, 2);
+        } else if self.form(name).is_some() {
+            name = back(open, 3);
+        }
+        degrees && open + 1 < at - 2 && matches!(self.word(name), "t" | "F" | "χ" | "chi" | "U" | "z" | "Z" | "H" | "T")
+    }
+
+    /// A symbol's value, or a part of a formula.
+    pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, Rule)> {
+        let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
+        let before = back(at, 1);
+        if relation(before) && before > 0 {
+            let name = self.symbol(before - 1);
+            if name.is_some_and(words::is_statistic) {
+                return None;
+            }
+            // Krippendorff's alpha = 0.58.
+            let of_metric = (before.saturating_sub(4)..before - 1)
+                .any(|at| matches!(words::sort(self.word(at)), Some(Sort::Metric)));
+            if of_metric && self.form(at).is_some_and(|form| form.decimals > 1) {
+                return None;
+            }
+            if let Some(name) = name {
+                let coded = name.len() < self.text.len() && self.text[..self.tokens[before - 1].end].ends_with(name);
+                let snake = coded && self.sign(back(before, 2)) == Some('_');
+                let short = name.chars().count() <= 2 || is_greek(name) || self.tokens[at].formula.is_some() || snake;
+                return (short || words::sort(name) == Some(Sort::Setting)).then_some((false, Rule::Symbol));
+            }
+            // `n_1 = 5`, `f(x) = 2`, `|a| < 3`: no word before the sign.
+            let opened =
+                matches!(self.tokens[before - 1].kind, Kind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | Kind::Number(_));
+            return opened.then_some((false, Rule::Symbol));
+        }
+        if relation(at + 1) && !self.is_plus_minus(at) {
+            return Some((false, Rule::Symbol));
+        }
+        if self.is_operand(at) {
+            return Some((false, Rule::Equation));
+        }
+        self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
+    }
+
+    /// Beside an operator whose other side is no number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
+    fn is_operand(&self, at: usize) -> bool {
+        let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
+        let operator = |sign: usize, behind: usize| match self.sign(sign) {
+            Some('/' | '+' | '·' | '√') => true,
+            Some('-' | '−' | '*') => spaced(sign) && spaced(behind),
+            _ => false,
+        };
+        // `3.4 ms/step`, `4 / 5` are no formulas.
+        let letter = |at: usize| {
+            self.word(at).chars().count() == 1
+                || matches!(self.sign(at), Some('(' | ')'))
+                || matches!(self.word(at), "exp" | "log" | "ln" | "cos" | "sin" | "sqrt" | "mean")
+        };
+        let before = back(at, 1);
+        let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
+        // 2 s^2
+        let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
+        let factor = self.word(at + 1).chars().count() == 1
+            && !matches!(
+                self.word(at + 1),
+                "s" | "h" | "x" | "k" | "K" | "M" | "B" | "G" | "T" | "D" | "a" | "A" | "I"
+            )
+            && matches!(self.sign(at + 2), Some(')' | ']' | '/' | '+' | '|'));
+        // 2 PR / (P + R)
+        let fraction = self.sign(at + 2) == Some('/') && self.word(at + 1).chars().all(char::is_uppercase);
+        let fraction = fraction && self.tokens[at + 2].spaced && !self.word(at + 1).is_empty();
+        if spelt(at + 1) || spelt(before) || product || factor || fraction {
+            return true;
+        }
+        (operator(at + 1, at + 2) && letter(at + 2))
+            || (operator(before, at) && (letter(back(at, 2)) || self.sign(before) == Some('√')))
+    }
+
+    /// The symbol that ends here: the word, or the word before an index.
+    fn symbol(&self, at: usize) -> Option<&str> {
+        let mut place = at;
+        if matches!(self.tokens[place].kind, Kind::Number(_) | Kind::Sign('²')) && place > 0 {
+            place -= 1;
+            if matches!(self.sign(place), Some('_' | '^')) && place > 0 {
+                place -= 1;
+            }
+        }
+        let word = self.word(place);
+        // R² and χ² are known by their square.
+        if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ" | "η") {
+            return Some(match word {
+                "R" => "R²",
+                "η" => "η²",
+                _ => "χ²",
+            });
+        }
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// Whether the inline formula holds more than a number with its spread, unit or power.
+    fn is_formula(&self, at: usize, formula: usize) -> Option<()> {
+        let within = |token: &Token| token.formula == Some(formula);
+        let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
+        let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
+        let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
+        // What stands behind `kappa =` is judged as a value, what stands before it is a formula.
+        let from = relation
+            .filter(|&relation| relation < at && relation > 0)
+            .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))
+            .map_or(from, |relation| relation + 1);
+        let strange = (from..to).any(|place| match self.tokens[place].kind {
+            Kind::Word => !matches!(self.str(place), "x" | "s" | "ms" | "pp" | "bf" | "k" | "M"),
+            Kind::Sign(sign) => !"±×%[](),./→_^-–".contains(sign),
+            Kind::Opaque => true,
+            _ => false,
+        });
+        strange.then_some(())
+    }
+}
+
+/// Names of Greek letters, and the letters themselves.
+fn is_greek(word: &str) -> bool {
+    const NAMES: [&str; 22] = [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "pi",
+        "sigma",
+        "tau",
+        "phi",
+        "varphi",
+        "psi",
+        "omega",
+        "chi",
+    ];
+    NAMES.contains(&word) || word.chars().all(|c| ('α'..='ω').contains(&c) || ('Α'..='Ω').contains(&c))
+}

@@ -1,0 +1,233 @@
+//! Numbers in tables: which columns and rows hold results.
+
+use std::ops::Range;
+
+use super::layout::{Block, Cell, Table};
+use super::token::{Kind, Token, split};
+use super::words::{self, Section, Sort};
+use super::{Format, Judged, Place, Rule, keep_all, prose};
+
+/// What a header or a row's label says about the numbers that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Result,
+    Setting,
+    Nothing,
+}
+
+/// Cells with so many words are prose.
+const PROSE_WORDS: usize = 5;
+
+/// Judges the numbers of a table.
+pub(super) fn judge(text: &str, table: &Table, block: &Block, format: Format, judged: &mut Vec<Judged>) {
+    let reader = Reader { text, format, table };
+    let columns = reader.columns();
+    let results = reader.is_of_results(&columns, block.section);
+    let mut at = block.range.start;
+    for (place, row) in table.rows.iter().enumerate() {
+        let label = reader.label(row);
+        let mut column = 0;
+        for (index, cell) in row.iter().enumerate() {
+            judged.extend(keep_all(text, at..cell.range.start.max(at), Rule::Layout));
+            at = cell.range.end.max(at);
+            let says = columns.get(column).copied().unwrap_or(Says::Nothing);
+            let rule = if place < table.header {
+                Some(Rule::TableHeader)
+            } else if column == 0 && index == 0 {
+                Some(Rule::TableLabel)
+            } else if says == Says::Setting || (label == Says::Setting && says != Says::Result) {
+                Some(Rule::TableSetting)
+            } else if !results {
+                Some(Rule::TableOther)
+            } else {
+                None
+            };
+            column += cell.span;
+            reader.cell(cell, rule, block.section, judged);
+        }
+    }
+    judged.extend(keep_all(text, at..block.range.end.max(at), Rule::Layout));
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    format: Format,
+    table: &'a Table,
+}
+
+impl Reader<'_> {
+    fn tokens(&self, range: &Range<usize>) -> Vec<Token> {
+        split(self.text, range.start, range.end, self.format)
+    }
+
+    fn str(&self, token: &Token) -> &str {
+        &self.text[token.start..token.end]
+    }
+
+    /// Judges one cell: by `rule` if there is one, else its numbers are results, except those in names.
+    fn cell(&self, cell: &Cell, rule: Option<Rule>, section: Section, judged: &mut Vec<Judged>) {
+        if let Some(rule) = rule {
+            judged.extend(keep_all(self.text, cell.range.clone(), rule));
+            return;
+        }
+        let tokens = self.tokens(&cell.range);
+        let words = tokens.iter().filter(|token| token.kind == Kind::Word && token.end - token.start > 2).count();
+        if words >= PROSE_WORDS {
+            prose::judge(self.text, cell.range.clone(), self.format, section, false, judged);
+            return;
+        }
+        let split = prose::Prose { text: self.text, tokens: &tokens, heading: false };
+        let place = Place::Cell { fixed_width: self.table.fixed_width };
+        for (at, token) in tokens.iter().enumerate() {
+            let range = token.start..token.end;
+            match token.kind {
+                Kind::Number(form) => {
+                    let (remove, rule) = match split.fixed(at, form) {
+                        Some(rule) => (false, rule),
+                        None => (true, Rule::TableResult),
+                    };
+                    judged.push(Judged { range, remove, rule, cue: None, place });
+                }
+                Kind::Opaque => judged.extend(keep_all(self.text, range, Rule::Markup)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What each column's header says.
+    fn columns(&self) -> Vec<Says> {
+        let mut columns: Vec<Says> = Vec::new();
+        for row in self.table.rows.iter().take(self.table.header) {
+            let mut column = 0;
+            for cell in row {
+                let says = self.says(&self.tokens(&cell.range), true);
+                // A name over several columns groups them.
+                let says = if cell.span > 1 && says == Says::Setting { Says::Nothing } else { says };
+                for place in column..column + cell.span {
+                    if columns.len() <= place {
+                        columns.resize(place + 1, Says::Nothing);
+                    }
+                    if columns[place] == Says::Nothing || says == Says::Result {
+                        columns[place] = says;
+                    }
+                }
+                column += cell.span;
+            }
+        }
+        columns
+    }
+
+    /// What a row's label says.
+    fn label(&self, row: &[Cell]) -> Says {
+        row.first().map_or(Says::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
+    }
+
+    fn says(&self, tokens: &[Token], header: bool) -> Says {
+        let words: Vec<&str> =
+            tokens.iter().filter(|token| token.kind == Kind::Word).map(|token| self.str(token)).collect();
+        // Something per time is measured, and a unit of time in brackets says so as well.
+        let rate =
+            tokens.windows(2).any(|pair| pair[0].kind == Kind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
+        let timed = words.iter().any(|word| words::is_time_unit(word) && !word.eq_ignore_ascii_case("s"))
+            || words.iter().any(|word| word.eq_ignore_ascii_case("time"));
+        if rate || timed {
+            return Says::Result;
+        }
+        let sorts: Vec<Sort> = words.iter().filter_map(|word| words::sort(word)).collect();
+        if sorts.contains(&Sort::Metric) {
+            return Says::Result;
+        }
+        if !header && words.len() > 3 {
+            return Says::Nothing;
+        }
+        let named = words.iter().any(|word| {
+            matches!(
+                word.to_lowercase().as_str(),
+                "params"
+                    | "param"
+                    | "range"
+                    | "value"
+                    | "values"
+                    | "default"
+                    | "symbol"
+                    | "year"
+                    | "type"
+                    | "search"
+                    | "flops"
+            )
+        });
+        let setting = sorts.contains(&Sort::Setting) || named;
+        if !setting && sorts.contains(&Sort::Hint) {
+            return Says::Result;
+        }
+        let counted = words.iter().any(|word| words::is_counted_name(word));
+        // A single letter: n, d, K.
+        let letter = header
+            && !words.is_empty()
+            && words
+                .iter()
+                .all(|word| word.chars().count() == 1 && !matches!(*word, "p" | "r" | "R" | "F" | "t" | "s"));
+        let number_sign = header && tokens.iter().any(|token| token.kind == Kind::Sign('#'));
+        let lone_value = letter && tokens.iter().any(|token| token.kind == Kind::Sign('='));
+        if (setting || counted || letter || number_sign) && !lone_value { Says::Setting } else { Says::Nothing }
+    }
+
+    /// Whether anything says that the body holds results.
+    fn is_of_results(&self, columns: &[Says], section: Section) -> bool {
+        if columns.contains(&Says::Result) {
+            return true;
+        }
+        let caption = self.table.caption.as_ref().map(|range| self.tokens(range)).unwrap_or_default();
+        let mut metric = false;
+        let mut setting = false;
+        for token in caption.iter().filter(|token| token.kind == Kind::Word) {
+            let word = self.str(token);
+            metric |= words::sort(word) == Some(Sort::Metric) || word.to_lowercase().starts_with("result");
+            setting |= matches!(
+                word.to_lowercase().as_str(),
+                "settings"
+                    | "hyperparameters"
+                    | "hyper-parameters"
+                    | "hyper"
+                    | "parameters"
+                    | "statistics"
+                    | "notation"
+                    | "configuration"
+                    | "configurations"
+                    | "characteristics"
+                    | "symbols"
+            );
+        }
+        if setting && !metric {
+            return false;
+        }
+        if columns.iter().skip(1).any(|says| *says == Says::Setting)
+            && columns.iter().skip(1).all(|says| *says == Says::Setting)
+        {
+            return false;
+        }
+        // A column "Value" or "Range", and nothing that is measured.
+        let header_words = |wanted: &[&str]| {
+            self.table
+                .rows
+                .iter()
+                .take(self.table.header)
+                .flatten()
+                .flat_map(|cell| self.tokens(&cell.range))
+                .any(|token| wanted.contains(&self.str(&token).to_lowercase().as_str()))
+        };
+        if header_words(&["parameter", "hyperparameter", "setting", "default", "symbol"]) && !metric {
+            return false;
+        }
+        let measured = self.table.rows.iter().skip(self.table.header).flat_map(|row| row.iter().skip(1)).any(|cell| {
+            self.tokens(&cell.range).iter().any(|token| match token.kind {
+                Kind::Number(form) => form.decimals > 0,
+                Kind::Sign(sign) => matches!(sign, '±' | '%'),
+                Kind::Marker => true,
+                _ => false,
+            })
+        });
+        let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == Says::Result);
+        metric || measured || labels || section == Section::Results
+    }
+}

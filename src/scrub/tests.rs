@@ -1,0 +1,243 @@
+//! Properties that hold for every text, and single judgements that the excerpts do not show.
+
+use proptest::prelude::*;
+
+use super::{Format, MARKERS, Options, Rule, scrub};
+
+const FORMATS: [Format; 3] = [Format::Markdown, Format::Latex, Format::Plain];
+
+fn options(format: Format) -> Options<'static> {
+    Options { format, gold: &[] }
+}
+
+fn markdown(text: &str) -> String {
+    scrub(text, &options(Format::Markdown)).text
+}
+
+/// Pieces of papers, which a random text is made of: what matters is how they stand together.
+fn piece() -> impl Strategy<Value = String> {
+    let pieces = [
+        "an accuracy of 93.4% ",
+        "a learning rate of 0.1 ",
+        "| a | 1.5 | 2 |\n",
+        "|---|---|---|\n",
+        "| Model | F1 | n |\n",
+        "\n\n",
+        "## 4. Results\n",
+        "\\begin{tabular}{lc}\n",
+        "A & 93.4 \\\\\n",
+        "\\end{tabular}\n",
+        "$x = 0.5$ ",
+        "$93.4 \\pm 0.2$ ",
+        "[3, 7] ",
+        "(2017) ",
+        "```\n",
+        "    x = 1\n",
+        "  A     B\n",
+        "  ----- -----\n",
+        "  1.5   2.5\n",
+        "+---+---+\n",
+        "0.3, 0.4 and 0.5 ",
+        "from 0.2 to 0.7, ",
+        "improves by 3.2 points. ",
+        "trained for 90 epochs ",
+        "2.5 times faster; ",
+        "p < 0.01 ",
+        "{0.1, 0.2} ",
+        "\\textrm{[removed]}",
+        "[removed]",
+        "—",
+        "% 0.12\n",
+        "$",
+        "`",
+        "\\",
+        "two-fold ",
+        "of the 100 runs ",
+        "94 ",
+        "with ",
+        "at 0.5 ",
+        "---\n",
+        "{",
+        "}",
+        "(",
+        ")",
+        "é",
+        "−0.5 ",
+        "1,234.5 ",
+        "\\caption{F1 of 0.9} ",
+        "\\\\[2pt]",
+        "&",
+        ": Table\n",
+        "Table 1: Error 0.31.\n",
+        "10^{-3} ",
+        "1e-4 ",
+        "<!-- 0.77 --> ",
+    ];
+    prop_oneof![
+        8 => proptest::sample::select(pieces.to_vec()).prop_map(str::to_owned),
+        1 => "[ -~]{0,12}",
+        1 => "\\PC{0,6}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn scrubbing_a_scrubbed_text_changes_nothing(
+        pieces in prop::collection::vec(piece(), 0..40),
+        format in proptest::sample::select(FORMATS.to_vec()),
+    ) {
+        let once = scrub(&pieces.concat(), &options(format)).text;
+        let twice = scrub(&once, &options(format));
+        prop_assert_eq!(twice.removed(), 0);
+        prop_assert_eq!(once, twice.text);
+    }
+
+    #[test]
+    fn only_numbers_are_replaced(
+        pieces in prop::collection::vec(piece(), 0..40),
+        format in proptest::sample::select(FORMATS.to_vec()),
+    ) {
+        let text = pieces.concat();
+        let scrubbed = scrub(&text, &options(format));
+        let lines: Vec<&str> = text.split('\n').collect();
+        let mut rest = text.as_str();
+        let mut expected = String::new();
+        for number in &scrubbed.numbers {
+            let shown: String = lines[number.line - 1].chars().skip(number.column - 1).take(number.text.chars().count()).collect();
+            prop_assert_eq!(&shown, &number.text);
+            if number.removed {
+                // Removed numbers come in the text's order; what stands between them stays.
+                let at = text.len() - rest.len();
+                let start = lines[..number.line - 1].iter().map(|line| line.len() + 1).sum::<usize>()
+                    + lines[number.line - 1].chars().take(number.column - 1).map(char::len_utf8).sum::<usize>();
+                expected.push_str(&text[at..start]);
+                rest = &text[start + number.text.len()..];
+                expected.push('\0');
+            }
+        }
+        expected.push_str(rest);
+        let mut out = scrubbed.text.as_str();
+        for part in expected.split('\0').enumerate() {
+            if part.0 > 0 {
+                let marker = MARKERS.iter().find(|marker| out.starts_with(**marker));
+                prop_assert!(marker.is_some());
+                out = &out[marker.map_or(0, |marker| marker.len())..];
+                out = if part.1.starts_with(' ') { out } else { out.trim_start_matches(' ') };
+            }
+            let padded = out.trim_start_matches(' ');
+            let part = part.1.trim_start_matches(' ');
+            prop_assert!(padded.starts_with(part), "{part:?} in {out:?}");
+            out = &padded[part.len()..];
+        }
+    }
+}
+
+#[test]
+fn a_text_of_one_kind_of_sign_takes_no_longer_than_any_other() {
+    for sign in [
+        "$",
+        "`",
+        "<a",
+        "[1",
+        "(",
+        "{",
+        "1 ",
+        "1, ",
+        "0.5 and ",
+        "\\begin{tabular}",
+        "\\a{",
+        "|",
+        "+-+\n",
+        "----- ---\n",
+        "a ",
+        "accuracy ",
+        "]",
+        "- ",
+        "\n\n1",
+        "\\cite[",
+        "$$",
+        "<!--",
+        "±1 ",
+        "—",
+        "1-",
+        "<table>\n",
+        "<td>1",
+        "1:1 ",
+    ] {
+        for format in FORMATS {
+            let begun = std::time::Instant::now();
+            let scrubbed = scrub(&sign.repeat(20_000 / sign.len()), &options(format));
+            assert!(!scrubbed.text.is_empty());
+            assert!(begun.elapsed().as_secs() < 5, "{sign:?} as {format:?}: {:?}", begun.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_table_keeps_its_shape() {
+    let table = "| Model | F1 |\n|---|---:|\n| ours-2 | 93.41 |\n";
+    assert_eq!(markdown(table), "| Model | F1 |\n|---|---:|\n| ours-2 | —     |\n");
+    let tabular =
+        "\\begin{tabular}{lS[table-format=2.1]}\nModel & F1 \\\\\n\\midrule\nours-2 & 93.4 \\\\[2pt]\n\\end{tabular}\n";
+    let scrubbed = scrub(tabular, &options(Format::Latex)).text;
+    assert_eq!(scrubbed, tabular.replace("93.4", "{---}"));
+}
+
+#[test]
+fn a_table_in_html_is_a_table() {
+    let table = "<table>\n<tr><th colspan=\"1\">Model</th><th>F1</th><th>Layers</th></tr>\n\
+                 <tr><td>ours-2</td><td>93.4</td><td>12</td></tr>\n</table>\n";
+    assert_eq!(markdown(table), table.replace("93.4", "—"));
+}
+
+#[test]
+fn a_macro_that_is_a_number_is_no_hiding_place() {
+    let text = "\\documentclass[10pt]{article}\n\\newcommand{\\best}{93.4\\%}\n\\newcommand{\\half}[1]{0.5 #1}\n\\begin{document}\n\\end{document}\n";
+    assert_eq!(scrub(text, &options(Format::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
+}
+
+#[test]
+fn a_number_in_a_command_of_siunitx_goes_with_its_command() {
+    let text = "The accuracy improves to \\SI{93.4}{\\percent} with a learning rate of \\num{1e-4}.\n";
+    let scrubbed = scrub(text, &options(Format::Latex)).text;
+    assert_eq!(scrubbed, text.replace("\\SI{93.4}{\\percent}", "\\textrm{[removed]}"));
+}
+
+#[test]
+fn a_rounding_of_gold_goes_whatever_the_words_say() {
+    let text = "We set the threshold to 0.8731 and use 12 trees.\n";
+    assert_eq!(markdown(text), text);
+    let scrubbed = scrub(text, &Options { format: Format::Markdown, gold: &[0.873_142, 12.0] });
+    assert_eq!(scrubbed.text, "We set the threshold to [removed] and use 12 trees.\n");
+    assert_eq!(scrubbed.numbers[0].rule, Rule::Gold);
+}
+
+/// Settings with three digits each, of which one agrees with one of many gold values.
+#[test]
+fn a_table_of_settings_agrees_with_gold_by_chance() {
+    let rows: Vec<String> =
+        (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
+    let rows = rows.concat();
+    let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
+    // 40 values, one of which rounds to a setting.
+    let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();
+    assert_eq!(scrub(&text, &Options { format: Format::Markdown, gold: &gold }).removed(), 0);
+    // The same value in a text with few numbers is a leak.
+    let alone = scrub("We use a learning rate of 0.110.\n", &Options { format: Format::Markdown, gold: &gold });
+    assert_eq!(alone.removed(), 1);
+    // And so is a precise one among many settings.
+    let precise = scrub(&text.replace("0.536", "0.53642"), &Options { format: Format::Markdown, gold: &[0.536_421] });
+    assert_eq!(precise.removed(), 1);
+}
+
+#[test]
+fn the_format_is_known_by_extension_or_by_content() {
+    let detect = |name: &str, text: &str| Format::detect(std::path::Path::new(name), text);
+    assert_eq!(detect("a.tex", "# x"), Format::Latex);
+    assert_eq!(detect("a.MD", "\\begin{document}"), Format::Markdown);
+    assert_eq!(detect("a.txt", "x\n\n# Results\n"), Format::Markdown);
+    assert_eq!(detect("a", "\\section{A}"), Format::Latex);
+    assert_eq!(detect("a.txt", "RESULTS\n\nText.\n"), Format::Plain);
+}

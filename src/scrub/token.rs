@@ -1,0 +1,264 @@
+//! A stretch of prose as words, numbers and signs. Markup becomes signs, or opaque tokens that no rule looks into.
+
+use super::number::{self, Form};
+use super::{Format, MARKERS};
+
+/// One word, number or sign, with its place in the text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// It stands in an inline formula; the formula's place in the order of formulas.
+    pub(super) formula: Option<usize>,
+    /// Blanks stand before it.
+    pub(super) spaced: bool,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    /// Letters, in a formula also the name of a command.
+    Word,
+    /// A number.
+    Number(Form),
+    /// What an earlier pass has put in place of a number.
+    Marker,
+    /// A single sign; a command of LaTeX that stands for one is given as that sign.
+    Sign(char),
+    /// A piece whose numbers mean nothing: a citation, a reference, a link, inline code.
+    Opaque,
+    /// The end of a sentence, list item or cell that no full stop shows.
+    Break,
+}
+
+/// Splits `text[start..end]`.
+pub(super) fn split(text: &str, start: usize, end: usize, format: Format) -> Vec<Token> {
+    let mut splitter = Splitter { text, end, format, tokens: Vec::new(), formula: None, formulas: 0, spaced: true };
+    splitter.run(start);
+    splitter.tokens
+}
+
+struct Splitter<'a> {
+    text: &'a str,
+    end: usize,
+    format: Format,
+    tokens: Vec<Token>,
+    formula: Option<usize>,
+    formulas: usize,
+    spaced: bool,
+}
+
+impl Splitter<'_> {
+    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+        self.tokens.push(Token { kind, start, end, formula: self.formula, spaced: self.spaced });
+        self.spaced = false;
+    }
+
+    fn run(&mut self, start: usize) {
+        let mut at = start;
+        while at < self.end {
+            at = self.step(at);
+        }
+    }
+
+    /// Takes one token and says where the next one begins.
+    fn step(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        let Some(first) = rest.chars().next() else { return self.end };
+        if first.is_whitespace() || (first == '~' && self.format == Format::Latex) {
+            self.spaced = true;
+            return at + first.len_utf8();
+        }
+        if let Some(marker) = MARKERS.iter().find(|marker| rest.starts_with(**marker)) {
+            self.push(Kind::Marker, at, at + marker.len());
+            return at + marker.len();
+        }
+        if let Some((end, form)) = number::at(self.text, at)
+            && end <= self.end
+        {
+            self.push(Kind::Number(form), at, end);
+            return end;
+        }
+        if first.is_alphabetic() {
+            return self.word(at);
+        }
+        match first {
+            '\\' if self.format == Format::Latex || self.formula.is_some() => self.command(at),
+            '\\' => at + 1,
+            '$' if self.format != Format::Plain || rest.starts_with("$$") || self.formula.is_some() => self.dollar(at),
+            '`' if self.format == Format::Markdown => self.code(at),
+            '<' if self.format == Format::Markdown => self.angle(at),
+            '(' if self.format == Format::Markdown && self.text[..at].ends_with(']') => {
+                self.skip_to(at, ')', Kind::Opaque)
+            }
+            '{' | '}' if self.format == Format::Latex || self.formula.is_some() => at + 1,
+            '*' | '~' | '\u{200b}' => at + first.len_utf8(),
+            '%' if self.format == Format::Latex => {
+                // A comment; what it says is judged like everything else.
+                self.push(Kind::Break, at, at + 1);
+                at + 1
+            }
+            _ => {
+                self.push(Kind::Sign(first), at, at + first.len_utf8());
+                at + first.len_utf8()
+            }
+        }
+    }
+
+    fn word(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        let apostrophe = |place: usize| rest[place + 1..].starts_with(char::is_alphabetic);
+        let length = rest
+            .char_indices()
+            .find(|(place, c)| !(c.is_alphabetic() || (*c == '\'' && apostrophe(*place))))
+            .map_or(rest.len(), |(place, _)| place);
+        let link = rest.get(length..).is_some_and(|behind| behind.starts_with("://"));
+        if link || rest[..length].eq_ignore_ascii_case("doi") || rest[..length].eq_ignore_ascii_case("arxiv") {
+            let length = rest.find([' ', '\n', ')', '>', '}', '"']).unwrap_or(rest.len());
+            self.push(Kind::Opaque, at, at + length);
+            return at + length;
+        }
+        let ratio = super::words::is_spelt_number(&rest[..length]) && is_ratio(&rest[length..]);
+        let kind = if ratio { Kind::Number(Form { digits: 1, ..Form::default() }) } else { Kind::Word };
+        self.push(kind, at, at + length);
+        at + length
+    }
+
+    /// The end of an inline formula, or its begin when its end is there.
+    fn dollar(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        if let Some(display) = rest.strip_prefix("$$") {
+            let length = near(display).find("$$").map_or(2, |end| end + 4);
+            self.push(Kind::Opaque, at, at + length);
+            return at + length;
+        }
+        if self.formula.take().is_none() {
+            let inner = near(&rest[1..]);
+            let closed = inner.find('$').is_some_and(|end| {
+                end > 0
+                    && !inner[..end].contains("\n\n")
+                    && (self.format == Format::Latex
+                        || (!inner.starts_with(char::is_whitespace)
+                            && !inner[..end].ends_with(char::is_whitespace)
+                            && !inner[end + 1..].starts_with(|c: char| c.is_ascii_digit())))
+            });
+            if closed {
+                self.formula = Some(self.formulas);
+                self.formulas += 1;
+            }
+        }
+        at + 1
+    }
+
+    fn code(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        let ticks = rest.len() - rest.trim_start_matches('`').len();
+        let length = near(&rest[ticks..]).find(&rest[..ticks]).map_or(ticks, |end| end + 2 * ticks);
+        self.push(Kind::Opaque, at, at + length);
+        at + length
+    }
+
+    /// A link or a tag; what a comment says is judged.
+    fn angle(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        if rest.starts_with("<!--") {
+            self.push(Kind::Break, at, at + 4);
+            return at + 4;
+        }
+        if rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') && !rest[1..].starts_with('\n') {
+            return self.skip_to(at, '>', Kind::Opaque);
+        }
+        self.push(Kind::Sign('<'), at, at + 1);
+        at + 1
+    }
+
+    /// One token up to `closing` in the same line; a mere sign where there is none.
+    fn skip_to(&mut self, at: usize, closing: char, kind: Kind) -> usize {
+        let rest = &self.text[at..self.end];
+        let rest = near(rest);
+        let line = rest.find('\n').unwrap_or(rest.len());
+        if let Some(end) = rest[..line].find(closing) {
+            self.push(kind, at, at + end + 1);
+            return at + end + 1;
+        }
+        let sign = rest.chars().next().unwrap_or(' ');
+        self.push(Kind::Sign(sign), at, at + sign.len_utf8());
+        at + sign.len_utf8()
+    }
+
+    fn command(&mut self, at: usize) -> usize {
+        let rest = &self.text[at + 1..self.end];
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        if letters == 0 {
+            let Some(sign) = rest.chars().next() else { return self.end };
+            let next = at + 1 + sign.len_utf8();
+            match sign {
+                '%' | '&' | '#' | '$' | '{' | '}' => self.push(Kind::Sign(sign), at, next),
+                '\\' => {
+                    self.push(Kind::Break, at, next);
+                    return self.arguments(next, 0);
+                }
+                '(' | ')' => {
+                    self.formula = if sign == '(' { Some(self.formulas) } else { None };
+                    self.formulas += usize::from(sign == '(');
+                }
+                _ => self.spaced = true,
+            }
+            return next;
+        }
+        let name = &rest[..letters];
+        let next = at + 1 + letters;
+        if let Some(sign) = super::latex::sign(name) {
+            self.push(Kind::Sign(sign), at, next);
+            return next;
+        }
+        if let Some(units) = super::latex::number_arguments(name)
+            && let Some(open) = self.text[next..self.end].find('{')
+            && let Some((_, form)) = number::at(self.text, next + open + 1)
+        {
+            // Nothing but a number may stand in these arguments: the whole command is taken for one.
+            let end = self.arguments(next, 1 + units);
+            self.push(Kind::Number(form), at, end);
+            return end;
+        }
+        if let Some(count) = super::latex::opaque_arguments(name) {
+            let end = self.arguments(next, count);
+            self.push(Kind::Opaque, at, end);
+            return end;
+        }
+        match name {
+            "item" | "footnote" | "par" | "newline" | "paragraph" | "hline" | "midrule" => {
+                self.push(Kind::Break, at, next);
+            }
+            // Fonts and the like say nothing; a letter such as lambda does.
+            _ if self.formula.is_some() && !super::latex::is_font(name) => self.push(Kind::Word, at + 1, next),
+            _ => {}
+        }
+        next
+    }
+
+    /// The end of the arguments behind a command: optional ones, and `count` in braces.
+    fn arguments(&self, mut at: usize, count: usize) -> usize {
+        super::latex::arguments(&self.text[..self.end], &mut at, count);
+        at
+    }
+}
+
+/// The next few lines: whatever opens here closes in them, or is not taken to close. Keeps splitting linear.
+fn near(text: &str) -> &str {
+    const FAR: usize = 2000;
+    let mut end = text.len().min(FAR);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Whether this stands behind the number of a ratio: `-fold`, ` times as`.
+fn is_ratio(behind: &str) -> bool {
+    behind.starts_with("-fold")
+        || behind.strip_prefix(" times ").is_some_and(|rest| {
+            super::words::is_comparative(rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default())
+        })
+}

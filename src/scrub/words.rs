@@ -1,0 +1,452 @@
+//! The vocabulary: which words speak for a result and which for a setting, a size or a reference.
+//!
+//! Words are compared in lower case and without the endings of plural and tense, by [`sort`].
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What kind of section a text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    /// Abstract, results, evaluation, conclusion.
+    Results,
+    /// Method, data, set-up, theory.
+    Method,
+    /// Anything else.
+    Other,
+    /// The list of references.
+    Bibliography,
+}
+
+/// What a word says about the numbers near it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Names what is measured: accuracy, error, latency.
+    Metric,
+    /// Says that something was found: improves, outperforms, drops.
+    Claim,
+    /// Names what is chosen: learning rate, threshold, width.
+    Setting,
+    /// Often stands beside a result, but beside other numbers too: rate, variance, below.
+    Hint,
+    /// Says that something was chosen or done: set, train, repeat.
+    Doing,
+    /// What is counted: images, epochs, GPUs.
+    Counted,
+}
+
+const METRICS: &str = "accuracy error loss perplexity bleu rouge meteor f1 auc auroc auprc map miou iou psnr ssim fid \
+    recall precision specificity sensitivity score reward regret rmse mse mae nll ece brier likelihood correlation \
+    pearson spearman kendall matthews nmi ari rand purity silhouette latency throughput runtime speedup utility \
+    improvement reduction wer cer mcc kappa forgetting misclassification fps ap map rtf eer der dice mrr ndcg hit elo mape \
+    smape mase bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
+    spice auprc aupr hausdorff lpips qps flops gflops winrate success";
+
+const HINTS: &str = "potential inertia rank ranking return coverage gap bias variance overhead rate performance gain increase \
+    decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
+    better worse higher lower faster slower fewer less more smaller larger best worst below above than about nearly \
+    roughly average only up compare against versus significant come stay remain process rank take took agree observe \
+    reach solve converge vanish require differ deviate find found show follow account large strong improved";
+
+const CLAIMS: &str = "improve outperform reduce achieve obtain gain drop fall fell rise rose increase decrease lose lost \
+    exceed beat surpass retain close cost yield win won shrink shrank grow grew lower raise save fail \
+    prefer outscore attain boost double triple saturate report measure earn outrun lag trail levels bring halve add collapse plateau cuts";
+
+const SETTINGS: &str = "learning batch dropout momentum decay temperature threshold tolerance seed epsilon smoothing width \
+    depth dimension hyperparameter parameter setting default bandwidth regularisation regularization regularizer clip \
+    clipping norm warmup warm patience lr hidden window level discount radius buffer horizon size kernel stride padding \
+    beam penalty constant coefficient prior strength resolution budget fold memory noise scale range interval grid \
+    probability shrinkage schedule cap limit exponent initial weight symbol param hyperparam confidence \
+    configuration distance integer uniform base shape";
+
+const DOING: &str = "set use train fix choose chose chosen tune anneal initialise initialize sample draw drew drawn repeat \
+    apply keep kept hold held split resize vary vari varied search select start begin restrict sweep multiply \
+    divide truncate stop evaluate recommend replace lie let assume given every scale pad bound between equal \
+    count clip";
+
+const COUNTED: &str = "image example sample point epoch step iteration gpu tpu cpu core layer class block head unit dimension \
+    feature token word sentence pair run seed trial replicate repetition round time pass game task dataset set data \
+    parameter participant people person subject patient student user item row column pixel channel filter neighbour \
+    neighbor cluster tree leave leaf node edge vertex graph patch model network member expert arm action state \
+    environment episode transition frame video article document question query bin group fold split case click song \
+    digit observation instance draw resample bootstrap permutation restart center centre centroid landmark component \
+    basis atom operation evaluation candidate category label attribute machine worker thread byte bit year month week \
+    day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator listener speaker utterance \
+    country city dollar moment degree place string letter value entry coordinate";
+
+static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
+    let lists = [
+        (COUNTED, Sort::Counted),
+        (DOING, Sort::Doing),
+        (CLAIMS, Sort::Claim),
+        (SETTINGS, Sort::Setting),
+        (HINTS, Sort::Hint),
+        (METRICS, Sort::Metric),
+    ];
+    lists.iter().flat_map(|(list, sort)| list.split_whitespace().map(move |word| (word, *sort))).collect()
+});
+
+/// What a word says; `None` when nothing.
+pub(super) fn sort(word: &str) -> Option<Sort> {
+    let word = word.to_lowercase();
+    stems(&word).find_map(|stem| SORTS.get(stem.as_str()).copied())
+}
+
+/// Whether the word, or the word without its ending, is counted, whatever else it may be.
+pub(super) fn is_counted(word: &str) -> bool {
+    static COUNTED_WORDS: LazyLock<std::collections::HashSet<&'static str>> =
+        LazyLock::new(|| COUNTED.split_whitespace().collect());
+    let word = word.to_lowercase();
+    stems(&word).any(|stem| COUNTED_WORDS.contains(stem.as_str()))
+}
+
+/// Whether a column's or a row's name is that of something counted. What is done with data, as in "test", is none.
+pub(super) fn is_counted_name(word: &str) -> bool {
+    const OTHERS: [&str; 14] = [
+        "test",
+        "set",
+        "model",
+        "method",
+        "algorithm",
+        "system",
+        "problem",
+        "task",
+        "case",
+        "part",
+        "level",
+        "stage",
+        "split",
+        "time",
+    ];
+    is_counted(word) && !OTHERS.contains(&word.to_lowercase().trim_end_matches('s'))
+}
+
+/// The word itself, then without endings.
+fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
+    const ENDINGS: [(&str, &str); 12] = [
+        ("", ""),
+        ("'s", ""),
+        ("s", ""),
+        ("es", ""),
+        ("ies", "y"),
+        ("ied", "y"),
+        ("ed", ""),
+        ("ed", "e"),
+        ("ing", ""),
+        ("ing", "e"),
+        ("er", ""),
+        ("d", ""),
+    ];
+    let endings = ENDINGS.iter().filter_map(move |(ending, instead)| {
+        let stem = word.strip_suffix(ending)?;
+        (stem.len() > 2 || ending.is_empty()).then(|| format!("{stem}{instead}"))
+    });
+    // dropped, cutting: the doubled consonant.
+    let doubled = ["ed", "ing"].iter().filter_map(move |ending| {
+        let stem = word.strip_suffix(ending)?;
+        let mut letters = stem.bytes().rev();
+        (stem.is_ascii() && stem.len() > 3 && letters.next() == letters.next())
+            .then(|| stem[..stem.len() - 1].to_owned())
+    });
+    endings.chain(doubled)
+}
+
+/// Words in front of a number that make it a reference to a part of a text.
+pub(super) fn is_reference(word: &str) -> bool {
+    matches!(
+        word.trim_end_matches('.').to_lowercase().as_str(),
+        "section"
+            | "sections"
+            | "sec"
+            | "secs"
+            | "figure"
+            | "figures"
+            | "fig"
+            | "figs"
+            | "table"
+            | "tables"
+            | "tab"
+            | "equation"
+            | "equations"
+            | "eq"
+            | "eqs"
+            | "theorem"
+            | "theorems"
+            | "lemma"
+            | "lemmas"
+            | "claim"
+            | "proposition"
+            | "corollary"
+            | "algorithm"
+            | "algorithms"
+            | "appendix"
+            | "chapter"
+            | "chapters"
+            | "definition"
+            | "assumption"
+            | "line"
+            | "lines"
+            | "page"
+            | "pages"
+            | "pp"
+            | "vol"
+            | "volume"
+            | "no"
+            | "issue"
+            | "part"
+            | "footnote"
+            | "example"
+            | "remark"
+            | "condition"
+            | "property"
+            | "panel"
+            | "lncs"
+            | "experiment"
+            | "hypothesis"
+            | "case"
+            | "step"
+            | "phase"
+            | "stage"
+            | "category"
+            | "class"
+            | "supplement"
+    )
+}
+
+/// Programs, machines and the like whose version or model stands behind the name.
+pub(super) fn is_versioned(word: &str) -> bool {
+    matches!(
+        word.to_lowercase().as_str(),
+        "version"
+            | "versions"
+            | "release"
+            | "python"
+            | "pytorch"
+            | "torch"
+            | "tensorflow"
+            | "jax"
+            | "keras"
+            | "cuda"
+            | "cudnn"
+            | "numpy"
+            | "scipy"
+            | "learn"
+            | "sklearn"
+            | "pandas"
+            | "kernel"
+            | "linux"
+            | "ubuntu"
+            | "debian"
+            | "mujoco"
+            | "gym"
+            | "transformers"
+            | "java"
+            | "matlab"
+            | "julia"
+            | "gcc"
+            | "rtx"
+            | "gtx"
+            | "spark"
+            | "xgboost"
+            | "lightgbm"
+            | "windows"
+            | "macos"
+            | "rtxa"
+            | "v"
+            | "ver"
+    )
+}
+
+/// Units of what was bought or laid out, never of what was measured for its own sake.
+pub(super) fn is_hardware_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "GB" | "MB"
+            | "KB"
+            | "kB"
+            | "TB"
+            | "GiB"
+            | "MiB"
+            | "GHz"
+            | "MHz"
+            | "kHz"
+            | "Hz"
+            | "mm"
+            | "cm"
+            | "pt"
+            | "em"
+            | "ex"
+            | "px"
+            | "in"
+            | "KiB"
+            | "bit"
+            | "bits"
+            | "V"
+            | "W"
+            | "gigabytes"
+            | "megabytes"
+    )
+}
+
+/// Units of time that something takes.
+pub(super) fn is_time_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "ms" | "s"
+            | "sec"
+            | "secs"
+            | "second"
+            | "seconds"
+            | "min"
+            | "mins"
+            | "minute"
+            | "minutes"
+            | "h"
+            | "hr"
+            | "hrs"
+            | "hour"
+            | "hours"
+            | "µs"
+            | "μs"
+            | "us"
+            | "ns"
+            | "millisecond"
+            | "milliseconds"
+            | "microseconds"
+            | "days"
+            | "day"
+    )
+}
+
+/// Months, for dates.
+pub(super) fn is_month(word: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let word = word.to_lowercase();
+    word.len() > 2 && MONTHS.iter().any(|month| *month == word || (word.len() == 3 && month.starts_with(&word)))
+}
+
+/// Comparatives behind "2.5 times".
+pub(super) fn is_comparative(word: &str) -> bool {
+    matches!(
+        word.to_lowercase().as_str(),
+        "faster"
+            | "slower"
+            | "fewer"
+            | "less"
+            | "more"
+            | "smaller"
+            | "larger"
+            | "cheaper"
+            | "as"
+            | "higher"
+            | "lower"
+            | "better"
+            | "worse"
+            | "longer"
+            | "shorter"
+            | "speedup"
+            | "speed"
+            | "improvement"
+            | "reduction"
+            | "acceleration"
+            | "bigger"
+            | "greater"
+            | "increase"
+            | "decrease"
+    )
+}
+
+/// Symbols of statistics: p-values, correlations, agreement.
+pub(super) fn is_statistic(symbol: &str) -> bool {
+    matches!(
+        symbol,
+        "p" | "P"
+            | "rho"
+            | "ρ"
+            | "kappa"
+            | "κ"
+            | "r"
+            | "R²"
+            | "η²"
+            | "SD"
+            | "SE"
+            | "SEM"
+            | "AUC"
+            | "F1"
+            | "eta"
+            | "χ²"
+            | "ACC"
+            | "BLEU"
+            | "NMI"
+            | "ARI"
+    )
+}
+
+/// Spelt-out numbers that a ratio may begin with.
+pub(super) fn is_spelt_number(word: &str) -> bool {
+    matches!(
+        word.to_lowercase().as_str(),
+        "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine" | "ten" | "twenty" | "fifty" | "hundred"
+    )
+}
+
+/// What section a heading opens; `None` when it says nothing.
+pub(super) fn section(heading: &str) -> Option<Section> {
+    let heading = heading.to_lowercase();
+    let names = |list: &[&str]| list.iter().any(|word| heading.contains(word));
+    if names(&["references", "bibliography"]) {
+        Some(Section::Bibliography)
+    } else if names(&[
+        "result",
+        "evaluation",
+        "finding",
+        "ablation",
+        "comparison",
+        "discussion",
+        "conclusion",
+        "abstract",
+        "summary",
+    ]) {
+        Some(Section::Results)
+    } else if names(&[
+        "method",
+        "model",
+        "setup",
+        "set-up",
+        "setting",
+        "training",
+        "algorithm",
+        "background",
+        "hyper",
+        "implementation",
+        "data",
+        "prelim",
+        "theor",
+        "proof",
+        "bound",
+        "protocol",
+        "architecture",
+        "notation",
+        "appendix",
+        "detail",
+    ]) {
+        Some(Section::Method)
+    } else if names(&["experiment", "analysis", "study", "performance"]) {
+        Some(Section::Results)
+    } else {
+        None
+    }
+}

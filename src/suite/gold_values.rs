@@ -1,0 +1,83 @@
+//! Gold values in what agents read: the paper's text, the manifest's descriptions, the repo's files.
+
+use std::path::Path;
+
+use super::LoadedPaper;
+use super::written::{Found, result_numbers, roundings, written_numbers};
+use crate::error::Error;
+
+/// Hits in a paper's text count unless as many are more likely than not by chance: its author can always word it
+/// otherwise, and a result in it spoils every sample.
+const CHANCE_IN_PROSE: f64 = 0.5;
+
+/// Hits in a repo's file count only when as many are unlikely by chance: data must stay as it is.
+const CHANCE_IN_FILES: f64 = 0.01;
+
+/// A paper's gold values.
+pub struct GoldValues {
+    values: Vec<f64>,
+    /// The experiment of each.
+    experiments: Vec<String>,
+}
+
+impl GoldValues {
+    /// All that the paper's experiments give, curtailed and full, but for small whole numbers such as counts, which texts
+    /// hold for other reasons.
+    #[must_use]
+    pub fn new(loaded: &LoadedPaper) -> Self {
+        let mut this = Self { values: Vec::new(), experiments: Vec::new() };
+        for (id, gold) in loaded.gold.iter().flat_map(|gold| gold.results.values().flatten()) {
+            result_numbers(&gold.result, &mut |value| {
+                this.values.push(value);
+                this.experiments.push(id.clone());
+            });
+        }
+        this
+    }
+
+    /// Gold values in the paper's text and in the manifest's descriptions, as errors that name their places.
+    #[must_use]
+    pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {
+        let look = |text: &str, path: &Path| self.look(&written_numbers(text, 3), CHANCE_IN_PROSE, path);
+        let mut found = look(&loaded.text, &loaded.dir.join("paper.md"));
+        let functions = loaded.paper.functions.iter().map(|function| &function.description);
+        let experiments = loaded.paper.experiments.iter().map(|experiment| &experiment.description);
+        let manifest = loaded.dir.join("paper.toml");
+        for description in functions.chain(experiments) {
+            found.extend(look(description, &manifest).into_iter().map(|mut error| {
+                // The line is one of the description, not of the file.
+                error.place = Some((manifest.clone(), None));
+                error
+            }));
+        }
+        found
+    }
+
+    /// Gold values in a file of the repo, as errors that name their lines: of three digits in prose, of four elsewhere,
+    /// zeros at the end not counted.
+    #[must_use]
+    pub fn in_file(&self, path: &Path, text: &str) -> Vec<Error> {
+        if self.values.is_empty() {
+            return Vec::new();
+        }
+        let prose = path.extension().is_none_or(|ending| {
+            ["md", "rst", "txt", "tex", "html", "ipynb"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+        });
+        let least = if prose { 3 } else { 4 };
+        let mut numbers = written_numbers(text, least);
+        numbers.retain(|one| one.written.sharp_digits >= least);
+        self.look(&numbers, CHANCE_IN_FILES, path)
+    }
+
+    fn look(&self, numbers: &[Found<'_>], chance: f64, path: &Path) -> Vec<Error> {
+        roundings(numbers, &self.values, chance)
+            .into_iter()
+            .map(|(one, value)| {
+                let experiment = &self.experiments[value];
+                Error::suite(format!("`{}` is a gold value of experiment `{experiment}`", one.token))
+                    .at(path, Some(one.line))
+                    .hint("take results out of what agents read")
+            })
+            .collect()
+    }
+}
