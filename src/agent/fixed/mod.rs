@@ -162,7 +162,8 @@ impl Fixed {
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
         // What the function begins with, however often it has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
-        let name = function.at.split("::").nth(1).unwrap_or(&function.at).to_owned();
+        let name = function.at.rsplit(['.', ':']).next().unwrap_or(&function.at);
+        let name = name.split('#').next().unwrap_or(name).to_owned();
 
         let failed = |what: String| Stop::End(End::ModelError, Some(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;

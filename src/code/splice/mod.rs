@@ -65,7 +65,10 @@ impl Module {
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
         let name = last(&old.name);
         let class = old.class.as_deref().map(last);
-        let candidates = reply::candidates(reply);
+        // Small models write `def Class.method(`, as the method was named to them.
+        let dotted = format!("def {}(", old.name);
+        let candidates: Vec<String> =
+            reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
         let mut fault = None;
         let mut found = Vec::new();
         for candidate in &candidates {

@@ -61,6 +61,7 @@ fn a_method_is_taken_from_its_class_or_alone() {
     for reply in [
         "class Spread:\n    def mean(self, x):\n        y = x\n        return y\n",
         "def mean(self, x):\n    y = x\n    return y\n",
+        "def Spread.mean(self, x):\n    y = x\n    return y\n",
         "    def mean(self, x):\n        y = x\n        return y\n",
         "def mean(x):\n  y = x\n  return y\n",
         "def mean(values):\n    return 0\n\nclass Spread(Base):\n    def mean(self, x):\n        y = x\n        return y\n",
