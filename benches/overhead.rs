@@ -222,6 +222,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         draw: asked,
         k: 1,
         agents: vec!["react".into()],
+        settings: agent::Settings::default(),
         model: None,
         sampling: Sampling::default(),
         limits: Limits { steps: calls as u32 + 5, ..Limits::default() },
@@ -253,7 +254,10 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         configuration,
         machine,
         family: Box::new(MaskedReplication::new(vec![ready], Protocol::Curtailed, Rule::Strict)),
-        contenders: vec![Contender { label: "react".into(), agent: agent::open("react").unwrap() }],
+        contenders: vec![Contender {
+            label: "react".into(),
+            agent: agent::open("react", &agent::Settings::default(), None).unwrap(),
+        }],
         model: Some(model::open(&format!("scripted:{}", script.display()), &model::Options::default()).unwrap()),
         store: store.clone(),
     });

@@ -18,7 +18,7 @@ fn ask(text: String) -> Request {
     Request {
         messages: vec![Message::new(Role::System, "You write Python."), Message::new(Role::User, text)],
         tools: Vec::new(),
-        sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128) },
+        sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
         call: 0,
     }
 }
@@ -156,4 +156,25 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
     assert_eq!(serde_json::from_value::<Usage>(row["usage"].clone()).unwrap(), taken);
     let shown = lab.ok(&["report", "r"]).stdout;
     assert!(shown.contains(local_model::NAME), "{shown}");
+}
+
+/// As above for the fixed agent: whatever the model writes ends typed, and what it reports is scored.
+#[test]
+fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {
+    let Some(server) = local_model::LocalModel::start() else { return };
+    let lab = Lab::new();
+    let agents = ["--agent", "fixed", "--agent", "fixed:paper=oracle,repair=1,reasoning=60"];
+    let model = ["--model", local_model::NAME, "--base-url", &server.base_url, "--price", "0,0", "--temperature", "0"];
+    let run = ["run", "--sample", "tiny_0", "--sample", "tiny_2", "--max-tokens", "200", "--jobs", "1", "--name", "r"];
+    lab.ok(&[&run[..], &agents[..], &model[..]].concat());
+    let records = lab.records("r");
+    assert_eq!(records.len(), 4);
+    for record in &records {
+        let end: End = serde_json::from_value(record["end"].clone()).unwrap();
+        assert!(!end.is_infrastructure(), "{record:#}");
+        assert!(record["reported"].is_object() && record["verified"].is_object(), "{record:#}");
+        let usage: Usage = serde_json::from_value(record["usage"].clone()).unwrap();
+        assert!(usage.input > 100 && usage.output > 0, "{usage:?}");
+        println!("{} {}: {end:?}, passed: {}, {usage:?}", record["agent"], record["sample"], record["pass"]);
+    }
 }

@@ -6,20 +6,29 @@
 mod budget;
 mod context;
 pub mod conversation;
+mod copycat;
+mod experiment;
 pub mod files;
+mod fixed;
 mod gold;
+mod material;
+mod mutant;
 mod noop;
 pub mod prompts;
 pub mod protocol;
+mod random;
 mod react;
+mod repo;
+pub mod retrieval;
 mod scripted;
+mod settings;
 mod step;
 #[cfg(test)]
 mod tests;
 pub mod tools;
 mod trajectory;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -30,6 +39,7 @@ use crate::suite::{Paper, ResultRule};
 
 pub use budget::{Budget, Limits};
 pub use context::Context;
+pub use settings::{Fill, Settings};
 pub use trajectory::{Event, Line, Trajectory};
 
 /// Why an attempt stopped.
@@ -156,20 +166,26 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
 }
 
 /// What [`open`] takes.
-pub const FORMS: &str = "`react`, `gold`, `noop`, `scripted:FILE`";
+pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `react:KEY=VALUE,...` and \
+     `fixed:KEY=VALUE,...` with settings of their own";
 
-/// The agent that a user names on the command line; [`FORMS`] lists the ways.
+/// The agent that a user names on the command line; [`FORMS`] lists the ways. `cache` is the folder that embeddings are
+/// kept in.
 ///
 /// # Errors
-/// Kind `Usage` for a name that does not exist, and for a script that cannot be read or has a broken line.
-pub fn open(spec: &str) -> Result<Arc<dyn Agent>> {
-    if let Some(file) = spec.strip_prefix("scripted:") {
-        return Ok(Arc::new(scripted::Scripted::open(file.as_ref())?));
-    }
-    match spec {
-        "react" => Ok(Arc::new(react::React::default())),
-        "gold" => Ok(Arc::new(gold::Gold)),
-        "noop" => Ok(Arc::new(noop::Noop)),
+/// Kind `Usage` for a name or a setting that does not exist, and for a script that cannot be read or has a broken line;
+/// those of an embedding model that is needed.
+pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
+    let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
+    match (name, rest) {
+        ("scripted", file) if !file.is_empty() => Ok(Arc::new(scripted::Scripted::open(file.as_ref())?)),
+        ("mutant", probability) => Ok(Arc::new(mutant::Mutants::open(probability)?)),
+        ("react", own) => Ok(Arc::new(react::React::new(&settings.with(own)?, cache)?)),
+        ("fixed", own) => Ok(Arc::new(fixed::Fixed::new(&settings.with(own)?, cache)?)),
+        ("gold", "") => Ok(Arc::new(gold::Gold)),
+        ("noop", "") => Ok(Arc::new(noop::Noop)),
+        ("random", "") => Ok(Arc::new(random::Random)),
+        ("copycat", "") => Ok(Arc::new(copycat::Copycat)),
         _ => Err(Error::usage(format!("there is no agent `{spec}`")).hint(format!("the agents are {FORMS}"))),
     }
 }

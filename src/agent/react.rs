@@ -1,35 +1,55 @@
 //! `react`: a thought, then one tool call, step by step, with the whole history (Yao et al., 2023), as in the
 //! original's main agent.
 
+use std::path::Path;
 use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::retrieval::{CodeChoice, PaperChoice, Retriever};
+use super::settings::{Settings, label, written};
 use super::step::{self, Next};
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Task, prompts};
+use super::{Agent, Context, End, Event, Task, material, prompts};
+use crate::error::Result;
 use crate::model::{Message, Request, Role};
 
 /// So many replies in a row that could not be acted upon end an attempt.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 
 /// The agent.
-#[derive(Debug)]
 pub struct React {
+    name: String,
     tools: ToolSet,
+    retriever: Retriever,
 }
 
-impl Default for React {
-    /// With the original's tools.
-    fn default() -> Self {
-        Self { tools: ToolSet::autoexperiment() }
+impl React {
+    /// With the original's tools, and these settings of what is put into its task at the start: nothing by default.
+    /// Vectors are kept in `cache`.
+    ///
+    /// # Errors
+    /// Those of the embedding model.
+    pub fn new(settings: &Settings, cache: Option<&Path>) -> Result<Self> {
+        let (paper, code) = (PaperChoice::None, CodeChoice::Agent);
+        let retriever = settings.retriever(paper, code, cache)?;
+        let mut parts =
+            vec![("paper", written(retriever.paper), written(paper)), ("code", written(retriever.code), written(code))];
+        let default = Settings::default();
+        if matches!(retriever.paper, PaperChoice::Bm25 | PaperChoice::Embedding) {
+            parts.push(("passages", settings.passages.to_string(), default.passages.to_string()));
+        }
+        if matches!(retriever.code, CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding) {
+            parts.push(("snippets", settings.snippets.to_string(), default.snippets.to_string()));
+        }
+        Ok(Self { name: label("react", &parts), tools: ToolSet::autoexperiment(), retriever })
     }
 }
 
 #[async_trait]
 impl Agent for React {
-    fn name(&self) -> &'static str {
-        "react"
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn needs_model(&self) -> bool {
@@ -43,6 +63,11 @@ impl Agent for React {
         let mut request = Request { tools: self.tools.shown().to_vec(), ..Request::default() };
         say(Role::System, prompts::react_system(&self.tools), &mut request.messages, context);
         say(Role::User, prompts::react_task(task, context.budget.limits()), &mut request.messages, context);
+        match material::gather(&self.retriever, task, context).await {
+            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
+            Ok(None) => {}
+            Err(end) => return end,
+        }
         let mut session = Session::default();
         let mut errors = 0;
         loop {

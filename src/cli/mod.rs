@@ -23,12 +23,14 @@ mod new;
 mod progress;
 mod report;
 mod resume;
+mod retrieve;
 mod run;
 mod sample;
 mod score;
 mod scrub;
 mod session;
 mod shared;
+mod strategy;
 mod suite;
 mod verified;
 mod verify;
@@ -73,6 +75,7 @@ enum Verb {
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
+    Retrieve(retrieve::Arguments),
     Env(env::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
@@ -109,6 +112,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
+        Verb::Retrieve(arguments) => retrieve::run(&arguments),
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
         Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),

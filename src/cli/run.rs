@@ -7,6 +7,7 @@ use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
+use super::strategy::{FixedOptions, RetrievalOptions};
 use crate::agent::Limits;
 use crate::env::Venv;
 use crate::error::{Error, Result};
@@ -30,6 +31,9 @@ Examples:
     autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold --agent noop
   pass@1 and pass@5 of a model, at most $50 in all:
     autoexperiment run -n 1..3 -k 5 --agent react --model openai:gpt-5-mini --max-cost 50
+  Six settings of the fixed agent as rows of one report:
+    autoexperiment run -n 1,2 --agent fixed:paper=none --agent fixed:paper=oracle --agent fixed:paper=full \\
+      --agent fixed:repair=2 --agent fixed:reasoning=512 --agent fixed:code=ast --model openai:gpt-5-mini
   A local server with an OpenAI-compatible interface, which costs nothing:
     autoexperiment run --agent react --model qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
@@ -45,7 +49,9 @@ pub struct Arguments {
     #[arg(long, help_heading = "Samples")]
     full: bool,
 
-    /// Agents: `gold`, `noop`, `react`, `scripted:FILE`. Several may be given.
+    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`. Several may be given,
+    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` (keys: paper, code, passages,
+    /// snippets, fill, repair, reasoning).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]
@@ -56,6 +62,10 @@ pub struct Arguments {
     /// Most tokens of one reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", help_heading = "Agents and models")]
     max_tokens: Option<u32>,
+    #[command(flatten)]
+    retrieval: RetrievalOptions,
+    #[command(flatten)]
+    fixed: FixedOptions,
 
     /// Steps of an attempt.
     #[arg(long, default_value_t = 50, help_heading = "Budget")]
@@ -170,8 +180,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         draw,
         k: arguments.k,
         agents: arguments.agents.iter().map(|spec| absolute_spec(spec)).collect::<Result<_>>()?,
+        settings: arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?),
         model: arguments.model.choice()?,
-        sampling: Sampling { temperature: arguments.temperature, seed: None, max_tokens: arguments.max_tokens },
+        sampling: Sampling {
+            temperature: arguments.temperature,
+            seed: None,
+            max_tokens: arguments.max_tokens,
+            ..Sampling::default()
+        },
         limits: Limits {
             steps: arguments.steps,
             seconds: arguments.time,

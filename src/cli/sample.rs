@@ -10,7 +10,7 @@ use crate::suite::LoadedPaper;
 #[derive(clap::Args, Debug)]
 pub struct DrawOptions {
     /// Papers [default: all].
-    #[arg(short, long = "paper", value_name = "PAPER", help_heading = "Samples")]
+    #[arg(short, long = "papers", value_name = "PAPER", help_heading = "Samples")]
     pub papers: Vec<String>,
     /// Numbers of masked functions: `3`, `1..5` (both ends included), `1,2,5`. 0 masks nothing: pure reproduction.
     #[arg(short, long = "masked", value_name = "N", default_value = "1", help_heading = "Samples")]

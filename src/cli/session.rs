@@ -59,7 +59,7 @@ impl Session {
             Some((store, _)) => Some(store.writer()?),
             None => Store::is_free(&self.folder).map(|()| None)?,
         };
-        let contenders = open_agents(&configuration.agents)?;
+        let contenders = open_agents(&configuration, &self.machine.cache)?;
         let model = open_model(&contenders, configuration.model.as_ref())?;
         let mut loaded = Vec::new();
         for id in &configuration.papers {
@@ -211,10 +211,10 @@ fn finish(outcome: Outcome, run: &str, failed: bool) -> Result<()> {
     }
 }
 
-fn open_agents(specs: &[String]) -> Result<Vec<Contender>> {
+fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<Contender>> {
     let mut contenders: Vec<Contender> = Vec::new();
-    for spec in specs {
-        let agent = agent::open(spec)?;
+    for spec in &configuration.agents {
+        let agent = agent::open(spec, &configuration.settings, Some(cache))?;
         let mut label = agent.name().to_owned();
         let mut number = 2;
         while contenders.iter().any(|contender| contender.label == label) {

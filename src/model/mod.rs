@@ -4,6 +4,7 @@
 //! `gemini:NAME`, or any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`).
 //! Agents see only the trait. Keys stay in this process and never appear in an error.
 
+pub mod embedding;
 mod failure;
 mod open;
 mod price;
@@ -89,6 +90,9 @@ pub struct Sampling {
     pub seed: Option<u64>,
     /// Most tokens to write.
     pub max_tokens: Option<u32>,
+    /// Most tokens to reason with before the reply, for models that [reason by themselves](Model::reasons).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u32>,
 }
 
 /// One question to a model.
@@ -210,6 +214,10 @@ impl From<ModelError> for QueryFailed {
 pub trait Model: Send + Sync {
     /// The name as the user gave it.
     fn name(&self) -> &str;
+    /// Whether the provider takes a budget of tokens for reasoning: [`Sampling::reasoning_tokens`].
+    fn reasons(&self) -> bool {
+        false
+    }
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;
 }

@@ -177,6 +177,10 @@ impl Model for Provider {
         &self.settings.name
     }
 
+    fn reasons(&self) -> bool {
+        self.settings.base_url.is_none() && wire::has_reasoning_budget(self.settings.kind)
+    }
+
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
         let answer = self.ask_patiently(request).await;
         let usage = match &answer {

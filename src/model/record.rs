@@ -61,6 +61,10 @@ impl Model for Recorder {
         self.model.name()
     }
 
+    fn reasons(&self) -> bool {
+        self.model.reasons()
+    }
+
     /// Once the recording cannot be written, no call is made any more: whoever asked for it would pay for replies
     /// that are lost. The one that was being written is charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {

@@ -89,8 +89,17 @@ pub(super) fn options(kind: AdapterKind, own_server: bool, sampling: &Sampling) 
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS);
     if own_server && kind == AdapterKind::OpenAI {
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
+    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| has_reasoning_budget(kind)) {
+        options = options.with_reasoning_effort(ReasoningEffort::Budget(budget));
+        // Reasoning is part of what is written.
+        options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(budget));
     }
     options
+}
+
+/// Whether the provider takes a budget of tokens for reasoning; OpenAI takes only words for an effort.
+pub(super) const fn has_reasoning_budget(kind: AdapterKind) -> bool {
+    matches!(kind, AdapterKind::Anthropic | AdapterKind::Gemini)
 }
 
 /// The reply, without its cost.

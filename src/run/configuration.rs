@@ -22,6 +22,9 @@ pub struct Configuration {
     pub k: u32,
     /// Agents, as given: `react`, `scripted:steps.jsonl`.
     pub agents: Vec<String>,
+    /// Settings of agents.
+    #[serde(default)]
+    pub settings: crate::agent::Settings,
     /// The model, as given.
     #[serde(default)]
     pub model: Option<ModelChoice>,

@@ -47,7 +47,12 @@ impl ByModel {
             let request = Request {
                 messages: messages.clone(),
                 tools: Vec::new(),
-                sampling: Sampling { temperature: Some(0.0), seed: Some(u64::from(order)), max_tokens: Some(1024) },
+                sampling: Sampling {
+                    temperature: Some(0.0),
+                    seed: Some(u64::from(order)),
+                    max_tokens: Some(1024),
+                    ..Sampling::default()
+                },
                 call: order * (SECOND_ASKS as u32 + 1) + again as u32,
             };
             let reply = match self.model.query(&request).await {

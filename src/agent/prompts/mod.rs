@@ -3,6 +3,8 @@
 //! No times, random numbers or paths of this machine may enter a prompt: recorded replies are played back by what
 //! was asked.
 
+pub mod fixed;
+
 use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
@@ -12,7 +14,7 @@ use super::tools::{ToolSet, signature_of};
 use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
@@ -20,6 +22,14 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("edit_file", include_str!("edit_file.md")),
     ("understand_file", include_str!("understand_file.md")),
     ("understand_notes", include_str!("understand_notes.md")),
+    ("fixed_system", include_str!("fixed_system.md")),
+    ("fixed_files", include_str!("fixed_files.md")),
+    ("fixed_function", include_str!("fixed_function.md")),
+    ("fixed_reason", include_str!("fixed_reason.md")),
+    ("fixed_wait", include_str!("fixed_wait.md")),
+    ("fixed_write", include_str!("fixed_write.md")),
+    ("fixed_repair", include_str!("fixed_repair.md")),
+    ("material", include_str!("material.md")),
 ];
 
 /// Digest of all prompts, sha256 in hex: two runs with the same one told their models the same.
@@ -169,11 +179,16 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::experiment::Failure;
+    use crate::agent::retrieval::Passage;
     use crate::agent::tests::support::task;
 
     #[test]
     fn every_prompt_renders() {
         let tools = ToolSet::autoexperiment();
+        let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
+        let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
+        let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
             react_system(&tools),
             react_task(&task(), &Limits::default()),
@@ -182,6 +197,14 @@ mod tests {
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),
+            fixed::system(),
+            fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
+            fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),
+            fixed::reason("f", 512),
+            fixed::wait(),
+            fixed::write("f", "def f(): ..."),
+            fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
+            fixed::material(&passages, &snippets).unwrap(),
         ];
         assert_eq!(rendered.len(), TEMPLATES.len());
         for prompt in rendered {

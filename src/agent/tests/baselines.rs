@@ -1,14 +1,15 @@
-//! `gold`, `noop` and `scripted`.
+//! `gold`, `noop`, `mutant:P`, `random`, `copycat` and `scripted`.
 
 use serde_json::{Value, json};
 
 use super::support::{World, task};
-use crate::agent::{End, Event, open};
+use crate::agent::{End, Event, Settings, open};
 use crate::score::parse_answer;
 
 #[tokio::test]
 async fn gold_restores_the_originals_runs_the_experiments_and_reports_their_results() {
-    let attempt = World::new(vec![]).await.run(open("gold").unwrap().as_ref(), &task()).await;
+    let attempt =
+        World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task()).await;
     assert_eq!((attempt.end, &attempt.detail), (End::Answered, &None));
     let answer = attempt.answer.unwrap();
     let expected = json!({"Experiment 1": {"value": 42}, "Experiment 2": {"value": 3.0}});
@@ -20,7 +21,7 @@ async fn gold_restores_the_originals_runs_the_experiments_and_reports_their_resu
 async fn gold_says_which_experiment_failed_and_reports_the_others() {
     let mut task = task();
     task.experiments[0].command = "echo trouble >&2; exit 7".into();
-    let attempt = World::new(vec![]).await.run(open("gold").unwrap().as_ref(), &task).await;
+    let attempt = World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.detail.as_deref(), Some("Experiment 1: exit code 7"));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 2":{"value":3.0}}"#));
@@ -36,15 +37,17 @@ async fn gold_keeps_to_each_experiments_time_limit() {
     let mut task = task();
     task.experiments[0].command = "sleep 30".into();
     task.experiments[0].time_limit = 0.3;
-    let attempt = World::new(vec![]).await.run(open("gold").unwrap().as_ref(), &task).await;
+    let attempt = World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
     assert!(attempt.detail.unwrap().starts_with("Experiment 1: stopped at its time limit"));
-    let lost = World::new(vec![]).await.dying(1).run(open("gold").unwrap().as_ref(), &task).await;
+    let lost =
+        World::new(vec![]).await.dying(1).run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
     assert_eq!(lost.end, End::SandboxLost);
 }
 
 #[tokio::test]
 async fn noop_does_nothing_and_gives_up() {
-    let attempt = World::new(vec![]).await.run(open("noop").unwrap().as_ref(), &task()).await;
+    let attempt =
+        World::new(vec![]).await.run(open("noop", &Settings::default(), None).unwrap().as_ref(), &task()).await;
     assert_eq!((attempt.end, attempt.answer, attempt.budget.steps), (End::GaveUp, None, 0));
     assert_eq!(attempt.asked.len(), 0);
 }
@@ -52,7 +55,7 @@ async fn noop_does_nothing_and_gives_up() {
 async fn scripted(script: &str, world: World) -> super::support::Attempt {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), script).unwrap();
-    let agent = open(&format!("scripted:{}", file.path().display())).unwrap();
+    let agent = open(&format!("scripted:{}", file.path().display()), &Settings::default(), None).unwrap();
     assert!(!agent.needs_model());
     world.run(agent.as_ref(), &task()).await
 }
@@ -93,7 +96,51 @@ async fn a_script_keeps_to_the_limits() {
 fn a_broken_script_is_an_error_with_its_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "{\"tool\": \"command_line\"}\n{\"tol\": 1}\n").unwrap();
-    let error = open(&format!("scripted:{}", file.path().display())).map(|_| ()).unwrap_err();
+    let error =
+        open(&format!("scripted:{}", file.path().display()), &Settings::default(), None).map(|_| ()).unwrap_err();
     assert_eq!(error.place.as_ref().and_then(|(_, line)| *line), Some(2));
-    assert!(open("scripted:/no/such/file").is_err());
+    assert!(open("scripted:/no/such/file", &Settings::default(), None).is_err());
+}
+
+async fn baseline(spec: &str, seed: u64, task: &crate::agent::Task) -> super::support::Attempt {
+    World::new(vec![]).await.seed(seed).run(open(spec, &Settings::default(), None).unwrap().as_ref(), task).await
+}
+
+#[tokio::test]
+async fn mutants_are_right_as_often_as_they_should_be_and_the_same_for_the_same_seed() {
+    let right = baseline("mutant:0", 1, &task()).await;
+    assert_eq!(right.answer.as_deref(), Some(r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#));
+    let wrong = baseline("mutant:1", 1, &task()).await;
+    assert_ne!(wrong.file("main.py"), right.file("main.py"));
+    assert!(!wrong.file("main.py").contains("NotImplementedError"));
+    assert_eq!(baseline("mutant:1", 1, &task()).await.file("main.py"), wrong.file("main.py"));
+    let wrong = (0..2000).filter(|&seed| crate::agent::mutant::share(seed, "wrong", "f") < 0.3).count();
+    assert!((540..660).contains(&wrong), "{wrong} of 2000");
+    for written in ["mutant", "mutant:1.5", "mutant:x"] {
+        assert!(open(written, &Settings::default(), None).is_err(), "{written}");
+    }
+}
+
+#[tokio::test]
+async fn random_reports_numbers_and_changes_nothing() {
+    let attempt = baseline("random", 1, &task()).await;
+    assert_eq!(attempt.end, End::Answered);
+    assert!(attempt.file("main.py").contains("NotImplementedError"));
+    let answer: Value = serde_json::from_str(&attempt.answer.unwrap()).unwrap();
+    assert!(answer["Experiment 2"]["value"].is_number(), "{answer}");
+    assert_ne!(Some(answer.to_string()), baseline("random", 2, &task()).await.answer);
+}
+
+#[tokio::test]
+async fn a_copycat_takes_the_likest_function_with_as_many_parameters() {
+    let world = World::new(vec![]).await;
+    let main = "def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    raise NotImplementedError\n\n\ndef double_all(x, y):\n    \"\"\"Doubles numbers: doubles x, doubles y.\"\"\"\n    return 0\n\n\ndef twice(x):\n    \"\"\"A number twice.\"\"\"\n    y = 2\n    return y * x\n";
+    std::fs::write(world.dir.path().join("main.py"), main).unwrap();
+    let attempt = world.run(open("copycat", &Settings::default(), None).unwrap().as_ref(), &task()).await;
+    assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#));
+    assert!(
+        attempt
+            .file("main.py")
+            .starts_with("def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    y = 2\n    return y * x\n")
+    );
 }

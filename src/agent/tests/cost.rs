@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::support::{call, sh, task};
-use crate::agent::{Budget, Context, End, Limits, Trajectory, attempt, open};
+use crate::agent::{Budget, Context, End, Limits, Settings, Trajectory, attempt, open};
 use crate::model::{Model, QueryFailed, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
 
@@ -55,7 +55,7 @@ impl Model for Echoes {
 fn a_step(attempts: u32, steps: u32) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
-    let agent = open("react").unwrap();
+    let agent = open("react", &Settings::default(), None).unwrap();
     let runs = tempfile::tempdir().unwrap();
     let begun = now();
     for _ in 0..attempts {

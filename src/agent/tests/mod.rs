@@ -2,6 +2,7 @@
 
 mod baselines;
 mod cost;
+mod fixed;
 mod limits;
 mod malformed;
 mod random;

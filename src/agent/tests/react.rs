@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::support::{World, call, costing, sh, submit, text};
+use super::support::{World, call, costing, sh, submit, task, text};
+use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::tools::OBSERVATION_LIMIT;
-use crate::agent::{End, Event, open};
+use crate::agent::{End, Event, Settings, open};
 use crate::error::Kind;
 use crate::model::{ModelError, QueryFailed, Role, Usage};
 
@@ -234,7 +235,21 @@ async fn what_tools_ask_the_model_is_charged_and_recorded_but_is_no_step() {
 
 #[test]
 fn an_agent_that_does_not_exist_is_an_error_that_lists_those_that_do() {
-    let error = open("raect").map(|_| ()).unwrap_err();
+    let error = open("raect", &Settings::default(), None).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), "there is no agent `raect`");
-    assert_eq!(error.hint.as_deref(), Some("the agents are `react`, `gold`, `noop`, `scripted:FILE`"));
+    assert!(error.hint.unwrap().starts_with("the agents are `react`, `fixed`, `gold`, `noop`, "));
+}
+
+#[tokio::test]
+async fn what_is_retrieved_stands_in_the_task_and_in_the_name() {
+    let settings = Settings { paper: Some(PaperChoice::Full), code: Some(CodeChoice::Bm25), ..Settings::default() };
+    let agent = open("react", &settings, None).unwrap();
+    assert_eq!(agent.name(), "react+paper=full+code=bm25");
+    let world = World::new(vec![submit()]).await;
+    std::fs::write(world.dir.path().join("more.py"), "def doubled_number(x):\n    return 7\n").unwrap();
+    let attempt = world.run(agent.as_ref(), &task()).await;
+    let shown = &attempt.asked[0].messages[1].content;
+    assert!(shown.contains("## From the paper") && shown.contains("add it to itself"), "{shown}");
+    assert!(shown.contains("# more.py::doubled_number\ndef doubled_number(x):\n    return 7"), "{shown}");
+    assert_eq!(attempt.end, End::Answered);
 }

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, Budget, Context, End, Event, Limits, Line, Task, TaskExperiment, TaskFunction, Trajectory, attempt,
-    conversation, open,
+    Agent, Budget, Context, End, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction, Trajectory,
+    attempt, conversation, open,
 };
 use crate::error::Error;
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
@@ -156,6 +156,12 @@ impl World {
         self
     }
 
+    /// The attempt's seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.sampling.seed = Some(seed);
+        self
+    }
+
     /// A reply has at most so many tokens.
     pub fn max_tokens(mut self, most: u32) -> Self {
         self.sampling.max_tokens = Some(most);
@@ -193,13 +199,13 @@ impl World {
     }
 
     pub async fn react(self) -> Attempt {
-        self.run(open("react").unwrap().as_ref(), &task()).await
+        self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
     }
 
     /// Runs `react` with a trajectory on a full disk: how it ends, the calls that it made, and why its record fails.
     pub async fn react_on_a_full_disk(mut self) -> (End, usize, Error) {
         let mut trajectory = Trajectory::create(Path::new("/dev/full")).unwrap();
-        let agent = open("react").unwrap();
+        let agent = open("react", &Settings::default(), None).unwrap();
         let (end, ..) = self.work(agent.as_ref(), &task(), &mut trajectory).await;
         (end, self.model.asked.lock().unwrap().len(), trajectory.finish().unwrap_err())
     }

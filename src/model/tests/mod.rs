@@ -53,7 +53,7 @@ fn request() -> Request {
             description: "Lists a folder.".into(),
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
         }],
-        sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100) },
+        sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100), ..Sampling::default() },
         call: 1,
     }
 }

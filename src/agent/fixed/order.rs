@@ -1,0 +1,66 @@
+//! In which order functions are written: those that others call before those that call them.
+
+use crate::agent::Task;
+use crate::code::{Module, Selector};
+
+/// Places of the task's functions, callees first, otherwise in their order; where calls run in a circle, the order
+/// decides. Which function calls which is known from the originals, and nothing else of them is used.
+#[must_use]
+pub fn callees_first(task: &Task) -> Vec<usize> {
+    let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, &function.at)).collect();
+    let names: Vec<String> = task.functions.iter().map(|function| last(&function.at).to_owned()).collect();
+    let mut order = Vec::with_capacity(names.len());
+    let mut state = vec![false; names.len()];
+    for start in 0..names.len() {
+        visit(start, &calls, &names, &mut state, &mut order);
+    }
+    order
+}
+
+fn visit(at: usize, calls: &[Vec<String>], names: &[String], seen: &mut [bool], order: &mut Vec<usize>) {
+    if std::mem::replace(&mut seen[at], true) {
+        return;
+    }
+    for callee in (0..names.len()).filter(|&other| other != at && calls[at].contains(&names[other])) {
+        visit(callee, calls, names, seen, order);
+    }
+    order.push(at);
+}
+
+/// The last parts of what the original function calls.
+fn calls(task: &Task, at: &str) -> Vec<String> {
+    let found = || {
+        let selector: Selector = at.parse().ok()?;
+        let (path, bytes) = task.originals.iter().find(|(path, _)| *path == selector.file)?;
+        let module = Module::parse(path.clone(), bytes.clone()).ok()?;
+        let function = module.find(&selector.name).ok()?;
+        Some(module.calls(function).iter().map(|call| last(call).to_owned()).collect())
+    };
+    found().unwrap_or_default()
+}
+
+/// The last part of a dotted name or a selector.
+fn last(name: &str) -> &str {
+    let name = name.split('#').next().unwrap_or(name);
+    name.rsplit(['.', ':']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::TaskFunction;
+    use crate::agent::tests::support::task;
+
+    #[test]
+    fn a_function_comes_after_those_that_it_calls_and_circles_end() {
+        let mut task = task();
+        let source = "def a():\n    return c() + 1\n\ndef b():\n    return 2\n\ndef c():\n    return m.d()\n\ndef d():\n    return a()\n";
+        task.originals = vec![("main.py".into(), source.into())];
+        let function =
+            |name: &str| TaskFunction { at: format!("main.py::{name}"), description: String::new(), passages: vec![] };
+        task.functions = ["a", "b", "c", "d"].map(function).to_vec();
+        assert_eq!(callees_first(&task), [3, 2, 0, 1]);
+        task.functions.remove(3);
+        assert_eq!(callees_first(&task), [2, 0, 1]);
+    }
+}

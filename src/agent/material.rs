@@ -1,0 +1,51 @@
+//! What retrieval puts into the task of an agent that then goes on by itself.
+
+use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted, passages};
+use super::{Context, End, Task, prompts, repo};
+use crate::sandbox::Fault;
+
+/// The passages and snippets for all missing functions, each once; `None` where nothing is chosen or found. The error ends
+/// the attempt.
+pub async fn gather(
+    retriever: &Retriever,
+    task: &Task,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, (End, Option<String>)> {
+    let by_code = !matches!(retriever.code, CodeChoice::Agent | CodeChoice::None);
+    if retriever.paper == PaperChoice::None && !by_code {
+        return Ok(None);
+    }
+    let code = repo::python_files(context).await.map_err(|fault| match fault {
+        Fault::Lost(detail) => (End::SandboxLost, Some(detail)),
+        Fault::Refused(what) => (End::TimeLimit, Some(what)),
+    })?;
+    let found = collect(retriever, task, &code).await.map_err(|what| (End::ModelError, Some(what)))?;
+    Ok(prompts::fixed::material(&found.0, &found.1))
+}
+
+type Found = (Vec<Passage>, Vec<(String, String)>);
+
+async fn collect(retriever: &Retriever, task: &Task, code: &Code) -> Result<Found, String> {
+    let (mut text, mut snippets): Found = Default::default();
+    if retriever.paper == PaperChoice::Full {
+        text = passages(&task.text);
+    }
+    if retriever.code == CodeChoice::Full {
+        let whole = |module: &crate::code::Module| String::from_utf8_lossy(module.source()).into_owned();
+        snippets = code.modules.iter().map(|(path, module)| (path.display().to_string(), whole(module))).collect();
+    }
+    for function in &task.functions {
+        let wanted = Wanted::new(function, code)?;
+        for passage in retriever.passages(&task.text, &wanted).await? {
+            if !text.contains(&passage) {
+                text.push(passage);
+            }
+        }
+        for snippet in retriever.snippets(code, &wanted, None, None).await? {
+            if !snippets.iter().any(|(at, _)| *at == snippet.at) {
+                snippets.push((snippet.at, snippet.text));
+            }
+        }
+    }
+    Ok((text, snippets))
+}

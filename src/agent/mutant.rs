@@ -1,0 +1,117 @@
+//! `mutant:P`: restores each masked function rightly with probability 1-P, else as a mutant. Its pass rates are known in
+//! advance, (1-P)^n where every mutant is noticed, so that the statistics can be checked from end to end.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use sha2::{Digest, Sha256};
+
+use super::{Agent, Context, End, Event, Task, experiment};
+use crate::code::{Module, Selector};
+use crate::error::{Error, Result};
+use crate::model::Role;
+
+/// The agent.
+#[derive(Debug)]
+pub struct Mutants {
+    name: String,
+    probability: f64,
+}
+
+impl Mutants {
+    /// With the probability of a mutant, as written.
+    ///
+    /// # Errors
+    /// Kind `Usage` for no number from 0 to 1.
+    pub fn open(written: &str) -> Result<Self> {
+        let parsed = written.parse::<f64>().ok().filter(|probability| (0.0..=1.0).contains(probability));
+        let probability = parsed.ok_or_else(|| {
+            Error::usage(format!("`{written}` is no probability")).hint("give a number from 0 to 1, as `mutant:0.3`")
+        })?;
+        Ok(Self { name: format!("mutant-{probability}"), probability })
+    }
+
+    /// The file with each of these functions right or wrong, and what was done to them.
+    fn restore(&self, task: &Task, path: &PathBuf, bytes: &[u8], seed: u64) -> Result<(Vec<u8>, Vec<String>)> {
+        let module = Module::parse(path.clone(), bytes.to_vec())?;
+        let (mut bodies, mut said) = (Vec::new(), Vec::new());
+        for function in &task.functions {
+            let selector: Selector = function.at.parse()?;
+            if selector.file != *path {
+                continue;
+            }
+            if share(seed, "wrong", &function.at) >= self.probability {
+                said.push(format!("`{}` is right", function.at));
+                continue;
+            }
+            let index = module.find(&selector.name)?;
+            let equivalent = task.paper.functions.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
+            let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
+            let mutants: Vec<_> = module.mutants(index)?.into_iter().filter(|it| !marked(&it.id)).collect();
+            let place = (share(seed, "which", &function.at) * mutants.len() as f64) as usize;
+            let body = module.functions()[index].body.clone();
+            if let Some(mutant) = mutants.get(place) {
+                let text = module.mutant_text(mutant);
+                let end = text.len() - (bytes.len() - body.end);
+                said.push(format!("`{}` is the mutant `{}`", function.at, mutant.id));
+                bodies.push((body.clone(), text[body.start..end].to_vec()));
+            } else {
+                // Nothing in it can be mutated: wrong is then what was masked.
+                said.push(format!("`{}` has no mutant and returns nothing", function.at));
+                bodies.push((body, b" return None".to_vec()));
+            }
+        }
+        bodies.sort_by_key(|(range, _)| range.start);
+        let (mut text, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        for (range, body) in bodies {
+            text.extend_from_slice(&bytes[at..range.start]);
+            text.extend_from_slice(&body);
+            at = range.end;
+        }
+        text.extend_from_slice(&bytes[at..]);
+        Ok((text, said))
+    }
+}
+
+/// A number from 0 to 1 that follows from the attempt's seed and these names. The seed is made of the run's seed, the
+/// sample and the attempt.
+pub fn share(seed: u64, what: &str, name: &str) -> f64 {
+    let digest = Sha256::new()
+        .chain_update(what)
+        .chain_update([0])
+        .chain_update(seed.to_le_bytes())
+        .chain_update(name)
+        .finalize();
+    let bits = digest.iter().take(6).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+    bits as f64 / (1_u64 << 48) as f64
+}
+
+#[async_trait]
+impl Agent for Mutants {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn needs_model(&self) -> bool {
+        false
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+        let seed = context.sampling.seed.unwrap_or_default();
+        let mut files = Vec::new();
+        for (path, bytes) in &task.originals {
+            match self.restore(task, path, bytes, seed) {
+                Ok((bytes, said)) => {
+                    let content = said.join("\n");
+                    context.trajectory.push(&Event::Message { role: Role::Assistant, content, call_id: None });
+                    files.push((path.clone(), bytes));
+                }
+                Err(error) => return (End::GaveUp, Some(error.to_string())),
+            }
+        }
+        match experiment::write_all(&files, context).await {
+            Ok(()) => experiment::report(task, context).await,
+            Err(end) => end,
+        }
+    }
+}

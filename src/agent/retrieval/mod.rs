@@ -1,0 +1,197 @@
+//! Retrieval: the passages of the paper and the snippets of the repo that a function's prompt is given.
+//!
+//! The query is what is left of the function: its name, its signature, its docstring and the manifest's description.
+//! Snippets come from the files as the agent sees them, so that no masked body can be retrieved.
+
+mod ast;
+pub mod bm25;
+mod passage;
+mod snippet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::TaskFunction;
+use crate::code::Selector;
+use crate::model::embedding::{Embedder, similarity};
+use bm25::{Bm25, ranked};
+
+pub use passage::{Passage, passages};
+pub use snippet::{Code, Snippet};
+
+/// Which of the paper's text a prompt is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum PaperChoice {
+    /// None of it
+    None,
+    /// All of it
+    Full,
+    /// The passages that BM25 ranks first
+    Bm25,
+    /// The passages that are nearest by their embeddings
+    Embedding,
+    /// The passages that the manifest names
+    Oracle,
+}
+
+/// Which of the repo's code a prompt is given, beside the function's own file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeChoice {
+    /// None: the agent looks for itself
+    Agent,
+    /// None
+    None,
+    /// All files
+    Full,
+    /// The functions that BM25 ranks first
+    Bm25,
+    /// Callers, what they call, methods of the same class and functions of the same file
+    Ast,
+    /// The functions that are nearest by their embeddings
+    Embedding,
+}
+
+/// What retrieval works with.
+#[derive(Clone)]
+pub struct Retriever {
+    /// Of the paper.
+    pub paper: PaperChoice,
+    /// Of the code.
+    pub code: CodeChoice,
+    /// Most passages.
+    pub passages: usize,
+    /// Most snippets.
+    pub snippets: usize,
+    /// The embedding model, where one is chosen.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+/// A masked function, as far as it can be seen.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Its file.
+    pub file: PathBuf,
+    /// Its index in the file's module.
+    pub function: usize,
+    /// The query.
+    pub query: String,
+    /// The headings that the manifest names.
+    pub oracle: Vec<String>,
+}
+
+impl Wanted {
+    /// Finds a task's function in the code.
+    ///
+    /// # Errors
+    /// A fragment when the file or the function is not there.
+    pub fn new(function: &TaskFunction, code: &Code) -> Result<Self, String> {
+        let selector: Selector = function.at.parse().map_err(|error| format!("{error}"))?;
+        let module = code
+            .modules
+            .get(&selector.file)
+            .ok_or_else(|| format!("`{}` is not there or does not parse", selector.file.display()))?;
+        let index = module.find(&selector.name).map_err(|error| error.to_string())?;
+        let query = format!(
+            "{}\n{}\n{}\n{}",
+            selector.name.replace('.', " "),
+            module.header(index),
+            module.docstring(index).unwrap_or_default(),
+            function.description
+        );
+        Ok(Self { file: selector.file, function: index, query, oracle: function.passages.clone() })
+    }
+}
+
+impl Retriever {
+    /// The chosen passages, the best first, but those that the manifest names and all of them in the paper's order.
+    ///
+    /// # Errors
+    /// What the embedding model says.
+    pub async fn passages(&self, text: &str, wanted: &Wanted) -> Result<Vec<Passage>, String> {
+        let all = passages(text);
+        Ok(match self.paper {
+            PaperChoice::None => Vec::new(),
+            PaperChoice::Full => all,
+            PaperChoice::Oracle => all.into_iter().filter(|it| wanted.oracle.contains(&it.heading)).collect(),
+            PaperChoice::Bm25 | PaperChoice::Embedding => {
+                let order = self.rank_passages(&all, wanted).await?;
+                order.into_iter().take(self.passages).map(|place| all[place].clone()).collect()
+            }
+        })
+    }
+
+    /// All passages' places by how well they fit, the best first.
+    ///
+    /// # Errors
+    /// What the embedding model says.
+    pub async fn rank_passages(&self, all: &[Passage], wanted: &Wanted) -> Result<Vec<usize>, String> {
+        let shown: Vec<String> = all.iter().map(Passage::shown).collect();
+        Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
+    }
+
+    /// The chosen snippets, the best first, from these files only where some are given. The function itself is none, and
+    /// neither are those of files that are shown anyway.
+    ///
+    /// # Errors
+    /// What the embedding model says.
+    pub async fn snippets(
+        &self,
+        code: &Code,
+        wanted: &Wanted,
+        files: Option<&[PathBuf]>,
+        shown: Option<&Path>,
+    ) -> Result<Vec<Snippet>, String> {
+        let all: Vec<Snippet> = code.snippets();
+        let own = |it: &Snippet| it.file == wanted.file && it.function == wanted.function;
+        let eligible = |it: &Snippet| {
+            !own(it)
+                && shown.is_none_or(|shown| it.file != shown)
+                && files.is_none_or(|files| files.contains(&it.file) || it.file == wanted.file)
+        };
+        let scores = match self.code {
+            CodeChoice::Agent | CodeChoice::None | CodeChoice::Full => return Ok(Vec::new()),
+            CodeChoice::Ast => {
+                let near = ast::nearness(code, &all, &wanted.file, wanted.function);
+                let texts: Vec<String> = all.iter().map(|it| it.text.clone()).collect();
+                let alike = self.scores(&texts, &wanted.query, false).await?;
+                // Words decide among those that are equally near.
+                let most = alike.iter().copied().fold(1.0, f64::max);
+                near.iter()
+                    .zip(&alike)
+                    .map(|(&near, alike)| if near > 0.0 { near + alike / (most * 2.0) } else { 0.0 })
+                    .collect()
+            }
+            CodeChoice::Bm25 | CodeChoice::Embedding => {
+                let texts: Vec<String> = all.iter().map(|it| format!("{}\n{}", it.at, it.text)).collect();
+                self.scores(&texts, &wanted.query, self.code == CodeChoice::Embedding).await?
+            }
+        };
+        let chosen = ranked(&scores).into_iter().filter(|&place| scores[place] > 0.0 && eligible(&all[place]));
+        Ok(chosen.take(self.snippets).map(|place| all[place].clone()).collect())
+    }
+
+    async fn scores(&self, texts: &[String], query: &str, embedding: bool) -> Result<Vec<f64>, String> {
+        let Some(embedder) = self.embedder.as_ref().filter(|_| embedding) else {
+            return Ok(Bm25::new(texts.iter().map(String::as_str)).scores(query));
+        };
+        let vectors = embedder.embed(texts).await?;
+        let query = embedder.embed(&[query.to_owned()]).await?;
+        let query = query.first().ok_or("the embedding model gave no vector for the query")?;
+        Ok(vectors.iter().map(|vector| similarity(vector, query)).collect())
+    }
+}
+
+/// The share of the wanted headings that are among these passages; 1 where none is wanted.
+#[must_use]
+pub fn recall<'a>(oracle: &[String], found: impl IntoIterator<Item = &'a Passage>) -> f64 {
+    let wanted: BTreeSet<&str> = oracle.iter().map(String::as_str).collect();
+    let found: BTreeSet<&str> = found.into_iter().map(|passage| passage.heading.as_str()).collect();
+    if wanted.is_empty() { 1.0 } else { wanted.intersection(&found).count() as f64 / wanted.len() as f64 }
+}

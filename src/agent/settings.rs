@@ -1,0 +1,195 @@
+//! What can be set about agents: retrieval, order and repair of a fixed agent's functions, reasoning.
+//!
+//! Settings come from the command line and are kept with the run. An agent's own ones stand behind its name:
+//! `fixed:paper=none,repair=2`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::retrieval::{CodeChoice, PaperChoice, Retriever};
+use crate::error::{Error, Result};
+use crate::model::embedding::{self, Embedder};
+
+/// What a fixed agent shows, while it writes one function, of those that it has written before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Their masks, as at the beginning
+    Masked,
+    /// What it has written
+    #[default]
+    Filled,
+}
+
+/// What can be set about agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Which of the paper's text is put into the task; the agent's own default when `None`.
+    pub paper: Option<PaperChoice>,
+    /// Which of the repo's code is; likewise.
+    pub code: Option<CodeChoice>,
+    /// Most passages that are retrieved.
+    pub passages: usize,
+    /// Most snippets that are retrieved.
+    pub snippets: usize,
+    /// The embedding model, as given.
+    pub embedding: Option<String>,
+    /// Address of an OpenAI-compatible server with it.
+    pub embedding_url: Option<String>,
+    /// What of other missing functions is shown.
+    pub fill: Fill,
+    /// Rounds of repair.
+    pub repair: u32,
+    /// Tokens of reasoning before a function is written.
+    pub reasoning_tokens: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            paper: None,
+            code: None,
+            passages: 3,
+            snippets: 5,
+            embedding: None,
+            embedding_url: None,
+            fill: Fill::default(),
+            repair: 0,
+            reasoning_tokens: 0,
+        }
+    }
+}
+
+/// The keys of an agent's own settings.
+const KEYS: &str = "`paper`, `code`, `passages`, `snippets`, `fill`, `repair`, `reasoning`";
+
+impl Settings {
+    /// These settings with those that stand behind an agent's name: `paper=none,repair=2`.
+    ///
+    /// # Errors
+    /// Kind `Usage` for an unknown key or value.
+    pub fn with(&self, written: &str) -> Result<Self> {
+        let mut this = self.clone();
+        for pair in written.split(',').filter(|pair| !pair.is_empty()) {
+            let wrong = || Error::usage(format!("`{pair}` is no setting of an agent"));
+            let (key, value) =
+                pair.split_once('=').ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {KEYS}")))?;
+            let number = || value.parse::<u32>().map_err(|_| wrong().hint(format!("`{key}` takes a whole number")));
+            match key {
+                "paper" => this.paper = Some(choice(value).map_err(|hint| wrong().hint(hint))?),
+                "code" => this.code = Some(choice(value).map_err(|hint| wrong().hint(hint))?),
+                "fill" => this.fill = choice(value).map_err(|hint| wrong().hint(hint))?,
+                "passages" => this.passages = number()? as usize,
+                "snippets" => this.snippets = number()? as usize,
+                "repair" => this.repair = number()?,
+                "reasoning" => this.reasoning_tokens = number()?,
+                _ => return Err(wrong().hint(format!("the keys are {KEYS}"))),
+            }
+        }
+        Ok(this)
+    }
+
+    /// Whether any choice needs an embedding model.
+    #[must_use]
+    pub fn embeds(&self) -> bool {
+        self.paper == Some(PaperChoice::Embedding) || self.code == Some(CodeChoice::Embedding)
+    }
+
+    /// Settles which embedding model is used: the given one, or the one in the cache's folder `embedding`. Where neither
+    /// is there, embeddings become BM25, and what was said about it comes back.
+    pub fn settle(&mut self, cache: &Path) -> Option<String> {
+        let local = cache.join("embedding");
+        if self.embedding.is_none() && embedding::is_model(&local) {
+            self.embedding = Some(local.display().to_string());
+        }
+        if !self.embeds() || self.embedding.is_some() {
+            return None;
+        }
+        self.fall_back();
+        Some(format!(
+            "there is no embedding model, so BM25 is used instead; put one into `{}`, or name one with `--embedding`",
+            local.display()
+        ))
+    }
+
+    fn fall_back(&mut self) {
+        if self.paper == Some(PaperChoice::Embedding) {
+            self.paper = Some(PaperChoice::Bm25);
+        }
+        if self.code == Some(CodeChoice::Embedding) {
+            self.code = Some(CodeChoice::Bm25);
+        }
+    }
+
+    /// A retriever with the agent's own defaults where nothing is chosen. Vectors are kept in `cache`.
+    ///
+    /// # Errors
+    /// Those of [`embedding::open`].
+    pub fn retriever(&self, paper: PaperChoice, code: CodeChoice, cache: Option<&Path>) -> Result<Retriever> {
+        let mut this = Self { paper: self.paper.or(Some(paper)), code: self.code.or(Some(code)), ..self.clone() };
+        if this.embedding.is_none() {
+            this.fall_back();
+        }
+        let embedder: Option<Arc<dyn Embedder>> = match &this.embedding {
+            Some(spec) if this.embeds() => Some(embedding::open(spec, this.embedding_url.as_deref(), cache)?),
+            _ => None,
+        };
+        Ok(Retriever {
+            paper: this.paper.unwrap_or(paper),
+            code: this.code.unwrap_or(code),
+            passages: self.passages,
+            snippets: self.snippets,
+            embedder,
+        })
+    }
+}
+
+/// A name with the settings that are not the agent's defaults behind it, as part of file names and tables.
+#[must_use]
+pub fn label(name: &str, parts: &[(&str, String, String)]) -> String {
+    parts
+        .iter()
+        .filter(|(_, value, default)| value != default)
+        .fold(name.to_owned(), |label, (key, value, _)| format!("{label}+{key}={value}"))
+}
+
+/// As a choice is written.
+pub fn written<T: ValueEnum + Copy>(choice: T) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn choice<T: ValueEnum + Copy>(text: &str) -> std::result::Result<T, String> {
+    T::from_str(text, false).map_err(|_| {
+        let names: Vec<String> = T::value_variants().iter().copied().map(|it| format!("`{}`", written(it))).collect();
+        format!("give one of {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_behind_a_name_are_read_over_those_of_the_run() {
+        let run = Settings { repair: 1, ..Settings::default() };
+        let own = run.with("paper=none,reasoning=512").unwrap();
+        assert_eq!((own.paper, own.repair, own.reasoning_tokens), (Some(PaperChoice::None), 1, 512));
+        let hint = |text: &str| run.with(text).unwrap_err().hint.unwrap();
+        insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
+        insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `fill`, `repair`, `reasoning`");
+    }
+
+    #[test]
+    fn without_an_embedding_model_bm25_takes_its_place_and_says_so() {
+        let cache = tempfile::tempdir().unwrap();
+        let mut settings = Settings { paper: Some(PaperChoice::Embedding), ..Settings::default() };
+        assert!(settings.settle(cache.path()).is_some_and(|notice| notice.contains("--embedding")));
+        assert_eq!(settings.paper, Some(PaperChoice::Bm25));
+        assert_eq!(settings.settle(cache.path()), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! `fixed`: its course, with replies that are given.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::support::{Attempt, World, task, text};
+use crate::agent::{Agent, End, Event, Settings, Task, TaskFunction, open};
+use crate::model::{ModelError, Reply, Usage};
+
+fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {
+    open(&format!("fixed:{own}"), &Settings::default(), None).unwrap()
+}
+
+async fn run(own: &str, world: World, task: &Task) -> Attempt {
+    world.run(fixed(own).as_ref(), task).await
+}
+
+fn writing(body: &str) -> Reply {
+    text(&format!("```python\ndef double(x):\n    {body}\n```"))
+}
+
+fn spending(reply: Reply, output: u64) -> Reply {
+    Reply { usage: Usage { output, ..Usage::default() }, ..reply }
+}
+
+/// All that the model was shown in its n-th call.
+fn shown(attempt: &Attempt, call: usize) -> String {
+    attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
+}
+
+const BOTH: &str = r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#;
+
+#[tokio::test]
+async fn it_writes_the_function_runs_the_experiments_and_reports_their_results() {
+    let attempt = run("", World::new(vec![writing("return 2 * x")]).await, &task()).await;
+    assert_eq!((attempt.end, attempt.detail.as_deref()), (End::Answered, None));
+    assert_eq!(attempt.answer.as_deref(), Some(BOTH));
+    assert_eq!((attempt.budget.steps, attempt.budget.calls), (1, 1));
+    assert_eq!(attempt.file("main.py"), "def double(x):\n    return 2 * x\n");
+    let shown = shown(&attempt, 0);
+    for part in
+        ["To double a number, add it to itself.", "`main.py::double`", "## The file `main.py`", "Doubles a number."]
+    {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+    assert!(!shown.contains("x + x"), "no original is shown");
+}
+
+#[tokio::test]
+async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
+    let attempt = run("", World::new(vec![text("I would rather not.")]).await, &task()).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
+    assert_eq!(attempt.detail.as_deref(), Some("the reply holds no Python code of `double`"));
+    assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"]);
+    assert!(attempt.observations().is_empty(), "nothing was there to run");
+}
+
+#[tokio::test]
+async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs() {
+    let replies = vec![text("def double(x)"), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
+    let attempt = run("repair=3", World::new(replies).await, &task()).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
+    assert_eq!(attempt.budget.calls, 3);
+    assert!(
+        shown(&attempt, 1).contains("The last reply could not be used: `double` does not parse"),
+        "{}",
+        shown(&attempt, 1)
+    );
+    let third = shown(&attempt, 2);
+    assert!(third.contains("return two * x") && third.contains("NameError: name 'two' is not defined"), "{third}");
+    assert!(third.contains("Experiment 1 gave no result: exit code 1."), "{third}");
+    let results = attempt.observations();
+    assert_eq!(results.len(), 4, "twice two experiments");
+}
+
+#[tokio::test]
+async fn without_repair_a_failure_is_reported_with_what_there_is() {
+    let attempt = run("", World::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
+    assert_eq!(attempt.detail.as_deref(), Some("Experiment 2: exit code 1"));
+}
+
+#[tokio::test]
+async fn reasoning_goes_on_until_its_tokens_are_spent() {
+    let replies =
+        vec![spending(text("Add."), 30), spending(text("Or double."), 60), spending(writing("return x + x"), 12)];
+    let attempt = run("reasoning=100", World::new(replies).await.max_tokens(500), &task()).await;
+    assert_eq!(attempt.answer.as_deref(), Some(BOTH));
+    let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
+    assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
+    assert!(shown(&attempt, 1).contains("Wait."));
+    let last = &attempt.asked[2].messages;
+    assert!(
+        last[2].content == "Add."
+            && last[4].content == "Or double."
+            && last[5].content.starts_with("Write the function")
+    );
+    assert_eq!(attempt.budget.usage.output, 102);
+}
+
+/// `quadruple` calls `double`; both are masked.
+async fn two(replies: Vec<Reply>) -> (World, Task) {
+    let world = World::new(replies).await;
+    let masked =
+        "def quadruple(x):\n    raise NotImplementedError\n\n\ndef double(x):\n    raise NotImplementedError\n";
+    std::fs::write(world.dir.path().join("main.py"), masked).unwrap();
+    let mut task = task();
+    let original = masked.replacen("raise NotImplementedError", "return double(double(x))", 1);
+    task.originals =
+        vec![("main.py".into(), original.replace("raise NotImplementedError", "return x + x").into_bytes())];
+    let outer = TaskFunction { at: "main.py::quadruple".into(), description: "Four times.".into(), passages: vec![] };
+    task.functions.insert(0, outer);
+    task.experiments[0].command = task.experiments[0].command.replace("main.double(21)", "main.quadruple(21)");
+    (world, task)
+}
+
+#[tokio::test]
+async fn functions_are_written_callees_first_the_others_filled_or_masked() {
+    for (own, sees) in [("fill=filled", true), ("fill=masked", false)] {
+        let outer = text("def quadruple(x):\n    return double(double(x))\n");
+        let (world, task) = two(vec![writing("return 2 * x"), outer]).await;
+        let attempt = run(own, world, &task).await;
+        assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":84},"Experiment 2":{"value":3.0}}"#));
+        assert!(shown(&attempt, 0).contains("Write the function `double`"));
+        assert_eq!(shown(&attempt, 1).contains("return 2 * x"), sees, "{own}");
+    }
+}
+
+#[tokio::test]
+async fn at_a_limit_what_was_written_is_still_run() {
+    let (world, task) = two(vec![writing("return 2 * x")]).await;
+    let attempt = run("", world.limits(|limits| limits.steps = 1), &task).await;
+    assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 1));
+    assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 2":{"value":3.0}}"#));
+    let (world, task) = two(vec![writing("return 2 * x")]).await;
+    let attempt = run("", world.limits(|limits| limits.seconds = 1e-6), &task).await;
+    assert_eq!(attempt.end, End::TimeLimit);
+}
+
+#[tokio::test]
+async fn where_there_are_many_files_the_model_names_those_that_matter() {
+    let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
+    let world = World::new(replies).await;
+    std::fs::create_dir(world.dir.path().join("b")).unwrap();
+    for number in 0..12 {
+        let path = world.dir.path().join(format!("b/helper_{number}.py"));
+        std::fs::write(path, format!("def double_number_{number}(x):\n    return {number}\n")).unwrap();
+    }
+    let attempt = run("", world, &task()).await;
+    assert_eq!(attempt.answer.as_deref(), Some(BOTH));
+    assert!(shown(&attempt, 0).contains("b/helper_11.py"));
+    let second = shown(&attempt, 1);
+    assert!(second.contains("# b/helper_3.py::double_number_3") && !second.contains("helper_4"), "{second}");
+}
+
+#[tokio::test]
+async fn nothing_missing_is_only_run_and_reported() {
+    let mut task = task();
+    task.functions.clear();
+    task.experiments
+        .iter_mut()
+        .for_each(|experiment| experiment.command = "echo '{\"value\": 1}' | tee out.json".into());
+    let attempt = run("", World::new(vec![]).await, &task).await;
+    assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 0));
+    assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":1},"Experiment 2":{"value":1}}"#));
+}
+
+#[tokio::test]
+async fn infrastructure_ends_are_told_apart() {
+    let failed = World::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
+    assert_eq!(run("", failed, &task()).await.end, End::ModelError);
+    let long = World::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
+    assert_eq!(run("", long, &task()).await.end, End::TokenLimit);
+    let dying = World::new(vec![writing("return 2 * x")]).await.dying(3);
+    assert_eq!(run("", dying, &task()).await.end, End::SandboxLost);
+    assert_eq!(run("", World::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
+}
+
+#[tokio::test]
+async fn an_old_result_file_is_never_taken_for_a_new_one() {
+    let mut task = task();
+    task.experiments.remove(0);
+    task.experiments[0].command = "python3 -c 'import main; main.double(1)'".into();
+    let world = World::new(vec![writing("return 2 * x")]).await;
+    std::fs::write(world.dir.path().join("out.json"), "{\"value\": 3.0}").unwrap();
+    let attempt = run("", world, &task).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
+}
+
+#[test]
+fn what_does_not_fit_a_fixed_agent_is_refused_and_its_name_tells_its_settings() {
+    assert_eq!(fixed("").name(), "fixed");
+    assert_eq!(fixed("paper=oracle,code=ast,repair=2").name(), "fixed+paper=oracle+code=ast+repair=2");
+    assert_eq!(fixed("paper=embedding").name(), "fixed", "without an embedding model that is BM25");
+    assert!(open("fixed:code=agent", &Settings::default(), None).is_err());
+    assert!(open("fixed:paper=some", &Settings::default(), None).is_err());
+}
+
+/// Replies whose code does nothing but compute.
+fn reply() -> impl Strategy<Value = Reply> {
+    let piece = prop_oneof![
+        Just("```python\n"),
+        Just("```\n"),
+        Just("def double(x):\n"),
+        Just("    return x\n"),
+        Just("    raise NotImplementedError\n"),
+        Just("class A:\n"),
+        Just("import math\n"),
+        Just("main.py\n"),
+        Just("\"\"\""),
+        Just("(["),
+        Just("\t\u{1f980}"),
+        Just("{\"name\": \"final_answer\"}"),
+    ];
+    (vec(piece, 0..10), 0..50_u64).prop_map(|(pieces, output)| spending(text(&pieces.concat()), output))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_replies_always_come_to_an_end_and_to_a_file_that_parses(replies in vec(reply(), 0..12)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut task = task();
+            task.experiments.truncate(1);
+            task.experiments[0].command = "echo '{\"value\": 1}'; exit 1".into();
+            let world = World::new(replies).await.limits(|limits| limits.steps = 9);
+            let attempt = run("repair=2,reasoning=40", world, &task).await;
+            assert!(attempt.budget.steps <= 9);
+            assert!(!attempt.end.is_infrastructure(), "{:?}", attempt.end);
+            let file = attempt.file("main.py").into_bytes();
+            assert!(crate::code::Module::parse("main.py", file).is_ok());
+            let ended = attempt.lines.iter().filter(|line| matches!(line.event, Event::Answer { .. })).count();
+            assert!(ended <= 1 && attempt.answer.is_none_or(|raw| serde_json::from_str::<Value>(&raw).is_ok()));
+        });
+    }
+}

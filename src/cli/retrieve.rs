@@ -1,0 +1,182 @@
+//! `autoexperiment retrieve`: what retrieval finds for a function.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::shared::{PlaceOptions, SuiteOptions, block_on, print, print_json, table};
+use super::strategy::RetrievalOptions;
+use crate::agent::TaskFunction;
+use crate::agent::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted, passages, recall};
+use crate::code::index_tree;
+use crate::error::{Error, Kind, Result};
+use crate::suite::LoadedPaper;
+
+/// Numbers of passages that the table of recall shows.
+const SHOWN: [usize; 4] = [1, 3, 5, 10];
+
+/// Show what retrieval finds for masked functions, and its recall of the passages that the manifest names
+///
+/// For one function: the paper's passages and the repo's functions in the order in which they would be put into a task.
+/// Otherwise, for every function of the papers: the share of the manifest's passages among the first K.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  What a fixed agent would be shown for the fifth function of a paper:
+    autoexperiment retrieve kmeanspp 4
+  The same by embeddings, of a model that is a folder:
+    autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::lloyd --paper embedding --code embedding --embedding wordllama
+  Recall over all functions of all papers:
+    autoexperiment retrieve --paper bm25")]
+pub struct Arguments {
+    /// The paper's id; all papers when it is left out.
+    paper_id: Option<String>,
+    /// A function: its number in `autoexperiment list PAPER`, or its selector; all of them when it is left out.
+    function: Option<String>,
+    #[command(flatten)]
+    retrieval: RetrievalOptions,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    suite: SuiteOptions,
+    #[command(flatten)]
+    places: PlaceOptions,
+}
+
+/// What is found for one function.
+#[derive(Serialize)]
+struct Found {
+    paper: String,
+    function: String,
+    /// Headings of the manifest.
+    oracle: Vec<String>,
+    /// Headings of all passages, as they rank.
+    ranking: Vec<String>,
+    /// By number of passages.
+    recall: Vec<(usize, f64)>,
+    passages: Vec<Shown>,
+    snippets: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    at: String,
+    text: String,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let suite = arguments.suite.open()?;
+    let settings = arguments.retrieval.settings(&arguments.places)?;
+    let cache = arguments.places.cache()?;
+    let retriever = settings.retriever(PaperChoice::Bm25, CodeChoice::Bm25, Some(&cache))?;
+    let ids = suite.select(arguments.paper_id.as_slice())?;
+    let mut found = Vec::new();
+    for id in &ids {
+        let loaded = LoadedPaper::load(&suite, id)?;
+        let chosen = match &arguments.function {
+            Some(function) => vec![place(&loaded, function)?],
+            None => (0..loaded.paper.functions.len()).collect(),
+        };
+        let files = index_tree(&loaded.repo_dir).into_iter().filter_map(|(path, module)| Some((path, module.ok()?)));
+        let code = Code { modules: files.collect() };
+        for function in chosen {
+            found.push(block_on(retrieve(&loaded, function, code.clone(), &retriever))?);
+        }
+    }
+    if arguments.json {
+        return print_json(&found);
+    }
+    match (found.as_slice(), &arguments.function) {
+        ([one], Some(_)) => print(&shown(one)),
+        _ => print(&recalls(&ids, &found)),
+    }
+}
+
+fn place(loaded: &LoadedPaper, function: &str) -> Result<usize> {
+    let by_number = function.parse().ok().filter(|&place: &usize| place < loaded.paper.functions.len());
+    by_number.or_else(|| loaded.paper.functions.iter().position(|it| it.at == function)).ok_or_else(|| {
+        Error::usage(format!("paper `{}` has no function `{function}`", loaded.paper.id))
+            .hint(format!("`autoexperiment list {}` shows them", loaded.paper.id))
+    })
+}
+
+/// Over the repo with this function masked, as an agent would see it.
+async fn retrieve(loaded: &LoadedPaper, place: usize, mut code: Code, retriever: &Retriever) -> Result<Found> {
+    for file in loaded.masked(&[place])? {
+        let module = crate::code::Module::parse(file.path.clone(), file.bytes)?;
+        code.modules.insert(file.path, module);
+    }
+    let function = &loaded.paper.functions[place];
+    let function = TaskFunction {
+        at: function.at.clone(),
+        description: function.description.clone(),
+        passages: function.passages.clone(),
+    };
+    let wanted = Wanted::new(&function, &code).map_err(Error::suite)?;
+    let failed = |what: String| Error::new(Kind::Model, what);
+    let all = passages(&loaded.text);
+    let order = match retriever.paper {
+        PaperChoice::Bm25 | PaperChoice::Embedding => retriever
+            .rank_passages(&all, &wanted)
+            .await
+            .map_err(failed)?
+            .into_iter()
+            .map(|at| all[at].clone())
+            .collect(),
+        _ => retriever.passages(&loaded.text, &wanted).await.map_err(failed)?,
+    };
+    let chosen = retriever.passages(&loaded.text, &wanted).await.map_err(failed)?;
+    let snippets = retriever.snippets(&code, &wanted, None, None).await.map_err(failed)?;
+    Ok(Found {
+        paper: loaded.paper.id.clone(),
+        function: function.at,
+        recall: SHOWN.iter().map(|&k| (k, recall(&function.passages, order.iter().take(k)))).collect(),
+        ranking: order.into_iter().map(|passage| passage.heading).collect(),
+        oracle: function.passages,
+        passages: chosen.into_iter().map(|it| Shown { at: it.heading, text: it.text }).collect(),
+        snippets: snippets.into_iter().map(|it| Shown { at: it.at, text: it.text }).collect(),
+    })
+}
+
+fn shown(found: &Found) -> String {
+    let mut text =
+        format!("{}  {}\n\npassages ('*' marks those that the manifest names)\n", found.paper, found.function);
+    for (number, passage) in found.passages.iter().enumerate() {
+        let mark = if found.oracle.contains(&passage.at) { '*' } else { ' ' };
+        let _ =
+            writeln!(text, "{:>3} {mark} {}  ({} characters)", number + 1, passage.at, passage.text.chars().count());
+    }
+    for heading in found.oracle.iter().filter(|heading| !found.passages.iter().any(|it| it.at == **heading)) {
+        let rank = found.ranking.iter().position(|it| it == heading);
+        let rank = rank.map_or_else(|| "not among them".to_owned(), |rank| format!("would be number {}", rank + 1));
+        let _ = writeln!(text, "    * {heading}  ({rank})");
+    }
+    text.push_str("\nsnippets\n");
+    for (number, snippet) in found.snippets.iter().enumerate() {
+        let _ = writeln!(text, "{:>3}   {}  ({} lines)", number + 1, snippet.at, snippet.text.lines().count());
+    }
+    text
+}
+
+/// Mean recall by paper.
+fn recalls(papers: &[String], found: &[Found]) -> String {
+    let mean = |of: &[&Found], at: usize| {
+        format!("{:.2}", of.iter().map(|it| it.recall[at].1).sum::<f64>() / of.len().max(1) as f64)
+    };
+    let row = |name: &str, of: &[&Found]| {
+        let mut row = vec![name.to_owned(), of.len().to_string()];
+        row.extend((0..SHOWN.len()).map(|at| mean(of, at)));
+        row
+    };
+    let of = |paper: &String| found.iter().filter(|it| it.paper == *paper).collect::<Vec<_>>();
+    let mut rows: Vec<Vec<String>> = papers.iter().map(|paper| row(paper, &of(paper))).collect();
+    if papers.len() > 1 {
+        rows.push(row("all", &found.iter().collect::<Vec<_>>()));
+    }
+    let header: Vec<String> = ["paper".to_owned(), "functions".to_owned()]
+        .into_iter()
+        .chain(SHOWN.iter().map(|k| format!("recall@{k}")))
+        .collect();
+    table(&header.iter().map(String::as_str).collect::<Vec<_>>(), &[1, 2, 3, 4, 5], rows)
+}

@@ -1,0 +1,79 @@
+//! Options of agents: what they are shown, in which order they write, how long they think.
+
+use super::shared::PlaceOptions;
+use crate::agent::retrieval::{CodeChoice, PaperChoice};
+use crate::agent::{Fill, Settings};
+use crate::error::Result;
+
+/// What an agent's task is given at its start.
+#[derive(clap::Args)]
+pub struct RetrievalOptions {
+    /// The paper's text in the task [default: `bm25` for `fixed`; `none` for `react`, which can read paper.txt].
+    #[arg(long, value_name = "CHOICE", value_enum, hide_possible_values = false, help_heading = "Retrieval")]
+    paper: Option<PaperChoice>,
+    /// The repo's code in the task [default: `bm25` for `fixed`, `agent` for `react`].
+    #[arg(long, value_name = "CHOICE", value_enum, help_heading = "Retrieval")]
+    code: Option<CodeChoice>,
+    /// Most passages of the paper that are retrieved for a function.
+    #[arg(long, value_name = "K", default_value_t = 3, help_heading = "Retrieval")]
+    passages: usize,
+    /// Most functions of the repo that are retrieved for a function.
+    #[arg(long, value_name = "K", default_value_t = 5, help_heading = "Retrieval")]
+    snippets: usize,
+    /// Embedding model: a folder with a static one, `openai:NAME`, or NAME with --embedding-url [default: the folder
+    /// `embedding` in the cache].
+    #[arg(long, value_name = "MODEL", env = "AUTOEXPERIMENT_EMBEDDING", help_heading = "Retrieval")]
+    embedding: Option<String>,
+    /// Address of an OpenAI-compatible server with the embedding model, as `http://127.0.0.1:8080/v1`.
+    #[arg(long, value_name = "URL", requires = "embedding", help_heading = "Retrieval")]
+    embedding_url: Option<String>,
+}
+
+/// How a fixed agent works.
+#[derive(clap::Args)]
+pub struct FixedOptions {
+    /// While it writes one of several functions: the others as they were masked, or as it has filled them.
+    #[arg(long, value_name = "CHOICE", value_enum, default_value = "filled", help_heading = "Fixed agent")]
+    fill: Fill,
+    /// Rounds of repair, in which the model is shown the experiments' errors.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 0, help_heading = "Fixed agent")]
+    repair: u32,
+    /// Tokens of reasoning before a function is written; a model that stops early is told to wait and go on.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Fixed agent")]
+    reasoning_tokens: u32,
+}
+
+impl RetrievalOptions {
+    /// The settings, the embedding model settled. What there is to say about it is said on stderr.
+    pub fn settings(&self, places: &PlaceOptions) -> Result<Settings> {
+        let mut embedding = self.embedding.clone();
+        if self.embedding_url.is_none()
+            && let Some(folder) = embedding.as_ref().filter(|folder| std::path::Path::new(folder).is_dir())
+        {
+            // A run may be resumed from another folder.
+            let path = std::path::absolute(folder)
+                .map_err(|error| crate::error::Error::io("resolve", folder.as_ref(), error))?;
+            embedding = Some(path.display().to_string());
+        }
+        let mut settings = Settings {
+            paper: self.paper,
+            code: self.code,
+            passages: self.passages,
+            snippets: self.snippets,
+            embedding,
+            embedding_url: self.embedding_url.clone(),
+            ..Settings::default()
+        };
+        if let Some(notice) = settings.settle(&places.cache()?) {
+            talk!("warning: {notice}");
+        }
+        Ok(settings)
+    }
+}
+
+impl FixedOptions {
+    /// These settings with those of a fixed agent.
+    pub fn over(&self, settings: Settings) -> Settings {
+        Settings { fill: self.fill, repair: self.repair, reasoning_tokens: self.reasoning_tokens, ..settings }
+    }
+}

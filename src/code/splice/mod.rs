@@ -1,0 +1,543 @@
+//! Splicing: a function taken out of what a model wrote, put in the place of the one in a file.
+//!
+//! The reply may be a whole file, the function, the class that holds it, or only its body, in fences or without, indented
+//! in any way, among prose. What is taken: the body; the signature and the decorators only where the parameters are
+//! other ones; of the imports and helpers beside it those that the taken code mentions and the file lacks. The file's
+//! docstring stays. Everything else in the file stays byte for byte: a splice is a list of insertions beside one
+//! replaced range, and its result is parsed before it counts.
+
+mod names;
+mod reply;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+
+use tree_sitter::Tree;
+
+use super::function::Function;
+use super::module::Module;
+use super::walk;
+use names::{BindingKind, bindings, mentioned, parameters};
+
+/// A file with a function of a model's in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spliced {
+    /// The file's new bytes.
+    pub bytes: Vec<u8>,
+    /// Names of imports and helpers that were added.
+    pub added: Vec<String>,
+    /// Whether the signature is the reply's.
+    pub new_signature: bool,
+    /// Ranges of the old bytes and what stands there now, in order, not overlapping.
+    pub edits: Vec<(Range<usize>, Vec<u8>)>,
+}
+
+/// What was found in a reply.
+struct Taken {
+    module: Module,
+    tree: Tree,
+    text: String,
+    function: usize,
+    /// Only the body is the model's.
+    bare: bool,
+}
+
+impl Module {
+    /// The file with the function at `function`, an index into [`Module::functions`], as the reply has it.
+    ///
+    /// # Errors
+    /// A fragment for the model: there is no such function in the reply, it has no code, or it does not parse.
+    pub fn splice(&self, function: usize, reply: &str) -> Result<Spliced, String> {
+        let old = self.functions().get(function).ok_or("there is no such function in the file")?;
+        let taken = self.take(old, function, reply)?;
+        let mut spliced = self.put(old, function, &taken)?;
+        spliced.edits.sort_by_key(|(range, _)| (range.start, range.end));
+        spliced.bytes = apply(self.source(), &spliced.edits);
+        let after = Self::parse(self.path(), spliced.bytes.clone())
+            .map_err(|error| format!("the code does not fit into the file: {error}"))?;
+        after
+            .find(&old.label())
+            .map_err(|_| format!("with the code in it, the file no longer has one `{}`", old.label()))?;
+        Ok(spliced)
+    }
+
+    fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
+        let name = last(&old.name);
+        let class = old.class.as_deref().map(last);
+        // Small models write `def Class.method(`, as the method was named to them.
+        let dotted = format!("def {}(", old.name);
+        let candidates: Vec<String> =
+            reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
+        let mut fault = None;
+        let mut found = Vec::new();
+        for candidate in &candidates {
+            let parts = [
+                Some(candidate.clone()),
+                reply::without_last_definition(candidate),
+                reply::lines_of(candidate, name, class),
+            ];
+            for text in parts.into_iter().flatten() {
+                match parsed(&text) {
+                    Ok((module, tree)) => {
+                        if let Some(function) = best(module.functions(), old) {
+                            found.push(Taken { module, tree, text, function, bare: false });
+                            break;
+                        }
+                    }
+                    Err(what) if reply::lines_of(&text, name, class).is_some() => fault = Some(what),
+                    Err(_) => {}
+                }
+            }
+        }
+        let mut empty = None;
+        for taken in found {
+            match no_code(&taken) {
+                None => return Ok(taken),
+                Some(what) => empty = Some(what.to_owned()),
+            }
+        }
+        if let Some(what) = empty.or(fault) {
+            return Err(format!("`{name}` {what}"));
+        }
+        let own = parameters(&self.header(function)).unwrap_or_default();
+        let header = self.header(function);
+        for candidate in &candidates {
+            let renamed = self.renamed(candidate, &own);
+            if let Some(taken) = renamed.or_else(|| bare_body(candidate, &header)).filter(|it| no_code(it).is_none()) {
+                return Ok(taken);
+            }
+        }
+        Err(format!("the reply holds no Python code of `{name}`"))
+    }
+
+    /// The only function in the text that the file lacks and that takes the same parameters: the wanted one under another
+    /// name.
+    fn renamed(&self, text: &str, own: &[String]) -> Option<Taken> {
+        let (module, tree) = parsed(text).ok()?;
+        let known: BTreeSet<&str> = self.functions().iter().map(|function| last(&function.name)).collect();
+        let mut fitting = (0..module.functions().len()).filter(|&at| {
+            let function = &module.functions()[at];
+            function.parent.is_none()
+                && !known.contains(last(&function.name))
+                && parameters(&module.header(at)).is_some_and(|names| names == own)
+        });
+        let function = fitting.next().filter(|_| !own.is_empty())?;
+        fitting.next().is_none().then(|| Taken { module, tree, text: text.to_owned(), function, bare: false })
+    }
+
+    /// The edits, the result still without its bytes.
+    fn put(&self, old: &Function, function: usize, taken: &Taken) -> Result<Spliced, String> {
+        let new = &taken.module.functions()[taken.function];
+        let ending = String::from_utf8_lossy(old.line_ending).into_owned();
+        let indent = String::from_utf8_lossy(&old.indent).into_owned();
+        let outer = reply::indent_of(line_before(self.source(), old.header.start)).to_owned();
+        let code = taken.module.body_code(taken.function);
+
+        let mut text = String::new();
+        let mut range = old.body.clone();
+        let (own, theirs) = (parameters(&self.header(function)), parameters(&taken.module.header(taken.function)));
+        let new_signature = !taken.bare && !same_parameters(own.as_deref(), theirs.as_deref());
+        if new_signature {
+            range = old.header.start..old.body.end;
+            let decorators = taken.module.decorators(taken.function);
+            if !decorators.is_empty() && decorators != self.decorators(function) {
+                range.start = old.whole.start;
+                for decorator in decorators {
+                    text.push_str(&decorator.replace('\n', &ending));
+                    text.push_str(&ending);
+                    text.push_str(&outer);
+                }
+            }
+            // The name is the file's: a reply may have taken another.
+            let header = taken.module.header(taken.function).replacen(last(&new.name), last(&old.name), 1);
+            text.push_str(&header.replace('\n', &ending));
+        }
+        if let Some(docstring) = &old.docstring {
+            text.push_str(&ending);
+            text.push_str(&indent);
+            let own = self.encoding.text(&self.source()[docstring.clone()]);
+            text.push_str(&own);
+        }
+        let base = String::from_utf8_lossy(&new.indent).into_owned();
+        for line in body_lines(taken, &code, &base) {
+            text.push_str(&ending);
+            text.push_str(&line.place(&indent));
+        }
+
+        let mut wanted = mentioned(&taken.tree, &taken.text, &(new.whole.start..new.body.end));
+        let mut added = Vec::new();
+        for sibling in self.siblings(old, taken, &mut wanted) {
+            let whole = taken.module.functions()[sibling].whole.start..taken.module.functions()[sibling].body.end;
+            let base = reply::indent_of(line_before(taken.text.as_bytes(), whole.start)).to_owned();
+            text.push_str(&ending);
+            for line in lines(taken, &whole, &base) {
+                text.push_str(&ending);
+                text.push_str(&line.place(&outer));
+            }
+            added.push(last(&taken.module.functions()[sibling].name).to_owned());
+        }
+        let mut edits = vec![(range, self.encoded(&text)?)];
+        self.add_needed(old, taken, wanted, &ending, &mut edits, &mut added)?;
+        Ok(Spliced { bytes: Vec::new(), added, new_signature, edits })
+    }
+
+    /// Methods beside the taken one that it calls and that the file's class lacks.
+    fn siblings(&self, old: &Function, taken: &Taken, wanted: &mut BTreeSet<String>) -> Vec<usize> {
+        let functions = taken.module.functions();
+        let Some(class) = &functions[taken.function].class else { return Vec::new() };
+        if old.class.is_none() {
+            return Vec::new();
+        }
+        let known: BTreeSet<&str> =
+            self.functions().iter().filter(|it| it.class == old.class).map(|it| last(&it.name)).collect();
+        let mut chosen: Vec<usize> = Vec::new();
+        loop {
+            let next = (0..functions.len()).find(|&at| {
+                let (it, name) = (&functions[at], last(&functions[at].name));
+                at != taken.function
+                    && it.class.as_ref() == Some(class)
+                    && it.parent == functions[taken.function].parent
+                    && !known.contains(name)
+                    && wanted.contains(name)
+                    && !chosen.iter().any(|&other| last(&functions[other].name) == name)
+            });
+            let Some(next) = next else { break };
+            wanted.extend(mentioned(&taken.tree, &taken.text, &functions[next].whole));
+            chosen.push(next);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// Adds the imports and helpers that the code mentions and the file does not bind.
+    fn add_needed(
+        &self,
+        old: &Function,
+        taken: &Taken,
+        mut wanted: BTreeSet<String>,
+        ending: &str,
+        edits: &mut Vec<(Range<usize>, Vec<u8>)>,
+        added: &mut Vec<String>,
+    ) -> Result<(), String> {
+        if taken.bare {
+            return Ok(());
+        }
+        let readable = self.encoding.readable(self.source());
+        let tree = walk::parse(&readable).ok_or("the file does not parse")?;
+        let known = names::bound(&tree, &readable);
+        let offered = bindings(&taken.tree, &taken.text);
+        let own = taken.module.functions()[taken.function].whole.start;
+        let (mut imports, mut helpers) = (Vec::new(), Vec::<Range<usize>>::new());
+        let mut seen = BTreeSet::new();
+        loop {
+            let next = offered.iter().find(|binding| {
+                let holds_own = matches!(&binding.kind, BindingKind::Code(range) if range.contains(&own));
+                wanted.contains(&binding.name)
+                    && !known.contains(&binding.name)
+                    && !holds_own
+                    && !seen.contains(&binding.name)
+            });
+            let Some(next) = next else { break };
+            seen.insert(next.name.clone());
+            added.push(next.name.clone());
+            match &next.kind {
+                BindingKind::Import(line) => imports.push(line.clone()),
+                BindingKind::Code(range) => {
+                    wanted.extend(mentioned(&taken.tree, &taken.text, range));
+                    helpers.push(range.clone());
+                }
+            }
+        }
+        if !imports.is_empty() {
+            let (at, before) = import_place(&tree, self.source());
+            let text = imports.join(ending);
+            let text = if before { format!("{text}{ending}") } else { format!("{ending}{text}") };
+            edits.push((at..at, self.encoded(&text)?));
+        }
+        helpers.sort_by_key(|range| range.start);
+        helpers.dedup();
+        if !helpers.is_empty() {
+            let at = statement_place(&tree, self.source(), old.whole.start);
+            let mut text = String::new();
+            for range in helpers {
+                text.push_str(&taken.text[range].trim_end().replace('\n', ending));
+                text.push_str(&ending.repeat(3));
+            }
+            edits.push((at..at, self.encoded(&text)?));
+        }
+        Ok(())
+    }
+
+    /// The text in the file's encoding.
+    fn encoded(&self, text: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::with_capacity(text.len());
+        for character in text.chars() {
+            if !self.encoding.push(character, &mut bytes) {
+                return Err(format!(
+                    "holds the character `{}`, which the file's encoding lacks",
+                    character.escape_unicode()
+                ));
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// The last part of a dotted name.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn parsed(text: &str) -> Result<(Module, Tree), String> {
+    let module = Module::parse(Path::new("reply.py"), text.as_bytes().to_vec()).map_err(|error| {
+        let line = error.place.as_ref().and_then(|(_, line)| *line).unwrap_or(1);
+        let shown: String = text.lines().nth(line - 1).unwrap_or_default().trim().chars().take(80).collect();
+        format!("does not parse: {} at `{shown}`", error.message)
+    })?;
+    let tree = walk::parse(text.as_bytes()).ok_or("does not parse")?;
+    Ok((module, tree))
+}
+
+/// The function of the reply that is meant: of the same name, best of the same class, the last of several.
+fn best(functions: &[Function], old: &Function) -> Option<usize> {
+    let fits = |function: &Function| {
+        if function.name == old.name {
+            // Of several with one name each keeps its number.
+            return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
+        }
+        match (&function.class, &old.class, function.parent) {
+            (Some(theirs), Some(own), _) if last(theirs) == last(own) => 3,
+            (None, _, None) => 2,
+            (Some(_), _, None) => 1,
+            _ => 0,
+        }
+    };
+    (0..functions.len())
+        .filter(|&at| last(&functions[at].name) == last(&old.name))
+        .max_by_key(|&at| (fits(&functions[at]), at))
+}
+
+/// Why the function's body counts as none.
+fn no_code(taken: &Taken) -> Option<&'static str> {
+    let range = taken.module.body_code(taken.function);
+    let mut code = taken.text[range]
+        .lines()
+        .map(|line| line.trim().trim_start_matches(';').trim())
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = code.next();
+    let more = code.next().is_some();
+    match first {
+        None => Some("has no code in its body"),
+        Some("pass" | "...") if !more => Some("has no code in its body"),
+        Some(line) if !more && line.starts_with("raise NotImplementedError") => {
+            Some("still only raises NotImplementedError")
+        }
+        Some(_) => None,
+    }
+}
+
+/// A text that is nothing but a function's body.
+fn bare_body(text: &str, header: &str) -> Option<Taken> {
+    let mut lines = text.lines();
+    let first = lines.find(|line| !line.trim().is_empty())?;
+    let rest: Vec<&str> = lines.collect();
+    // A first line that was written behind something else lacks the indentation of the others.
+    let deeper = reply::shared_indent(rest.iter().copied());
+    let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
+    for body in [text, moved.as_str()] {
+        let indented: String = body.lines().fold(String::new(), |text, line| {
+            if line.trim().is_empty() { text + "\n" } else { format!("{text}    {line}\n") }
+        });
+        let whole = format!("{header}\n{indented}");
+        let Ok((module, tree)) = parsed(&whole) else { continue };
+        let is_body =
+            |function: &Function| function.parent.is_none() && function.body.end + 1 >= whole.trim_end().len();
+        if module.functions().first().is_some_and(is_body) && does_something(&tree) {
+            return Some(Taken { module, tree, text: whole, function: 0, bare: true });
+        }
+    }
+    None
+}
+
+/// Whether the first function's own statements compute or return anything, which a word of prose, though it parses, does
+/// not.
+fn does_something(tree: &Tree) -> bool {
+    let body = tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
+    body.is_some_and(|body| {
+        let mut cursor = body.walk();
+        let statements: Vec<_> = body.named_children(&mut cursor).collect();
+        let defines = |kind: &str| matches!(kind, "function_definition" | "class_definition" | "decorated_definition");
+        let returns = statements.iter().any(|it| it.kind() == "return_statement");
+        let works = statements.iter().any(|it| {
+            let inner = it.named_child(0).map(|inner| inner.kind());
+            match it.kind() {
+                "expression_statement" => {
+                    matches!(inner, Some("assignment" | "augmented_assignment" | "call" | "yield"))
+                }
+                "if_statement" | "for_statement" | "while_statement" | "with_statement" | "try_statement" => true,
+                _ => false,
+            }
+        });
+        returns || (works && !statements.iter().any(|it| defines(it.kind())))
+    })
+}
+
+/// Whether the file's signature serves the reply's body: the same names, the receiver aside.
+fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
+    let (Some(own), Some(theirs)) = (own, theirs) else { return true };
+    let receiver = |names: &[String]| names.first().is_some_and(|first| first == "self" || first == "cls");
+    let bare = |names: &[String]| names[usize::from(receiver(names))..].to_vec();
+    bare(own) == bare(theirs)
+}
+
+/// A line of code, and whether it begins inside a string, whose text must not change.
+struct CodeLine<'a> {
+    text: &'a str,
+    in_string: bool,
+}
+
+impl CodeLine<'_> {
+    fn place(&self, indent: &str) -> String {
+        if self.in_string || self.text.is_empty() { self.text.to_owned() } else { format!("{indent}{}", self.text) }
+    }
+}
+
+/// The lines of a body without its header's line, without `base` before them.
+fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
+    let text = &taken.text[code.clone()];
+    let first_end = text.find('\n').unwrap_or(text.len());
+    let first = text[..first_end].trim().trim_start_matches(';').trim();
+    let mut found = Vec::new();
+    // On the header's own line, or behind the docstring.
+    if !first.is_empty() && !first.starts_with('#') {
+        found.push(CodeLine { text: first, in_string: false });
+    }
+    if first_end < text.len() {
+        found.extend(lines(taken, &(code.start + first_end + 1..code.end), base));
+    }
+    let blank = |line: &CodeLine<'_>| line.text.trim().is_empty() && !line.in_string;
+    while found.last().is_some_and(blank) {
+        found.pop();
+    }
+    let start = found.iter().position(|line| !blank(line)).unwrap_or(0);
+    found.drain(..start);
+    found
+}
+
+/// The lines of a range that begins a line or a statement, without `base` before them.
+fn lines<'a>(taken: &'a Taken, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
+    let strings = strings(&taken.tree, range);
+    let mut at = range.start;
+    let mut found = Vec::new();
+    for line in taken.text[range.clone()].split('\n') {
+        let in_string = strings.iter().any(|string| string.start < at && at < string.end);
+        let text = if in_string {
+            line
+        } else {
+            let line = line.trim_end();
+            line.strip_prefix(base).unwrap_or_else(|| line.trim_start_matches([' ', '\t']))
+        };
+        found.push(CodeLine { text, in_string });
+        at += line.len() + 1;
+    }
+    found
+}
+
+/// The strings in a range that span lines.
+fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut cursor = tree.walk();
+    'tree: loop {
+        let node = cursor.node();
+        let apart = node.end_byte() <= range.start || node.start_byte() >= range.end;
+        let string = node.kind() == "string";
+        if string && !apart && node.start_position().row < node.end_position().row {
+            found.push(node.byte_range());
+        }
+        if !apart && !string && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                break 'tree;
+            }
+        }
+    }
+    found
+}
+
+/// Where imports are added: behind the last of the imports at the file's beginning, or behind its docstring, or else
+/// before the first statement. The second part says whether it is before something.
+fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
+    let root = tree.root_node();
+    let mut cursor = root.walk();
+    let mut place = None;
+    for (number, statement) in root.named_children(&mut cursor).filter(|it| it.kind() != "comment").enumerate() {
+        let is_import = statement.kind().contains("import");
+        let is_docstring = number == 0
+            && statement.kind() == "expression_statement"
+            && statement.named_child(0).is_some_and(|inner| inner.kind() == "string");
+        if !is_import && !is_docstring {
+            return place.unwrap_or_else(|| (start_of_line(source, statement.start_byte()), true));
+        }
+        place = Some((end_of_line(source, statement.end_byte()), false));
+    }
+    place.unwrap_or((source.len(), false))
+}
+
+/// Where helpers are added: before the statement at the top that holds `inside`, and before the comments above it.
+fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
+    let root = tree.root_node();
+    let mut cursor = root.walk();
+    let statement =
+        root.named_children(&mut cursor).find(|it| it.kind() != "comment" && it.byte_range().contains(&inside));
+    let mut at = start_of_line(source, statement.map_or(inside, |it| it.start_byte()));
+    while at > 0 {
+        let above = start_of_line(source, at - 1 - usize::from(source[..at].ends_with(b"\r\n")));
+        let directive = source[above..].starts_with(b"#!") || names_encoding(&source[above..at]);
+        if source.get(above) != Some(&b'#') || directive {
+            break;
+        }
+        at = above;
+    }
+    at
+}
+
+/// Whether a comment declares an encoding, and so must stay on one of the first two lines.
+fn names_encoding(line: &[u8]) -> bool {
+    line.windows(6).any(|window| window == b"coding")
+}
+
+fn is_end(byte: u8) -> bool {
+    byte == b'\n' || byte == b'\r'
+}
+
+fn start_of_line(source: &[u8], at: usize) -> usize {
+    let start = source[..at].iter().rposition(|&byte| is_end(byte)).map_or(0, |end| end + 1);
+    if start == 0 && source.starts_with(b"\xef\xbb\xbf") { 3.min(at) } else { start }
+}
+
+fn end_of_line(source: &[u8], at: usize) -> usize {
+    source[at..].iter().position(|&byte| is_end(byte)).map_or(source.len(), |offset| at + offset)
+}
+
+/// The part of a line that stands before `at`.
+fn line_before(source: &[u8], at: usize) -> &str {
+    std::str::from_utf8(&source[start_of_line(source, at)..at]).unwrap_or_default()
+}
+
+fn apply(source: &[u8], edits: &[(Range<usize>, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(source.len() + edits.iter().map(|(_, new)| new.len()).sum::<usize>());
+    let mut at = 0;
+    for (range, new) in edits {
+        bytes.extend_from_slice(&source[at.min(range.start)..range.start]);
+        bytes.extend_from_slice(new);
+        at = range.end;
+    }
+    bytes.extend_from_slice(&source[at..]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Which names a file binds at its top, which a piece of code uses, and what binds them in what a model wrote.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use tree_sitter::{Node, Tree};
+
+/// A statement of a module that binds a name which other code may need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Binding {
+    /// The name.
+    pub name: String,
+    /// What binds it.
+    pub kind: BindingKind,
+}
+
+/// How a name is bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BindingKind {
+    /// By an import of this one name, as a statement.
+    Import(String),
+    /// By a definition or an assignment, which stands here.
+    Code(Range<usize>),
+}
+
+/// Every name that a range of the tree mentions, attributes included.
+pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut cursor = tree.walk();
+    'tree: loop {
+        let node = cursor.node();
+        let apart = node.end_byte() <= range.start || node.start_byte() >= range.end;
+        if !apart && cursor.goto_first_child() {
+            continue;
+        }
+        if !apart && node.kind() == "identifier" {
+            found.insert(source[node.byte_range()].to_owned());
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                break 'tree;
+            }
+        }
+    }
+    found
+}
+
+/// The names that a module binds at its top, also below `if`, `try` and `with`.
+pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(source);
+    // Offsets hold only where every byte has kept its place.
+    let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
+    bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
+}
+
+fn ascii(byte: u8) -> char {
+    if byte.is_ascii() { char::from(byte) } else { '_' }
+}
+
+/// What a module binds at its top, in source order.
+pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
+    let mut found = Vec::new();
+    let mut left = vec![tree.root_node()];
+    while let Some(node) = left.pop() {
+        match node.kind() {
+            "import_statement" | "import_from_statement" => found.extend(imports(node, source)),
+            "function_definition" | "class_definition" => found.extend(definition(node, node, source)),
+            "decorated_definition" => {
+                let inner = node.child_by_field_name("definition");
+                found.extend(inner.and_then(|inner| definition(node, inner, source)));
+            }
+            "expression_statement" => found.extend(assignments(node, source)),
+            _ => {
+                let mut cursor = node.walk();
+                let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+                left.extend(children.into_iter().rev());
+            }
+        }
+    }
+    found
+}
+
+fn definition(whole: Node<'_>, inner: Node<'_>, source: &str) -> Option<Binding> {
+    let name = inner.child_by_field_name("name")?;
+    let kind = BindingKind::Code(whole.byte_range());
+    Some(Binding { name: source[name.byte_range()].to_owned(), kind })
+}
+
+/// `a = 1`, `a, b = 1, 2`, `a: int = 1`.
+fn assignments(statement: Node<'_>, source: &str) -> Vec<Binding> {
+    let mut cursor = statement.walk();
+    let mut found = Vec::new();
+    for child in statement.named_children(&mut cursor).filter(|child| child.kind() == "assignment") {
+        let Some(left) = child.child_by_field_name("left") else { continue };
+        let mut names = left.walk();
+        let targets: Vec<Node<'_>> =
+            if left.kind() == "identifier" { vec![left] } else { left.named_children(&mut names).collect() };
+        for target in targets.into_iter().filter(|target| target.kind() == "identifier") {
+            let kind = BindingKind::Code(statement.byte_range());
+            found.push(Binding { name: source[target.byte_range()].to_owned(), kind });
+        }
+    }
+    found
+}
+
+/// One binding for each name that an import statement binds; none for `from a import *`.
+fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
+    let text = |node: Node<'_>| source[node.byte_range()].split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = statement.child_by_field_name("module_name").map(text);
+    let mut cursor = statement.walk();
+    let mut found = Vec::new();
+    for imported in statement.children_by_field_name("name", &mut cursor) {
+        let written = text(imported);
+        let alias = imported.child_by_field_name("alias").map(text);
+        let name = match (&alias, &from) {
+            (Some(alias), _) => alias.clone(),
+            (None, Some(_)) => written.clone(),
+            (None, None) => written.split('.').next().unwrap_or_default().to_owned(),
+        };
+        let line = match &from {
+            Some(from) => format!("from {from} import {written}"),
+            None => format!("import {written}"),
+        };
+        found.push(Binding { name, kind: BindingKind::Import(line) });
+    }
+    found
+}
+
+/// The names of a signature's parameters, in order, with their stars; `None` when it is no signature.
+pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
+    let text = format!("{header} pass\n");
+    let tree = crate::code::walk::parse(text.as_bytes())?;
+    let mut node = tree.root_node().named_child(0)?;
+    if node.kind() == "decorated_definition" {
+        node = node.child_by_field_name("definition")?;
+    }
+    let list = node.child_by_field_name("parameters")?;
+    let mut cursor = list.walk();
+    let names = list.named_children(&mut cursor).filter(|child| child.kind() != "comment").map(|parameter| {
+        let written = &text[parameter.byte_range()];
+        written.split([':', '=']).next().unwrap_or_default().trim().to_owned()
+    });
+    Some(names.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::walk::parse;
+
+    #[test]
+    fn every_way_to_bind_a_name_at_the_top_is_seen_and_none_inside_a_function() {
+        let source = "import a.b, c as d\nfrom e import f as g, h\nfrom z import *\ntry:\n    import i\nexcept E:\n    i = None\n\
+                      j, k = 1, 2\n@cache\ndef l():\n    import m\n    n = 1\nclass O:\n    p = 1\n";
+        let names = bound(&parse(source.as_bytes()).unwrap(), source.as_bytes());
+        assert_eq!(names.iter().map(String::as_str).collect::<String>(), "Oadghijkl");
+    }
+
+    #[test]
+    fn an_import_of_several_names_can_be_taken_apart() {
+        let source = "from e import (f as g,\n   h)\n";
+        let kinds: Vec<BindingKind> =
+            bindings(&parse(source.as_bytes()).unwrap(), source).into_iter().map(|binding| binding.kind).collect();
+        let line = |text: &str| BindingKind::Import(text.to_owned());
+        assert_eq!(kinds, [line("from e import f as g"), line("from e import h")]);
+    }
+
+    #[test]
+    fn parameters_are_named_without_annotations_and_defaults() {
+        let header = "async def f(self, /, a: int, b=[1, 2], *args: str, c: dict = {}, **kw) -> None:";
+        assert_eq!(parameters(header).unwrap(), ["self", "/", "a", "b", "*args", "c", "**kw"]);
+    }
+}

@@ -1,0 +1,157 @@
+//! The code in what a model wrote: fenced blocks, or the whole of it, or the lines of one function among prose.
+
+/// Texts in which the code may stand, the likeliest first: the fenced blocks from the last to the first, since drafts
+/// come before what is meant, then the whole reply without its fences.
+pub(super) fn candidates(reply: &str) -> Vec<String> {
+    let (mut blocks, rest) = fenced(reply);
+    blocks.reverse();
+    blocks.push(rest);
+    blocks.iter().map(|block| dedent(block)).filter(|block| !block.trim().is_empty()).collect()
+}
+
+/// The fenced blocks, an unclosed last one too, and the whole text without the fences' own lines.
+fn fenced(reply: &str) -> (Vec<String>, String) {
+    let (mut blocks, mut all) = (Vec::new(), String::new());
+    let mut open: Option<(String, String)> = None;
+    for line in reply.lines() {
+        let fence = fence_of(line);
+        match (&mut open, fence) {
+            (None, Some(fence)) => open = Some((fence.to_owned(), String::new())),
+            (Some((opened, block)), Some(fence)) if fence.starts_with(opened.as_str()) && line.trim() == fence => {
+                blocks.push(std::mem::take(block));
+                open = None;
+            }
+            (open, _) => {
+                if let Some((_, block)) = open {
+                    block.push_str(line);
+                    block.push('\n');
+                }
+                all.push_str(line);
+                all.push('\n');
+            }
+        }
+    }
+    blocks.extend(open.map(|(_, block)| block));
+    (blocks, all)
+}
+
+/// The fence that a line begins with.
+fn fence_of(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let length = text.chars().take_while(|other| *other == mark).count();
+    (length >= 3).then(|| &text[..length])
+}
+
+/// The text without the indentation that all its lines share. Where only the first line stands further left, as when
+/// a body was written behind its header, it is moved to the others.
+pub(super) fn dedent(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<&str> = text.lines().collect();
+    let shared = shared_indent(lines.iter().copied());
+    let cut: Vec<&str> = lines.iter().map(|line| line.strip_prefix(shared).unwrap_or(line.trim_start())).collect();
+    cut.join("\n") + "\n"
+}
+
+/// The white space that all lines that are not blank begin with.
+pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str {
+    let mut shared: Option<&str> = None;
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        let indent = indent_of(line);
+        shared = Some(shared.map_or(indent, |shared| {
+            let same = shared.bytes().zip(indent.bytes()).take_while(|(a, b)| a == b).count();
+            &shared[..same]
+        }));
+    }
+    shared.unwrap_or_default()
+}
+
+/// The blanks and tabs that a line begins with.
+pub(super) fn indent_of(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// The text before its last definition, which a reply that was cut off leaves torn.
+pub(super) fn without_last_definition(text: &str) -> Option<String> {
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        ["def ", "async def ", "class ", "@"].iter().any(|word| line.starts_with(word))
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.iter().rposition(|line| begins(line)).filter(|&last| last > 0)?;
+    Some(lines[..last].join("\n") + "\n")
+}
+
+/// The lines of the last function called `name` in a text that does not parse as a whole: its decorators, its
+/// signature and everything below it that is indented deeper. One that stands in a class other than `class` is another.
+pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let fits = |at: usize| match class_of(&lines, at) {
+        Some(found) => class == Some(found),
+        None => true,
+    };
+    let at = (0..lines.len()).rev().find(|&at| defines(lines[at], name) && fits(at))?;
+    let depth = indent_of(lines[at]).len();
+    let mut first = at;
+    while first > 0 && lines[first - 1].trim_start().starts_with('@') && indent_of(lines[first - 1]).len() == depth {
+        first -= 1;
+    }
+    let mut open = 0_i64;
+    let mut end = at;
+    for (number, line) in lines.iter().enumerate().skip(at) {
+        let code = line.split('#').next().unwrap_or_default();
+        let deeper = indent_of(line).len() > depth || line.trim().is_empty();
+        if number > at && open <= 0 && !deeper {
+            break;
+        }
+        for character in code.chars() {
+            match character {
+                '(' | '[' | '{' => open += 1,
+                ')' | ']' | '}' => open -= 1,
+                _ => {}
+            }
+        }
+        end = number;
+    }
+    Some(dedent(&lines[first..=end].join("\n")))
+}
+
+/// The class around a line, by indentation.
+fn class_of<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
+    let depth = indent_of(lines[at]).len();
+    let outer = lines[..at].iter().rev().find(|line| !line.trim().is_empty() && indent_of(line).len() < depth)?;
+    let name = outer.trim_start().strip_prefix("class ")?;
+    name.split(|character: char| !character.is_alphanumeric() && character != '_').find(|part| !part.is_empty())
+}
+
+/// Whether the line begins the definition of `name`.
+fn defines(line: &str, name: &str) -> bool {
+    let text = line.trim_start();
+    let text = text.strip_prefix("async ").map_or(text, str::trim_start);
+    text.strip_prefix("def ")
+        .and_then(|rest| rest.trim_start().strip_prefix(name))
+        .is_some_and(|rest| rest.trim_start().starts_with('('))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_comes_first_and_the_whole_text_last() {
+        let reply = "Draft:\n```python\na = 1\n```\nBetter:\n````py\n  b = 2\n  ```\n````\nend";
+        assert_eq!(candidates(reply), ["b = 2\n```\n", "a = 1\n", "Draft:\na = 1\nBetter:\n  b = 2\n  ```\nend\n"]);
+    }
+
+    #[test]
+    fn a_block_that_was_never_closed_is_one() {
+        assert_eq!(candidates("```\nx = 1")[0], "x = 1\n");
+    }
+
+    #[test]
+    fn a_function_among_prose_is_found_by_its_lines() {
+        let text = "So we write\n@cache\ndef f(a,\n  b):\n    return (a\n+ b)\n\nThat is all.\n";
+        assert_eq!(lines_of(text, "f", None).unwrap(), "@cache\ndef f(a,\n  b):\n    return (a\n+ b)\n");
+        assert_eq!(lines_of(text, "g", None), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Replies as models write them, and random ones.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+const FILE: &str = "\"\"\"Means.\"\"\"\n\nimport math\n\n\n# Of a list.\n@cached\ndef mean(values, *, weights=None):\n    \"\"\"The mean.\"\"\"\n    raise NotImplementedError\n\n\nclass Spread:\n    def mean(self, x):\n        raise NotImplementedError\n\n    def other(self):\n        return 1\n";
+
+fn file() -> Module {
+    Module::parse("means.py", FILE.into()).unwrap()
+}
+
+fn into(name: &str, reply: &str) -> Result<Spliced, String> {
+    let file = file();
+    let spliced = file.splice(file.find(name).unwrap(), reply)?;
+    assert_eq!(spliced.bytes, apply(FILE.as_bytes(), &spliced.edits));
+    Ok(spliced)
+}
+
+fn text(name: &str, reply: &str) -> String {
+    String::from_utf8(into(name, reply).unwrap().bytes).unwrap()
+}
+
+/// The file with another body of `mean`.
+fn with_body(body: &str) -> String {
+    FILE.replacen("    raise NotImplementedError\n", body, 1)
+}
+
+const SUM: &str = "    return sum(values) / len(values)\n";
+
+#[test]
+fn a_function_is_taken_however_it_is_written() {
+    let function = "def mean(values, *, weights=None):\n    return sum(values) / len(values)\n";
+    let deep = function.replace("def", "        def").replace("    return", "            return");
+    for reply in [
+        function.to_owned(),
+        format!("```python\n{function}```"),
+        format!("Here it is:\n\n```python\n{function}```\n\nIt divides the sum."),
+        format!("```\n{function}"),
+        format!("Sure! Here is the code:\n{function}\nThis isn't hard, is it?"),
+        format!("```python\n{deep}```"),
+        "```python\n    return sum(values) / len(values)\n```".to_owned(),
+        "return sum(values) / len(values)".to_owned(),
+        "def mean(values, *, weights=None): return sum(values) / len(values)".to_owned(),
+        format!("```python\n{FILE}```").replacen("    raise NotImplementedError", SUM.trim_end(), 1),
+        format!("```py\n{function}```\nUsage:\n```py\nprint(mean([1, 2]))\n```"),
+        format!("First try:\n```py\ndef mean(values, *, weights=None):\n    return 0\n```\nNo:\n```py\n{function}```"),
+        format!("{function}\n```\nprint(1)\n```"),
+        function.replace("mean(", "average("),
+        "def mean(values: list[float], *, weights: list | None = None) -> float:\n  \"\"\"My words.\"\"\"\n  return sum(values) / len(values)".to_owned(),
+        function.replace('\n', "\r\n"),
+    ] {
+        assert_eq!(text("mean", &reply), with_body(SUM), "{reply}");
+    }
+}
+
+#[test]
+fn a_method_is_taken_from_its_class_or_alone() {
+    let wanted = FILE.replacen("        raise NotImplementedError", "        y = x\n        return y", 1);
+    for reply in [
+        "class Spread:\n    def mean(self, x):\n        y = x\n        return y\n",
+        "def mean(self, x):\n    y = x\n    return y\n",
+        "def Spread.mean(self, x):\n    y = x\n    return y\n",
+        "    def mean(self, x):\n        y = x\n        return y\n",
+        "def mean(x):\n  y = x\n  return y\n",
+        "def mean(values):\n    return 0\n\nclass Spread(Base):\n    def mean(self, x):\n        y = x\n        return y\n",
+        "y = x\n        return y",
+    ] {
+        assert_eq!(text("Spread.mean", reply), wanted, "{reply}");
+    }
+}
+
+#[test]
+fn what_the_code_needs_and_the_file_lacks_comes_along_and_nothing_else() {
+    let reply = "import math\nimport os\nimport numpy as np\nfrom a.b import c as d, e\nfrom __future__ import annotations\n\
+                 LIMIT = 3\nUNUSED = 4\n\ndef helper(x):\n    return d(x) * LIMIT\n\ndef unused(x):\n    return x\n\n\
+                 def mean(values, *, weights=None):\n    return np.mean(helper(math.fsum(values)))\n\nprint(mean([1]))\n";
+    let spliced = into("mean", reply).unwrap();
+    assert_eq!(
+        spliced.added.iter().cloned().collect::<BTreeSet<_>>(),
+        ["LIMIT", "d", "helper", "np"].map(str::to_owned).into()
+    );
+    let text = String::from_utf8(spliced.bytes).unwrap();
+    assert!(text.starts_with(
+        "\"\"\"Means.\"\"\"\n\nimport math\nimport numpy as np\nfrom a.b import c as d\n\n\nLIMIT = 3\n\n\ndef helper(x):\n    \
+         return d(x) * LIMIT\n\n\n# Of a list.\n@cached\ndef mean("
+    ), "{text}");
+    assert!(!text.contains("unused") && !text.contains("print"));
+}
+
+#[test]
+fn new_methods_that_a_method_calls_come_along() {
+    let reply = "class Spread:\n  def mean(self, x):\n    return self._half(x)\n  def _half(self, x):\n    return x / 2\n  def other(self):\n    return 7\n  def idle(self):\n    return 0\n";
+    let text = text("Spread.mean", reply);
+    assert!(text.contains("        return self._half(x)\n\n    def _half(self, x):\n      return x / 2\n\n    def other(self):\n        return 1\n"), "{text}");
+    assert!(!text.contains("idle"));
+}
+
+#[test]
+fn the_signature_stays_unless_its_parameters_are_others() {
+    let same = into("mean", "def mean(values, *, weights=1.0) -> int:\n    return 0\n").unwrap();
+    assert!(!same.new_signature);
+    let other = into("mean", "def mean(numbers):\n    return sum(numbers)\n").unwrap();
+    assert!(other.new_signature);
+    let text = String::from_utf8(other.bytes).unwrap();
+    assert!(
+        text.contains("@cached\ndef mean(numbers):\n    \"\"\"The mean.\"\"\"\n    return sum(numbers)\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn strings_over_several_lines_keep_their_text() {
+    let reply =
+        "def mean(values, *, weights=None):\n        text = \"\"\"a\n        b\n    \"\"\"\n        return text\n";
+    assert_eq!(text("mean", reply), with_body("    text = \"\"\"a\n        b\n    \"\"\"\n    return text\n"));
+}
+
+#[test]
+fn line_endings_and_tabs_of_the_file_are_kept() {
+    let source = "class A:\r\n\tdef f(self):\r\n\t\traise NotImplementedError\r\n";
+    let file = Module::parse("a.py", source.into()).unwrap();
+    let spliced = file.splice(0, "```\ndef f(self):\n    if self:\n        return 1\n    return 2\n```").unwrap();
+    assert_eq!(
+        String::from_utf8(spliced.bytes).unwrap(),
+        "class A:\r\n\tdef f(self):\r\n\t\tif self:\r\n\t\t    return 1\r\n\t\treturn 2\r\n"
+    );
+}
+
+#[test]
+fn what_holds_no_code_is_refused_with_a_reason() {
+    let fault = |reply: &str| into("mean", reply).unwrap_err();
+    insta::assert_snapshot!(fault(""), @"the reply holds no Python code of `mean`");
+    insta::assert_snapshot!(fault("Sorry"), @"the reply holds no Python code of `mean`");
+    insta::assert_snapshot!(fault("I cannot do that, since the paper does not say."), @"the reply holds no Python code of `mean`");
+    insta::assert_snapshot!(fault("```python\ndef mean(values):\n    raise NotImplementedError\n```"), @"`mean` still only raises NotImplementedError");
+    insta::assert_snapshot!(fault("def mean(values):\n    \"\"\"Only words.\"\"\"\n    # and these\n"), @"`mean` has no code in its body");
+    insta::assert_snapshot!(fault("```python\ndef mean(values):\n    return (sum(values\n```"), @"`mean` does not parse: syntax error at `return (sum(values`");
+}
+
+#[test]
+fn a_stub_in_the_last_block_does_not_hide_the_code_before_it() {
+    let reply = "```\ndef mean(values, *, weights=None):\n    return sum(values) / len(values)\n```\nin place of\n```\ndef mean(values, *, weights=None):\n    raise NotImplementedError\n```\n";
+    assert_eq!(text("mean", reply), with_body(SUM));
+}
+
+#[test]
+fn of_a_file_that_was_cut_off_the_right_class_is_taken_or_none() {
+    let right = "class Spread:\n    def mean(self, x):\n        return x\n\n";
+    let torn = "class Later:\n    def mean(self, x):\n        return (x +\n";
+    let other = "class Early:\n    def mean(self, x):\n        return 7\n\n";
+    let taken = text("Spread.mean", &format!("```python\n{other}{right}{torn}"));
+    assert!(taken.contains("    def mean(self, x):\n        return x\n"), "{taken}");
+    let stub = right.replace("return x", "raise NotImplementedError");
+    let fault = into("Spread.mean", &format!("```python\n{other}{stub}{torn}")).unwrap_err();
+    assert_eq!(fault, "`mean` still only raises NotImplementedError");
+    let fault = into("Spread.mean", &format!("```python\n{torn}")).unwrap_err();
+    assert_eq!(fault, "the reply holds no Python code of `mean`");
+}
+
+/// Replies made of pieces of good ones, in any order, cut anywhere.
+fn mutated() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("```python\n"),
+        Just("```\n"),
+        Just("def mean(values, *, weights=None):\n"),
+        Just("    def mean(self, x):\n"),
+        Just("class Spread:\n"),
+        Just("@cached\n"),
+        Just("    return sum(values)\n"),
+        Just("        return np.mean(x)\n"),
+        Just("import numpy as np\n"),
+        Just("from a import (b,\n c)\n"),
+        Just("    text = \"\"\"a\n  b\"\"\"\n"),
+        Just("\"\"\""),
+        Just("def helper(x):\n    return x\n"),
+        Just("    helper(values); b\n"),
+        Just("Here is the code:\n"),
+        Just("\t"),
+        Just("\\\n"),
+        Just("\u{e9}\u{1f980}"),
+        Just("\r"),
+        Just("(["),
+        Just(")]:"),
+    ];
+    (vec(piece, 0..14), any::<prop::sample::Index>()).prop_map(|(pieces, cut)| {
+        let text: Vec<char> = pieces.concat().chars().collect();
+        text.iter().take(text.len().max(1) - cut.index(text.len().max(1)) / 2).collect()
+    })
+}
+
+/// What holds for every splice: outside the function only insertions, and the same functions as before.
+fn holds(name: &str, reply: &str) {
+    let Ok(spliced) = into(name, reply) else { return };
+    let before = file();
+    let target = before.find(name).unwrap();
+    let whole = before.functions()[target].whole.clone();
+    let body = before.functions()[target].body.clone();
+    let mut replaced = 0;
+    for (range, _) in &spliced.edits {
+        if range.is_empty() {
+            assert!(range.start <= whole.start || range.start >= body.end, "inserted into the function");
+        } else {
+            replaced += 1;
+            assert!(range.start >= whole.start && range.end <= body.end.max(whole.end), "{range:?} is outside");
+        }
+    }
+    assert!(replaced <= 1);
+    let after = Module::parse("means.py", spliced.bytes).unwrap();
+    for (index, function) in before.functions().iter().enumerate().filter(|(index, _)| *index != target) {
+        let now = &after.functions()[after.find(&function.label()).unwrap()];
+        assert_eq!(&before.source()[function.whole.clone()], &after.source()[now.whole.clone()], "function {index}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_reply_panics_and_none_changes_what_stands_outside(
+        reply in prop_oneof![3 => mutated(), 1 => ".{0,80}", 1 => "[def mean(x):\n \t\"'#@\\\\`]{0,80}"],
+        method in any::<bool>(),
+    ) {
+        holds(if method { "Spread.mean" } else { "mean" }, &reply);
+    }
+}

@@ -1,0 +1,71 @@
+//! Embeddings: texts as vectors, near each other where the texts mean nearly the same.
+//!
+//! [`open`] takes a folder with a static model's files, or the name of a model behind an OpenAI-compatible
+//! `/embeddings` endpoint. What was embedded once is kept on disk by its content.
+
+mod cached;
+mod local;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::{Error, Result};
+use crate::workspace::hex;
+
+/// What [`open`] takes.
+pub const FORMS: &str = "a folder with `tokenizer.json`, `model.safetensors` and `config.json`, `openai:NAME`, or NAME with `--embedding-url`";
+
+/// Turns texts into vectors.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// Names the model and its weights: the same name gives the same vectors.
+    fn name(&self) -> &str;
+    /// One vector a text, of length 1, all with the same number of dimensions.
+    ///
+    /// # Errors
+    /// A fragment that says why the model did not answer.
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String>;
+}
+
+/// Whether a folder holds a static model.
+#[must_use]
+pub fn is_model(folder: &Path) -> bool {
+    ["tokenizer.json", "model.safetensors", "config.json"].iter().all(|file| folder.join(file).is_file())
+}
+
+/// The embedding model that a user names. `cache` is the folder that vectors are kept in.
+///
+/// # Errors
+/// Kind `Usage` for another form, `Model` for a missing key, `Machine` for files that cannot be read.
+pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<dyn Embedder>> {
+    let inner: Arc<dyn Embedder> = if url.is_some() || spec.starts_with("openai:") {
+        Arc::new(remote::Remote::open(spec, url, &|name| std::env::var(name).ok())?)
+    } else if is_model(Path::new(spec)) {
+        Arc::new(local::Local::open(Path::new(spec))?)
+    } else {
+        return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
+    };
+    Ok(Arc::new(cached::Cached::open(inner, cache)?))
+}
+
+/// The cosine of the angle between two vectors of length 1.
+#[must_use]
+pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// The vector with length 1; one of zeros stays.
+fn normalised(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|part| f64::from(*part).powi(2)).sum::<f64>().sqrt();
+    if length > 0.0 {
+        for part in &mut vector {
+            *part = (f64::from(*part) / length) as f32;
+        }
+    }
+    vector
+}
