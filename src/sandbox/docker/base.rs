@@ -133,7 +133,7 @@ async fn from_image(engine: &Engine, source: &str, name: &str) -> Result<()> {
     });
     let made = import(engine, name, &origin, body).await;
     let force = RemoveContainerOptionsBuilder::default().force(true).build();
-    engine.docker.remove_container(&id, Some(force)).await.map_err(failed)?;
+    engine.builder.remove_container(&id, Some(force)).await.map_err(failed)?;
     made?;
     finished(engine, writing).await
 }
@@ -206,9 +206,11 @@ fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
 
 /// What every sandbox has of its own.
 fn own_files(to: &mut Archive) -> io::Result<()> {
-    for folder in ["dev", "proc", "sys", "tmp", "run", "var/lib/dpkg"] {
+    for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
+    // No file system of its own: an env may lie in it.
+    to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");
     to.file(Path::new("etc/passwd"), passwd.as_bytes())?;

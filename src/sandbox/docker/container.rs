@@ -130,9 +130,8 @@ fn body(
         soft: Some(number(most)),
         hard: Some(number(most)),
     };
-    // Temporary files and shared memory count as memory; neither alone may take it all.
+    // Shared memory counts as memory, and may not take it all.
     let half = (limits.memory / 2).max(1 << 20);
-    let temporary = format!("rw,exec,nosuid,nodev,mode=1777,size={half}");
     let devices = gpus.map(|gpus| {
         let count = match gpus {
             Gpus::All => -1,
@@ -166,7 +165,6 @@ fn body(
             same("memlock", 8 << 20),
         ]),
         shm_size: Some(number(half)),
-        tmpfs: Some([("/tmp".to_owned(), temporary)].into()),
         mounts: Some(vec![tools.mount(true)]),
         device_requests: devices,
         ..HostConfig::default()

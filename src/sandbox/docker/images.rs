@@ -29,6 +29,9 @@ pub(super) const PREFIX: &str = "localhost/autoexperiment";
 /// How long another process may take to make an image that this one waits for.
 const OTHERS: Duration = Duration::from_mins(30);
 
+/// Where the base's loader looks for libraries.
+const LIBRARIES: &str = "/usr/lib";
+
 type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
 
 /// The images of one engine, as far as this process has asked for them.
@@ -82,11 +85,15 @@ impl Images {
         let key = format!("env {folders:?}");
         self.once(&key, async {
             let below = self.id(&base).await?;
-            let (folders, digest) = tokio::task::spawn_blocking(move || {
+            let (folders, spare, digest) = tokio::task::spawn_blocking(move || {
                 let folders = expand(folders)?;
                 let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{below}\n"));
-                folders.iter().try_for_each(|folder| pack::digest_tree(&mut hasher, folder))?;
-                Ok::<_, io::Error>((folders, pack::short(hasher)))
+                let spare = spare(&folders);
+                for folder in &folders {
+                    let is_spare = |path: &Path| is_spare(path, &spare);
+                    pack::digest_tree(&mut hasher, &folder.canonicalize()?, &is_spare)?;
+                }
+                Ok::<_, io::Error>((folders, spare, pack::short(hasher)))
             })
             .await
             .map_err(|error| Error::internal("the digest was not finished").because(error))?
@@ -95,7 +102,10 @@ impl Images {
             let programs: Vec<PathBuf> = folders.iter().flat_map(|folder| libraries::programs(folder)).collect();
             self.layer(&name, "env", &base, &programs, move |archive| {
                 let style = Style { owner: 0, stamped: false };
-                folders.iter().try_for_each(|folder| archive.tree(folder, folder, style))
+                let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
+                folders
+                    .iter()
+                    .try_for_each(|folder| archive.tree_without(&folder.canonicalize()?, folder, style, &is_spare))
             })
             .await?;
             Ok(name)
@@ -167,8 +177,10 @@ impl Images {
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {
-                    // By a link's name, the file that it leads to.
-                    archive.tree(&library.canonicalize()?, &library, style)?;
+                    // By a link's name, the file that it leads to; not in the host's place, which may be a link in the
+                    // image, but in one where every loader looks.
+                    let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
+                    archive.tree(&library.canonicalize()?, &place, style)?;
                 }
                 fill(archive)
             })
@@ -177,7 +189,7 @@ impl Images {
         }
         .await;
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
-        let removed = self.engine.docker.remove_container(&id, Some(force)).await;
+        let removed = self.engine.builder.remove_container(&id, Some(force)).await;
         made?;
         removed.map_err(|error| self.engine.failed("remove a container", &error))
     }
@@ -186,11 +198,23 @@ impl Images {
     async fn missing(&self, id: &str, libraries: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
         let mut missing = Vec::new();
         for library in libraries {
-            let asked = ContainerArchiveInfoOptionsBuilder::default().path(&library.to_string_lossy()).build();
-            match self.engine.docker.get_container_archive_info(id, Some(asked)).await {
-                Ok(_) => {}
-                Err(error) if is_missing(&error) => missing.push(library),
-                Err(error) => return Err(self.engine.failed("look into an image", &error)),
+            let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let places =
+                [format!("{LIBRARIES}/{}-linux-gnu/{name}", std::env::consts::ARCH), format!("{LIBRARIES}/{name}")];
+            let mut found = name.starts_with("ld-");
+            for place in places.into_iter().chain([library.to_string_lossy().into_owned()]) {
+                let asked = ContainerArchiveInfoOptionsBuilder::default().path(&place).build();
+                match self.engine.docker.get_container_archive_info(id, Some(asked)).await {
+                    Ok(_) => found = true,
+                    Err(error) if is_missing(&error) => {}
+                    Err(error) => return Err(self.engine.failed("look into an image", &error)),
+                }
+                if found {
+                    break;
+                }
+            }
+            if !found {
+                missing.push(library);
             }
         }
         Ok(missing)
@@ -223,6 +247,33 @@ pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCre
     }
 }
 
+/// The packages of interpreters that a virtual environment among the folders was made from without them: none of its
+/// programs sees those.
+fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut spare = Vec::new();
+    for folder in folders {
+        let Ok(text) = std::fs::read_to_string(folder.join("pyvenv.cfg")) else { continue };
+        let value = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('=').map(str::trim))
+        };
+        let home = value("home").and_then(|home| Path::new(home).parent());
+        if let (Some(home), Some("false")) = (home, value("include-system-site-packages")) {
+            let lib = std::fs::read_dir(home.join("lib")).into_iter().flatten().flatten();
+            spare.extend(lib.map(|entry| entry.path().join("site-packages")).filter(|path| path.is_dir()));
+        }
+    }
+    spare
+}
+
+/// Whether nothing that runs needs this file or folder: spare packages, Python's own tests, libraries to link with.
+fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
+    let name = |path: Option<&Path>| path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let is_test = name(Some(path)).as_deref() == Some("test")
+        && name(path.parent()).is_some_and(|name| name.starts_with("python3."))
+        && name(path.parent().and_then(Path::parent)).as_deref() == Some("lib");
+    is_test || path.extension().is_some_and(|extension| extension == "a") || spare.iter().any(|one| path == one)
+}
+
 /// What the base image has in its own place, and an interpreter of the host may not replace.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
 
@@ -249,4 +300,39 @@ fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     }
     folders.extend(found.into_iter().filter(|path| path.exists()));
     Ok(folders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_leaves_behind_what_its_virtual_environment_cannot_see() {
+        let place = tempfile::tempdir().unwrap();
+        let python = place.path().join("python");
+        let venv = place.path().join("venv");
+        for folder in
+            [python.join("lib/python3.12/site-packages/numpy"), python.join("lib/python3.12/test"), venv.clone()]
+        {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let write = |own: bool| {
+            let text = format!("home = {}/bin\ninclude-system-site-packages = {own}\n", python.display());
+            std::fs::write(venv.join("pyvenv.cfg"), text).unwrap();
+            spare(&[python.clone(), venv.clone()])
+        };
+        assert!(write(true).is_empty());
+        let spare = write(false);
+        let at = |name: &str| is_spare(&python.join(name), &spare);
+        assert!(at("lib/python3.12/site-packages") && at("lib/python3.12/test") && at("lib/libpython3.12.a"));
+        assert!(!at("lib/python3.12/json") && !at("lib/python3.12/site-packages/scipy/test") && !at("bin/python3"));
+    }
+
+    #[test]
+    fn a_system_s_interpreter_stands_for_the_whole_of_usr() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().to_path_buf();
+        assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");
+        assert_eq!(expand(vec![folder.clone()]).unwrap(), [folder]);
+    }
 }

@@ -71,7 +71,7 @@ impl Archive {
         for above in to.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
             self.folder(above, 0)?;
         }
-        let walk = walkdir::WalkDir::new(from).sort_by_file_name();
+        let walk = walkdir::WalkDir::new(from).follow_root_links(false).sort_by_file_name();
         for entry in walk.into_iter().filter_entry(|entry| !is_left_out(inner(&place(entry)))) {
             let entry = entry?;
             let path = place(&entry);
@@ -111,13 +111,20 @@ impl Archive {
 
     /// Adds a folder that anybody may pass, once.
     pub(super) fn folder(&mut self, path: &Path, owner: u64) -> io::Result<()> {
-        if inner(path).as_os_str().is_empty() || !self.made.insert(path.to_path_buf()) {
+        self.folder_with(path, owner, 0o755)
+    }
+
+    /// Adds a folder with these permissions, once.
+    pub(super) fn folder_with(&mut self, path: &Path, owner: u64, mode: u32) -> io::Result<()> {
+        // The base has it, with its own permissions.
+        let is_given = inner(path).as_os_str().is_empty() || inner(path) == Path::new("tmp") && mode == 0o755;
+        if is_given || !self.made.insert(path.to_path_buf()) {
             return Ok(());
         }
         let mut header = Header::new_gnu();
         header.set_uid(owner);
         header.set_gid(owner);
-        header.set_mode(0o755);
+        header.set_mode(mode);
         header.set_mtime(STAMP);
         header.set_entry_type(EntryType::Directory);
         header.set_size(0);
@@ -165,8 +172,9 @@ fn inner(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-/// Takes the content of a tree or file into a digest: paths, kinds, execute permissions and bytes.
-pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path) -> io::Result<()> {
+/// Takes the content of a tree or file into a digest, but for what is left out by its path on the host: paths, kinds,
+/// execute permissions and bytes.
+pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 17];
     let head = |hasher: &mut Sha256, kind: u8, name: &[u8], length: u64| {
         hasher.update([kind]);
@@ -174,7 +182,8 @@ pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path) -> io::Result<()> {
         hasher.update(name);
         hasher.update(length.to_le_bytes());
     };
-    for entry in walkdir::WalkDir::new(from).sort_by_file_name() {
+    let walk = walkdir::WalkDir::new(from).follow_root_links(false).sort_by_file_name();
+    for entry in walk.into_iter().filter_entry(|entry| !is_left_out(entry.path())) {
         let entry = entry?;
         let name = entry.path().as_os_str().as_bytes();
         let about = entry.metadata()?;

@@ -86,7 +86,7 @@ impl Tools {
         let id = images::create_alone(engine, &lock, body).await?;
         let filled = self.fill_through(engine, &id, exe, needed).await;
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
-        engine.docker.remove_container(&id, Some(force)).await.map_err(failed("remove a container"))?;
+        engine.builder.remove_container(&id, Some(force)).await.map_err(failed("remove a container"))?;
         filled
     }
 
@@ -117,7 +117,7 @@ fn examine(exe: &Path) -> io::Result<(Vec<PathBuf>, String)> {
     let needed: Vec<PathBuf> = libraries::of(&[exe.to_path_buf()]).into_iter().collect();
     let mut hasher = Sha256::new();
     for path in [exe.to_path_buf()].into_iter().chain(needed.iter().cloned()) {
-        pack::digest_tree(&mut hasher, &path.canonicalize()?)?;
+        pack::digest_tree(&mut hasher, &path.canonicalize()?, &|_| false)?;
     }
     Ok((needed, pack::short(hasher)))
 }

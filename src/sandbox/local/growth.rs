@@ -1,5 +1,5 @@
-//! How much a container's workspace has grown, seen from inside: what was written since the sandbox began is told by
-//! its time of change, which the kernel sets and no command can.
+//! How much a container's workspace and temporary files have grown, seen from inside: what was written since the sandbox
+//! began is told by its time of change, which the kernel sets and no command can.
 
 use std::cell::Cell;
 use std::fs;
@@ -17,22 +17,27 @@ use crate::sandbox::tree::Moment;
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
-/// Watches one folder.
+/// Watches folders.
 #[derive(Debug)]
 pub(super) struct Growth {
-    folder: PathBuf,
+    folders: Vec<PathBuf>,
     since: Moment,
     most: u64,
     unwatched: Cell<Duration>,
 }
 
 impl Growth {
-    /// Allows the folder to grow by `limit` bytes from now on.
-    pub(super) fn new(folder: &Path, limit: u64) -> io::Result<Self> {
+    /// Allows the folders to grow by `limit` bytes together from now on.
+    pub(super) fn new(folders: &[&Path], limit: u64) -> io::Result<Self> {
         // The clock that file times are taken from.
         let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE)?;
         let since = Moment(now.tv_sec(), now.tv_nsec());
-        Ok(Self { folder: folder.to_path_buf(), since, most: limit, unwatched: Cell::default() })
+        Ok(Self {
+            folders: folders.iter().map(|folder| folder.to_path_buf()).collect(),
+            since,
+            most: limit,
+            unwatched: Cell::default(),
+        })
     }
 
     /// When the sandbox began.
@@ -51,11 +56,11 @@ impl Growth {
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
     }
 
-    /// Whether the folder is too large now.
+    /// Whether they are too large now.
     pub(super) fn is_full(&self) -> bool {
         self.unwatched.set(Duration::ZERO);
         let mut sum = 0;
-        let mut folders = vec![self.folder.clone()];
+        let mut folders = self.folders.clone();
         while let Some(folder) = folders.pop() {
             self.walk(&folder, &mut sum, &mut folders);
             if sum > self.most {
@@ -65,7 +70,7 @@ impl Growth {
         false
     }
 
-    /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
+    /// Whether they are too large now that a command has run for so long. Short ones are looked at together.
     pub(super) fn is_full_after(&self, wall: Duration) -> bool {
         self.unwatched.set(self.unwatched.get() + wall);
         self.unwatched.get() >= WORTH_A_WALK && self.is_full()

@@ -169,7 +169,7 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(crate::sandbox::WORKDIR);
-    let growth = Growth::new(&workdir, setup.limits.disk)?;
+    let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
     let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None)?;
     Ok(Role::Init(Box::new(server.watching(growth))))
 }

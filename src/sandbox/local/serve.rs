@@ -51,6 +51,8 @@ struct Running {
     err: Capture,
     /// What earlier commands left running.
     spared: BTreeSet<Identity>,
+    /// Whether it may find the disk full. What brings the workspace out may not.
+    grows: bool,
 }
 
 /// How a child ended, and what it used.
@@ -178,7 +180,17 @@ impl Server {
             _ => (self.fork_for(job, &stdin, stdout_end, stderr_end)?, None),
         };
         let (out, err) = (Capture::new(output), Capture::new(output));
-        Ok(Running { pid, begun, stdin, stdout: Some(stdout), stderr: Some(stderr), out, err, spared })
+        Ok(Running {
+            pid,
+            begun,
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            out,
+            err,
+            spared,
+            grows: !matches!(job, Job::Survey | Job::Collect),
+        })
     }
 
     fn spawn(
@@ -258,7 +270,7 @@ impl Server {
         let mut deadline = running.begun.checked_add(wall);
         let mut forced = None;
         let mut killed = false;
-        let mut look = self.growth.as_ref().map(|_| Growth::first_look(running.begun));
+        let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let next = [deadline, look].into_iter().flatten().min();
             let ready = running.wait(channel, &self.children, next)?;
@@ -309,7 +321,7 @@ impl Server {
         if forced.is_some() {
             self.kill(&running.spared);
             self.until_gone(&running.spared);
-        } else if let Some(growth) = &self.growth
+        } else if let Some(growth) = self.growth.as_ref().filter(|_| running.grows)
             && growth.is_full_after(running.begun.elapsed())
         {
             forced = Some(Exit::DiskFull);
