@@ -12,6 +12,7 @@ mod check;
 mod doctor;
 mod env;
 mod gold;
+mod image;
 mod index;
 mod list;
 mod mask;
@@ -24,6 +25,7 @@ mod sample;
 mod score;
 mod session;
 mod shared;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -63,12 +65,14 @@ enum Verb {
     Mask(mask::Arguments),
     Sample(sample::Arguments),
     Env(env::Arguments),
+    Image(image::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
     Score(score::Arguments),
     Report(report::Arguments),
     Doctor(doctor::Arguments),
+    Sweep(sweep::Arguments),
 }
 
 /// Parses the command line, runs the verb and renders its error, if any.
@@ -92,12 +96,14 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
+        Verb::Image(arguments) => shared::block_on(image::run(&arguments)),
         Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
+        Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }
 }
 

@@ -227,11 +227,23 @@ pub trait Backend: Send + Sync {
 /// # Errors
 /// Kind `Usage` for an unknown name, `Machine` where nothing of that name works.
 pub async fn choose(name: &str, exe: Option<&Path>) -> Result<Arc<dyn Backend>> {
+    choose_with(name, exe, None).await
+}
+
+/// The same, whose sandboxes get these graphics processors.
+///
+/// # Errors
+/// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
+pub async fn choose_with(name: &str, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
+    if gpus.is_some() && !["docker", "podman"].contains(&name) {
+        return Err(Error::usage(format!("sandbox `{name}` passes no graphics processors through"))
+            .hint("use `--gpus` with `--sandbox docker` or `--sandbox podman`"));
+    }
     match name {
         "local" => Ok(Arc::new(LocalBackend::probe(exe).await?)),
         "none" => Ok(Arc::new(Unconfined)),
-        "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, None).await?)),
-        "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, None).await?)),
+        "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
         _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local`, `docker`, `podman` or `none`")),
     }
 }

@@ -55,6 +55,11 @@ impl Images {
         self.engine.docker.inspect_image(name).await.is_ok()
     }
 
+    /// Whether the engine answers that it has no such image.
+    pub(super) async fn is_gone(&self, name: &str) -> bool {
+        self.engine.docker.inspect_image(name).await.is_err_and(|error| is_missing(&error))
+    }
+
     /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
     pub(super) async fn build(&self, read_only: &[PathBuf], repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
         let mut names = vec![self.base().await?, self.env(read_only).await?];

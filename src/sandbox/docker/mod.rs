@@ -16,6 +16,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
@@ -33,6 +34,8 @@ pub use store::{Object, Store, Swept};
 /// User and group of everything that runs in a container and owns its workspace: a number that no system gives away
 /// by itself, and that engines without root can map.
 const USER: u32 = 61_978;
+/// How long an engine that does not answer is waited for.
+const RESTART: Duration = Duration::from_secs(60);
 /// Where HOME is inside; among the temporary files.
 const HOME: &str = "/tmp/home";
 
@@ -64,6 +67,14 @@ impl std::fmt::Display for Gpus {
             Self::Count(count) => write!(f, "{count}"),
         }
     }
+}
+
+/// Version and storage of an engine, for people.
+///
+/// # Errors
+/// Kind `Machine` when none answers, with what to do about it.
+pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
+    Engine::connect(flavour).await.map(|engine| engine.describe())
 }
 
 /// Starts containers.
@@ -105,10 +116,12 @@ impl DockerBackend {
         Ok(backend)
     }
 
-    /// The engine's version and storage, for people.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        self.engine.describe()
+    /// Removes the containers of dead processes of this machine from an engine.
+    ///
+    /// # Errors
+    /// Kind `Machine` when none answers, `Infrastructure` when it fails.
+    pub async fn sweep(flavour: Flavour) -> Result<Swept> {
+        store::sweep(&Engine::connect(flavour).await?).await
     }
 
     /// What this program keeps in the engine.
@@ -137,6 +150,26 @@ impl DockerBackend {
         Ok(made)
     }
 
+    async fn start_once(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        let Layers::Image { tree, digest, upper } = &spec.layers else {
+            return Err(Error::internal(format!("sandbox `{}` was given folders to mount", self.name())));
+        };
+        let tools = self.tools().await?;
+        let image = self.images.repo(&spec.read_only, tree, digest).await?;
+        let made = container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await;
+        match made {
+            // Somebody has removed what this process had found there.
+            Err(error) if error.kind == Kind::Infrastructure && self.images.is_gone(&image).await => {
+                self.images.forget();
+                *self.tools.lock().await = None;
+                let tools = self.tools().await?;
+                let image = self.images.repo(&spec.read_only, tree, digest).await?;
+                container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
+            }
+            made => made,
+        }
+    }
+
     /// Starts a container over an empty repo and runs a command in it.
     async fn try_out(&self) -> Result<()> {
         let place = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
@@ -151,8 +184,7 @@ impl DockerBackend {
             limits: SandboxLimits::default(),
         };
         let mut sandbox = self.start(&spec).await?;
-        let limits =
-            ExecLimits { wall: std::time::Duration::from_secs(30), grace: std::time::Duration::ZERO, output: 1000 };
+        let limits = ExecLimits { wall: Duration::from_secs(30), grace: Duration::ZERO, output: 1000 };
         let lost = |fault: super::Fault| Error::new(Kind::Infrastructure, fault.to_string());
         sandbox.exec(&Command::shell("true"), &limits).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)
@@ -189,22 +221,18 @@ impl Backend for DockerBackend {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
-        let Layers::Image { tree, digest, upper } = &spec.layers else {
-            return Err(Error::internal(format!("sandbox `{}` was given folders to mount", self.name())));
-        };
-        let tools = self.tools().await?;
-        let image = self.images.repo(&spec.read_only, tree, digest).await?;
-        let made = container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await;
-        match made {
-            // Somebody has removed what this process had found there.
-            Err(error) if error.kind == Kind::Infrastructure && !self.images.is_there(&image).await => {
-                self.images.forget();
-                *self.tools.lock().await = None;
-                let tools = self.tools().await?;
-                let image = self.images.repo(&spec.read_only, tree, digest).await?;
-                container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
+        let begun = Instant::now();
+        loop {
+            match self.start_once(spec).await {
+                Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
+                    if self.engine.docker.ping().await.is_ok() {
+                        return Err(error);
+                    }
+                    // An engine that is being restarted should not use up the tries of all attempts.
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                }
+                made => return made,
             }
-            made => made,
         }
     }
 }

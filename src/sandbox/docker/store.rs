@@ -134,14 +134,6 @@ impl Store {
         }
         Ok(removed)
     }
-
-    /// Removes what dead processes of this machine left behind.
-    ///
-    /// # Errors
-    /// Kind `Infrastructure` when the engine fails.
-    pub async fn sweep(&self) -> Result<Swept> {
-        sweep(&self.engine).await
-    }
 }
 
 fn is_in_use(error: &bollard::errors::Error) -> bool {
