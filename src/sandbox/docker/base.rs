@@ -87,7 +87,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         from_folder(archive, &path)?;
         own_files(archive)
     });
-    import(engine, name, &format!("debootstrap {SUITE}"), body).await?;
+    import(engine, name, &format!("debootstrap-{SUITE}"), body).await?;
     finished(engine, writing).await
 }
 
@@ -156,9 +156,9 @@ async fn import(
     origin: &str,
     body: impl futures_util::Stream<Item = io::Result<tokio_util::bytes::Bytes>> + Send + 'static,
 ) -> Result<()> {
-    let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-    let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin=\"{origin}\"", env!("CARGO_PKG_VERSION"));
-    let options = CreateImageOptionsBuilder::default().from_src("-").repo(repo).tag(tag).changes(vec![label]).build();
+    let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
+    // Podman takes no notice of a tag that is given apart.
+    let options = CreateImageOptionsBuilder::default().from_src("-").repo(name).changes(vec![label]).build();
     let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
     while told.try_next().await.map_err(|error| engine.failed("import the base image", &error))?.is_some() {}
     Ok(())

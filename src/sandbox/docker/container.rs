@@ -15,7 +15,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use tokio_util::bytes::Bytes;
 use tokio_util::io::StreamReader;
 
-use super::engine::Engine;
+use super::engine::{Engine, Flavour};
 use super::tools::Tools;
 use super::{Gpus, USER, store};
 use crate::error::{Error, Kind, Result};
@@ -25,6 +25,8 @@ use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLi
 
 /// How long the init may take to answer for the first time.
 const SETUP: Duration = Duration::from_secs(60);
+/// Processes of all of podman's containers together.
+const PROCESSES: u64 = 32_768;
 /// Bytes of a listing of the whole workspace.
 const SURVEY: u64 = 256 << 20;
 /// Bytes of standard error that are kept of a container whose init fails.
@@ -132,6 +134,15 @@ fn body(
     };
     // Shared memory counts as memory, and may not take it all.
     let half = (limits.memory / 2).max(1 << 20);
+    let mut ulimits =
+        vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
+    if engine.flavour == Flavour::Podman {
+        // Its own default is more than it may set where it is itself confined. Counted over all containers together, so
+        // it is the other limit that counts.
+        let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
+            .map_or(PROCESSES, |limit| limit.1);
+        ulimits.push(same("nproc", most.min(PROCESSES)));
+    }
     let devices = gpus.map(|gpus| {
         let count = match gpus {
             Gpus::All => -1,
@@ -158,12 +169,7 @@ fn body(
         memory_swap: Some(number(limits.memory)),
         // One for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
-        ulimits: Some(vec![
-            same("core", 0),
-            same("nofile", 4096),
-            same("fsize", limits.file_size),
-            same("memlock", 8 << 20),
-        ]),
+        ulimits: Some(ulimits),
         shm_size: Some(number(half)),
         mounts: Some(vec![tools.mount(true)]),
         device_requests: devices,

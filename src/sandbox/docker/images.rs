@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -72,73 +73,97 @@ impl Images {
     /// The image that all others lie over.
     pub(super) async fn base(&self) -> Result<String> {
         let name = format!("{PREFIX}/base:{FORMAT}");
-        self.once("base", async {
-            if !self.is_there(&name).await {
-                base::make(&self.engine, &name).await?;
-            }
-            Ok(name.clone())
-        })
+        self.once(
+            "base",
+            Box::pin(async {
+                if !self.is_there(&name).await {
+                    base::make(&self.engine, &name).await?;
+                }
+                Ok(name.clone())
+            }),
+        )
         .await
     }
 
-    /// The base with these folders of the host at their own paths, and the libraries that their programs need.
+    /// The base with these folders of the host at their own paths, and the libraries that their programs need: a layer
+    /// each, interpreters first, so that envs share them.
     pub(super) async fn env(&self, read_only: &[PathBuf]) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
         folders.sort();
         folders.dedup();
-        let key = format!("env {folders:?}");
-        self.once(&key, async {
-            let below = self.id(&base).await?;
-            let (folders, spare, digest) = tokio::task::spawn_blocking(move || {
-                let folders = expand(folders)?;
-                let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{below}\n"));
-                let spare = spare(&folders);
-                for folder in &folders {
-                    let is_spare = |path: &Path| is_spare(path, &spare);
-                    pack::digest_tree(&mut hasher, &folder.canonicalize()?, &is_spare)?;
+        self.once(
+            &format!("env {folders:?}"),
+            Box::pin(async {
+                let mut folders = expand(folders)
+                    .map_err(|error| Error::machine("failed to find the env's interpreter").because(error))?;
+                let spare = Arc::new(spare(&folders));
+                folders.sort_by_key(|folder| (folder.is_file(), folder.join("pyvenv.cfg").is_file()));
+                let mut top = base;
+                for folder in folders {
+                    top = self.folder(&top, folder, spare.clone()).await?;
                 }
-                Ok::<_, io::Error>((folders, spare, pack::short(hasher)))
-            })
-            .await
-            .map_err(|error| Error::internal("the digest was not finished").because(error))?
-            .map_err(|error| Error::machine("failed to read the env's folders").because(error))?;
-            let name = format!("{PREFIX}/env:{digest}");
-            let programs: Vec<PathBuf> = folders.iter().flat_map(|folder| libraries::programs(folder)).collect();
-            self.layer(&name, "env", &base, &programs, move |archive| {
-                let style = Style { owner: 0, stamped: false };
-                let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
-                folders
-                    .iter()
-                    .try_for_each(|folder| archive.tree_without(&folder.canonicalize()?, folder, style, &is_spare))
-            })
-            .await?;
-            Ok(name)
-        })
+                Ok(top)
+            }),
+        )
+        .await
+    }
+
+    /// An image with one more folder.
+    async fn folder(&self, below: &str, folder: PathBuf, spare: Arc<Vec<PathBuf>>) -> Result<String> {
+        self.once(
+            &format!("folder {} over {below}", folder.display()),
+            Box::pin(async {
+                let unreadable = |error| Error::io("read", &folder, error);
+                let id = self.id(below).await?;
+                let (real, left_out) = (folder.canonicalize().map_err(unreadable)?, spare.clone());
+                let digest = tokio::task::spawn_blocking(move || {
+                    let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{id}\n"));
+                    pack::digest_tree(&mut hasher, &real, &|path| is_spare(path, &left_out))?;
+                    Ok::<_, io::Error>(pack::short(hasher))
+                })
+                .await
+                .map_err(|error| Error::internal("the digest was not finished").because(error))?
+                .map_err(unreadable)?;
+                let name = format!("{PREFIX}/env:{digest}");
+                let (programs, folder) = (libraries::programs(&folder), folder.clone());
+                self.layer(&name, "env", below, &programs, move |archive| {
+                    let style = Style { owner: 0, stamped: false };
+                    let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
+                    archive.tree_without(&folder.canonicalize()?, &folder, style, &is_spare)
+                })
+                .await?;
+                Ok(name)
+            }),
+        )
         .await
     }
 
     /// The env with the snapshot at `tree` as its workspace.
     pub(super) async fn repo(&self, read_only: &[PathBuf], tree: &Path, digest: &str) -> Result<String> {
         let key = format!("repo {digest} {read_only:?}");
-        self.once(&key, async {
-            let env = self.env(read_only).await?;
-            let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.id(&env).await?));
-            hasher.update(digest);
-            let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
-            let tree = tree.to_owned();
-            self.layer(&name, "repo", &env, &[], move |archive| {
-                let style = Style { owner: USER.into(), stamped: true };
-                archive.tree(&tree, Path::new(WORKDIR), style)
-            })
-            .await?;
-            Ok(name)
-        })
+        self.once(
+            &key,
+            Box::pin(async {
+                let env = self.env(read_only).await?;
+                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.id(&env).await?));
+                hasher.update(digest);
+                let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
+                let tree = tree.to_owned();
+                self.layer(&name, "repo", &env, &[], move |archive| {
+                    let style = Style { owner: USER.into(), stamped: true };
+                    archive.tree(&tree, Path::new(WORKDIR), style)
+                })
+                .await?;
+                Ok(name)
+            }),
+        )
         .await
     }
 
-    /// Does the work once for all attempts of this process that wait for it; not again unless it failed.
-    async fn once(&self, key: &str, make: impl Future<Output = Result<String>>) -> Result<String> {
+    /// Does the work once for all attempts of this process that wait for it; not again unless it failed. Boxed, for work
+    /// within work makes futures too large for a stack.
+    async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
         let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
         cell.get_or_try_init(|| make).await.cloned()
     }

@@ -156,7 +156,8 @@ impl DockerBackend {
         };
         let tools = self.tools().await?;
         let image = self.images.repo(&spec.read_only, tree, digest).await?;
-        let made = container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await;
+        let made =
+            Box::pin(container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref())).await;
         match made {
             // Somebody has removed what this process had found there.
             Err(error) if error.kind == Kind::Infrastructure && self.images.is_gone(&image).await => {
@@ -164,7 +165,7 @@ impl DockerBackend {
                 *self.tools.lock().await = None;
                 let tools = self.tools().await?;
                 let image = self.images.repo(&spec.read_only, tree, digest).await?;
-                container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
+                Box::pin(container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref())).await
             }
             made => made,
         }
@@ -223,7 +224,7 @@ impl Backend for DockerBackend {
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let begun = Instant::now();
         loop {
-            match self.start_once(spec).await {
+            match Box::pin(self.start_once(spec)).await {
                 Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
                     if self.engine.docker.ping().await.is_ok() {
                         return Err(error);
