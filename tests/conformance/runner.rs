@@ -144,7 +144,7 @@ pub fn run(words: &[&str]) -> ExitCode {
     let program = std::env::var_os(ORDINARY).map_or_else(|| env!("CARGO_BIN_EXE_autoexperiment").into(), PathBuf::from);
     let who = if nix::unistd::getuid().is_root() { "root" } else { "ordinary user" };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut working = Vec::new();
+    let (mut working, mut engines) = (Vec::new(), Vec::new());
     let mut failures = runtime.block_on(async {
         let report = Report::collect(Some(&program)).await;
         let mut failures = Vec::new();
@@ -186,6 +186,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                             failures.push(format!("{}: images", flavour.name()));
                             continue;
                         }
+                        engines.push(flavour);
                         println!("{}: images ready after {:.1} s", flavour.name(), begun.elapsed().as_secs_f64());
                         failures.extend(run_backend(Arc::new(backend), flavour.name(), &words, &own).await);
                     }
@@ -195,7 +196,7 @@ pub fn run(words: &[&str]) -> ExitCode {
         }
         failures
     });
-    failures.extend(harness::run(&program, &words, &working));
+    failures.extend(harness::run(&program, &words, &working, &engines));
     if !is_wanted("local") {
         // Engines run everything as the same user anyway.
     } else if nix::unistd::getuid().is_root() {
