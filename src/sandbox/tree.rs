@@ -312,7 +312,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", at("link")).unwrap();
         let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
         File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
-        fs::set_permissions(at("closed"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
         // A sandbox that begins in the future has seen none of these changes.
         let mut list = Vec::new();
         survey(root.path(), Some(Moment(i64::MAX, 0)), &mut list).unwrap();

@@ -1,7 +1,7 @@
 //! A workspace's upper layer on the host, and its counterpart in a container: what is laid there before the attempt,
 //! and what the attempt left, written back in the form of an overlay's upper layer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -77,11 +77,11 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
         };
         given.insert(path.as_os_str().as_bytes().to_vec(), kind);
     }
-    let mut over = BTreeMap::new();
+    let mut over = BTreeSet::new();
     for (path, laid) in laid(upper)? {
         match laid {
             Laid::Gone => _ = given.remove(&path),
-            Laid::File { .. } => _ = over.insert(path, ()),
+            Laid::File { .. } => _ = over.insert(path),
         }
     }
     let mut left =
@@ -89,7 +89,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
     let mut total = 0;
     for entry in survey {
         let before = given.remove(&entry.path);
-        let was_laid = over.remove(&entry.path).is_some();
+        let was_laid = over.remove(&entry.path);
         match (&entry.sort, before) {
             (Sort::Folder, Some(Given::Folder)) => {}
             (Sort::Folder, before) => {
@@ -117,7 +117,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
     }
     // A folder's going is told by its files'.
     left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
-    left.lifted.extend(over.keys().map(|path| to_path(path)));
+    left.lifted.extend(over.iter().map(|path| to_path(path)));
     Ok(left)
 }
 
@@ -184,45 +184,74 @@ fn room(upper: &Path, path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::tree::{decode_survey, survey};
+    use crate::sandbox::tree::{decode_survey, encode_laid, lay, survey};
+    use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
 
-    fn whiteout(path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|about| is_whiteout(&about))
+    fn sh(folder: &Path, script: &str) {
+        let status = std::process::Command::new("sh").args(["-ec", script]).current_dir(folder).status().unwrap();
+        assert!(status.success(), "{script}");
     }
 
-    /// The same change, made to a copy of the tree, surveyed and written back.
+    /// A container's part is played by a folder: the snapshot's copy, over which the upper layer is laid.
     #[test]
-    fn what_an_attempt_left_becomes_an_upper_layer() {
+    fn what_an_attempt_left_in_a_container_is_what_its_workspace_tells() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
-        for folder in ["tree/src", "upper/src", "now/src", "now/new"] {
-            fs::create_dir_all(at(folder)).unwrap();
-        }
-        for (name, text) in
-            [("tree/kept", "kept"), ("tree/removed", "r"), ("tree/src/a.py", "original"), ("tree/swap", "s")]
-        {
-            fs::write(at(name), text).unwrap();
-        }
-        fs::write(at("upper/src/a.py"), "masked").unwrap();
-        fs::write(at("upper/paper.txt"), "paper").unwrap();
-        for (name, text) in [("now/kept", "kept"), ("now/src/a.py", "solved"), ("now/new/b.py", "new")] {
-            fs::write(at(name), text).unwrap();
-        }
-        fs::create_dir(at("now/swap")).unwrap();
-        fs::write(at("now/swap/inner"), "i").unwrap();
-        symlink("/etc/passwd", at("now/link")).unwrap();
+        sh(
+            place.path(),
+            "mkdir -p repo/src repo/old; cd repo; echo kept > kept; echo removed > removed; echo original > src/a.py; \
+                          echo swapped > swap; echo 1 > old/one; echo 2 > old/two; ln -s kept link; echo x > run.sh",
+        );
+        let snapshot = Snapshot::take(&at("repo"), &at("cache"), None).unwrap();
+        let masked = [("src/a.py".into(), b"masked".to_vec()), ("paper.txt".into(), b"paper".to_vec())];
+        let workspace = Workspace::create(&snapshot, &masked, &at("w"), LayersKind::Image, None).unwrap();
+        let Layers::Image { tree, upper, .. } = workspace.layers() else { unreachable!() };
+        sh(place.path(), &format!("cp -a {} inside", tree.display()));
+        lay(&at("inside"), &encode_laid(&laid(upper).unwrap())).unwrap();
+        assert_eq!(fs::read(at("inside/src/a.py")).unwrap(), b"masked");
+
+        sh(
+            &at("inside"),
+            "echo solved > src/a.py; rm removed paper.txt; rm swap; mkdir swap; echo inner > swap/inner; \
+                           mv old new; chmod +x run.sh; ln -s /etc/passwd out; mkfifo pipe; truncate -s 20000000 large",
+        );
         let mut list = Vec::new();
-        survey(&at("now"), None, &mut list).unwrap();
-        let left = compare(&at("tree"), &at("upper"), decode_survey(&list).unwrap()).unwrap();
+        survey(&at("inside"), None, &mut list).unwrap();
+        let left = compare(tree, upper, decode_survey(&list).unwrap()).unwrap();
         let contents: Vec<Vec<u8>> =
-            left.wanted.iter().map(|(path, _)| fs::read(at("now").join(to_path(path))).unwrap()).collect();
+            left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
-        write_back(&at("upper"), &left, &contents).unwrap();
-        assert_eq!(fs::read(at("upper/src/a.py")).unwrap(), b"solved");
-        assert_eq!(fs::read(at("upper/new/b.py")).unwrap(), b"new");
-        assert_eq!(fs::read(at("upper/swap/inner")).unwrap(), b"i");
-        assert!(whiteout(&at("upper/removed")), "the removed file is not hidden");
-        assert!(!at("upper/paper.txt").exists(), "a laid file that was removed is still there");
-        assert!(at("upper/link").is_symlink());
+        write_back(upper, &left, &contents).unwrap();
+
+        let changes = workspace.changes(&ChangeLimits::default()).unwrap();
+        let told: Vec<_> = changes.files.iter().map(|change| (change.path.as_str(), change.kind)).collect();
+        let expected = [
+            ("large", ChangeKind::Skipped),
+            ("new/one", ChangeKind::Added),
+            ("new/two", ChangeKind::Added),
+            ("old/one", ChangeKind::Removed),
+            ("old/two", ChangeKind::Removed),
+            ("out", ChangeKind::Skipped),
+            ("paper.txt", ChangeKind::Removed),
+            ("pipe", ChangeKind::Skipped),
+            ("removed", ChangeKind::Removed),
+            ("run.sh", ChangeKind::Modified),
+            ("src/a.py", ChangeKind::Modified),
+            ("swap", ChangeKind::Removed),
+            ("swap/inner", ChangeKind::Added),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn files_that_have_not_all_arrived_are_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        for folder in ["tree", "upper"] {
+            fs::create_dir(place.path().join(folder)).unwrap();
+        }
+        let sort = Sort::File { executable: false, size: 3, fresh: true };
+        let survey = vec![Surveyed { path: b"new".to_vec(), sort }];
+        let left = compare(&place.path().join("tree"), &place.path().join("upper"), survey).unwrap();
+        assert!(write_back(&place.path().join("upper"), &left, &[]).is_err());
     }
 }

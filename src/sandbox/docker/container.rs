@@ -24,7 +24,7 @@ use crate::sandbox::local::wire::{Job, Place, Setup};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLimits, Spec, WORKDIR, tree, upper};
 
 /// How long the init may take to answer for the first time.
-const SETUP: Duration = Duration::from_secs(60);
+const SETUP: Duration = Duration::from_mins(1);
 /// Processes of all of podman's containers together.
 const PROCESSES: u64 = 32_768;
 /// Bytes of a listing of the whole workspace.

@@ -35,7 +35,7 @@ pub use store::{Object, Store, Swept};
 /// by itself, and that engines without root can map.
 const USER: u32 = 61_978;
 /// How long an engine that does not answer is waited for.
-const RESTART: Duration = Duration::from_secs(60);
+const RESTART: Duration = Duration::from_mins(1);
 /// Where HOME is inside; among the temporary files.
 const HOME: &str = "/tmp/home";
 

@@ -311,11 +311,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let all = AccessFs::from_all(LANDLOCK);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
-    if setup.place != Place::Host {
-        // The root holds nothing but what may be read.
-        allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
-        allowed.push((super::super::WORKDIR.into(), all));
-    } else {
+    if setup.place == Place::Host {
         allowed.extend(root::readable().map(|path| (path.to_path_buf(), read)));
         allowed.extend(setup.read_only.iter().map(|path| (path.clone(), read)));
         allowed.extend(HOST_FACTS.iter().map(|path| (path.into(), read)));
@@ -323,6 +319,10 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         if let crate::workspace::Layers::Copy { dir } = &setup.layers {
             allowed.push((dir.clone(), all));
         }
+    } else {
+        // The root holds nothing but what may be read.
+        allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
+        allowed.push((super::super::WORKDIR.into(), all));
     }
     for name in ["null", "zero", "full", "random", "urandom"] {
         allowed.push((Path::new("/dev").join(name), device));
