@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 1000;
 const FILES: usize = 4333;
 const BYTES: usize = 30_000;
 const LIMITS: ExecLimits =
-    ExecLimits { wall: Duration::from_secs(60), grace: Duration::from_secs(1), output: 64 * 1024 };
+    ExecLimits { wall: Duration::from_mins(1), grace: Duration::from_secs(1), output: 64 * 1024 };
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
