@@ -1,6 +1,6 @@
 //! What a container costs against the engine's bare API on the same machine, taken in turns: until it is ready, a
 //! command in it, a prepared workspace of a large repo, and what 1,000 attempts leave in the engine.
-//! `cargo bench --bench containers`; `-- podman` for podman, `-- growth` for the 1,000 attempts as well.
+//! `cargo bench --bench containers`; `-- podman` for podman, `-- growth 1000` for that many attempts as well.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails should stop")]
 
@@ -20,7 +20,6 @@ use bollard::query_parameters::{
 use futures_util::StreamExt;
 
 const TIMES: usize = 50;
-const ATTEMPTS: usize = 1000;
 /// The size of the repo that is prepared: files, and bytes of each.
 const FILES: usize = 4333;
 const BYTES: usize = 30_000;
@@ -32,7 +31,8 @@ fn main() {
     let has = |word: &str| words.iter().any(|given| given == word);
     let flavour = if has("podman") { Flavour::Podman } else { Flavour::Docker };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime.block_on(measure(flavour, has("growth")));
+    let attempts = words.iter().find_map(|word| word.parse().ok()).unwrap_or(1000);
+    runtime.block_on(measure(flavour, if has("growth") { attempts } else { 0 }));
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -102,7 +102,7 @@ fn repo(folder: &Path) -> PathBuf {
     folder.join("repo")
 }
 
-async fn measure(flavour: Flavour, growth: bool) {
+async fn measure(flavour: Flavour, growth: usize) {
     let program = Path::new(env!("CARGO_BIN_EXE_autoexperiment"));
     let backend = DockerBackend::open(flavour, Some(program), None).await.expect("no engine answers");
     let docker = bare(flavour).await;
@@ -167,9 +167,9 @@ async fn measure(flavour: Flavour, growth: bool) {
     compare("container ready, masked files in it", bares, ours);
     compare("`sh -c 'echo hi'`", bare_execs, our_execs);
     compare("changes brought back and container removed", bare_ends, our_ends);
-    if growth {
+    if growth > 0 {
         let before = objects(&docker).await;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..growth {
             let one = workspace();
             let mut sandbox = backend.start(&spec(&one)).await.unwrap();
             sandbox.exec(&Command::shell("echo changed > new.txt"), &LIMITS).await.unwrap();
@@ -177,7 +177,7 @@ async fn measure(flavour: Flavour, growth: bool) {
             one.remove().unwrap();
         }
         let after = objects(&docker).await;
-        println!("containers, images, volumes: {before:?} before {ATTEMPTS} attempts, {after:?} after");
+        println!("containers, images, volumes: {before:?} before {growth} attempts, {after:?} after");
     }
     println!("workspace prepared: {:.2} ms (median of {})", median(preparations.clone()), preparations.len());
 }

@@ -309,8 +309,16 @@ fn a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself() {
     assert_eq!(daemon.mounts(), Vec::<String>::new(), "mounts");
     assert_eq!(daemon.docker(&["network", "ls", "--filter", "type=custom", "-q"]).1, "", "networks");
     assert_eq!(daemon.docker(&["volume", "ls", "-q", "--filter", "name=precious"]).1, "precious");
-    let left: Vec<_> = groups().into_iter().filter(|group| !groups_before.contains(group)).collect();
+    // The last containers' groups go with their shims, a moment after the containers.
+    let left = || groups().into_iter().filter(|group| !groups_before.contains(group)).collect::<Vec<_>>();
+    let begun = Instant::now();
+    while !left().is_empty() && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let inside = |group: &PathBuf| fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let left: Vec<_> = left().into_iter().map(|group| (inside(&group), group)).collect();
     assert!(left.is_empty(), "{left:?}");
+    println!("no control group left after {:.1} s", begun.elapsed().as_secs_f64());
     assert!(fs::read_dir(lab.path("scratch")).unwrap().next().is_none(), "workspaces were left");
 }
 
