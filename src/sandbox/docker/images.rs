@@ -52,13 +52,8 @@ impl Images {
     }
 
     /// Whether the engine has the image.
-    pub(super) async fn is_there(&self, name: &str) -> bool {
+    async fn is_there(&self, name: &str) -> bool {
         self.engine.docker.inspect_image(name).await.is_ok()
-    }
-
-    /// Whether the engine answers that it has no such image.
-    pub(super) async fn is_gone(&self, name: &str) -> bool {
-        self.engine.docker.inspect_image(name).await.is_err_and(|error| is_missing(&error))
     }
 
     /// All images for these folders and, if given, a repo's snapshot; their names, the base first.

@@ -156,19 +156,7 @@ impl DockerBackend {
         };
         let tools = self.tools().await?;
         let image = self.images.repo(&spec.read_only, tree, digest).await?;
-        let made =
-            Box::pin(container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref())).await;
-        match made {
-            // Somebody has removed what this process had found there.
-            Err(error) if error.kind == Kind::Infrastructure && self.images.is_gone(&image).await => {
-                self.images.forget();
-                *self.tools.lock().await = None;
-                let tools = self.tools().await?;
-                let image = self.images.repo(&spec.read_only, tree, digest).await?;
-                Box::pin(container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref())).await
-            }
-            made => made,
-        }
+        container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
     }
 
     /// Starts a container over an empty repo and runs a command in it.
@@ -223,14 +211,19 @@ impl Backend for DockerBackend {
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let begun = Instant::now();
+        let mut again = false;
         loop {
             match Box::pin(self.start_once(spec)).await {
                 Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
-                    if self.engine.docker.ping().await.is_ok() {
+                    // Somebody may have removed what this process had found there.
+                    self.images.forget();
+                    *self.tools.lock().await = None;
+                    if self.engine.docker.ping().await.is_err() {
+                        // An engine that is being restarted should not use up the tries of all attempts.
+                        tokio::time::sleep(Duration::from_millis(500)).await;
+                    } else if std::mem::replace(&mut again, true) {
                         return Err(error);
                     }
-                    // An engine that is being restarted should not use up the tries of all attempts.
-                    tokio::time::sleep(Duration::from_millis(500)).await;
                 }
                 made => return made,
             }
