@@ -12,7 +12,7 @@ use autoexperiment::sandbox::{Backend, Command, DockerBackend, ExecLimits, Flavo
 use autoexperiment::workspace::{ChangeLimits, LayersKind, Snapshot, Workspace};
 use bollard::Docker;
 use bollard::exec::StartExecResults;
-use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig};
+use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig, ResourcesUlimits};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptions, RemoveContainerOptionsBuilder,
     StartContainerOptions,
@@ -52,10 +52,16 @@ async fn bare(flavour: Flavour) -> Docker {
 
 /// The bare API's create and start, of the same image.
 async fn start_bare(docker: &Docker, image: &str) -> String {
+    // Podman's own defaults are more than it may set where it is itself confined.
+    let limit = |name: &str| ResourcesUlimits { name: Some(name.into()), soft: Some(4096), hard: Some(4096) };
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
         cmd: Some(vec!["sleep".into(), "1000".into()]),
-        host_config: Some(HostConfig { network_mode: Some("none".into()), ..HostConfig::default() }),
+        host_config: Some(HostConfig {
+            network_mode: Some("none".into()),
+            ulimits: Some(vec![limit("nofile"), limit("nproc")]),
+            ..HostConfig::default()
+        }),
         ..ContainerCreateBody::default()
     };
     let id = docker.create_container(None, body).await.unwrap().id;

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{dup, dup2_stdin, dup2_stdout};
 
@@ -25,6 +27,14 @@ impl Channel {
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
         Ok(Self { from, to })
+    }
+}
+
+impl Channel {
+    /// Waits until there is something to read, or the other end is gone; `false` when neither happens in this time.
+    pub(super) fn is_ready_within(&self, time: Duration) -> io::Result<bool> {
+        let mut fds = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
+        Ok(poll(&mut fds, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX))? > 0)
     }
 }
 

@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
@@ -33,6 +34,8 @@ use crate::workspace::Layers;
 pub(in crate::sandbox) const MARKER: &str = "__sandbox-init";
 /// Without namespaces, tells a sandbox's processes from others. Its value is the sandbox's private folder.
 pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
+/// How long an init waits to be told what to become.
+const FIRST_WORD: Duration = Duration::from_mins(2);
 /// User and group inside, by whatever number outside.
 const INSIDE: u32 = 1000;
 
@@ -50,6 +53,10 @@ pub(in crate::sandbox) fn run_if_asked() -> Option<ExitCode> {
 fn run() -> io::Result<ExitCode> {
     let mut channel = Channel::take()?;
     let _ = setsid();
+    // An engine that is killed in the midst of starting a container forgets it, and keeps its streams open.
+    if !channel.is_ready_within(FIRST_WORD)? {
+        return Ok(ExitCode::FAILURE);
+    }
     let Some(setup) = receive(&mut channel)? else { return Ok(ExitCode::SUCCESS) };
     let setup = Setup::decode(&setup)?;
     let result = doing("enter the cgroup", cgroup::enter(&setup.doors)).and_then(|()| match setup.place {
