@@ -227,6 +227,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         sampling: Sampling::default(),
         limits: Limits { steps: calls as u32 + 5, ..Limits::default() },
         sandbox: "local".into(),
+        gpus: None,
         sandbox_limits: SandboxLimits::default(),
         protocol: Protocol::Curtailed,
         scoring: Rule::Strict,

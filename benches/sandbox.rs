@@ -38,7 +38,7 @@ fn spec(backend: &dyn Backend, base: &Path, number: usize) -> Spec {
     };
     let layers = match backend.layers() {
         LayersKind::Overlay => Layers::Overlay { lower: folder("lower"), upper: folder("upper"), work: folder("work") },
-        LayersKind::Copy => Layers::Copy { dir: folder("copy") },
+        LayersKind::Copy | LayersKind::Image => Layers::Copy { dir: folder("copy") },
     };
     Spec { layers, read_only: Vec::new(), variables: BTreeMap::new(), limits: SandboxLimits::default() }
 }

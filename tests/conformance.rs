@@ -5,7 +5,8 @@
 //! An own `main` instead of the usual test harness, because this program is also what runs inside the sandboxes: as
 //! `conformance hostile ACTION` it does what no shell command can.
 //!
-//! `cargo test --test conformance` runs all; `-- WORD` only cases whose name contains the word.
+//! `cargo test --test conformance` runs all; `-- WORD` only cases whose name contains the word, `-- docker` (`podman`,
+//! `local`) only that kind of sandbox. An engine that is not there is skipped, and that is said.
 
 #![allow(clippy::unwrap_used, reason = "a test whose own set-up fails should stop")]
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use autoexperiment::error::Kind;
 use autoexperiment::sandbox::{
-    Backend, Command, ExecLimits, Fault, LocalBackend, Mode, Sandbox, SandboxLimits, Spec, choose, doctor,
+    Backend, Command, ExecLimits, Fault, Gpus, LocalBackend, Mode, Sandbox, SandboxLimits, Spec, choose, choose_with,
+    doctor,
 };
 use autoexperiment::workspace::Layers;
 
@@ -126,6 +127,31 @@ async fn backends_are_chosen_by_name_and_none_warns_loudly() {
     match choose("local", Some(program())).await {
         Ok(local) => assert!(["local", "landlock"].contains(&local.name())),
         Err(error) => assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox none"))),
+    }
+}
+
+#[tokio::test]
+async fn graphics_processors_are_asked_of_containers_only() {
+    let error = choose_with("local", None, Some(Gpus::All)).await.map(drop).unwrap_err();
+    assert_eq!(error.kind, Kind::Usage);
+    assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
+    assert_eq!(("all".parse(), "2".parse()), (Ok(Gpus::All), Ok(Gpus::Count(2))));
+    for wrong in ["0", "-1", "some", ""] {
+        assert!(wrong.parse::<Gpus>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
+    for (engine, variable, remedy) in
+        [("docker", "DOCKER_HOST", "`dockerd &`"), ("podman", "CONTAINER_HOST", "podman system service")]
+    {
+        let mut command = std::process::Command::new(program());
+        command.args(["image", "list", "--engine", engine]).env(variable, "unix:///nowhere/engine.sock");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        assert!(said.contains("/nowhere/engine.sock") && said.contains(remedy), "{said}");
     }
 }
 

@@ -14,6 +14,7 @@ mod curtail;
 mod doctor;
 mod env;
 mod gold;
+mod image;
 mod index;
 mod list;
 mod mask;
@@ -32,6 +33,7 @@ mod session;
 mod shared;
 mod strategy;
 mod suite;
+mod sweep;
 mod verified;
 mod verify;
 mod verify_runs;
@@ -77,6 +79,7 @@ enum Verb {
     Sample(sample::Arguments),
     Retrieve(retrieve::Arguments),
     Env(env::Arguments),
+    Image(image::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
@@ -88,6 +91,7 @@ enum Verb {
     Compare(compare::Arguments),
     VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
+    Sweep(sweep::Arguments),
 }
 
 /// Parses the command line, runs the verb and renders its error, if any.
@@ -114,6 +118,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Sample(arguments) => sample::run(&arguments),
         Verb::Retrieve(arguments) => retrieve::run(&arguments),
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
+        Verb::Image(arguments) => shared::block_on(image::run(&arguments)),
         Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
         Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
@@ -125,6 +130,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
+        Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }
 }
 

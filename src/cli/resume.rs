@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::naming::run_folder;
 use super::run::open_machine;
 use super::session::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::Store;
 use crate::suite::Suite;
 
@@ -54,7 +54,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         run.configuration.max_cost = arguments.max_cost;
     }
     let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
-    let machine = open_machine(&run.configuration.sandbox, run.configuration.sandbox_limits, &arguments.places).await?;
+    let gpus = run.configuration.gpus.as_deref().map(str::parse).transpose().map_err(Error::store)?;
+    let limits = run.configuration.sandbox_limits;
+    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &arguments.places).await?;
     let session = Session {
         folder,
         machine,

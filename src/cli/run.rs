@@ -15,7 +15,7 @@ use crate::model::Sampling;
 use crate::run::Configuration;
 use crate::run::ready::Machine;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{SandboxLimits, choose};
+use crate::sandbox::{Gpus, SandboxLimits, choose_with};
 use crate::score::Rule;
 use crate::suite::Protocol;
 
@@ -118,9 +118,12 @@ pub struct Arguments {
 /// How and where sandboxes run.
 #[derive(clap::Args)]
 pub struct MachineOptions {
-    /// Sandbox: `local`, or `none` for no protection at all.
+    /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: String,
+    /// Graphics processors of a container: `all`, or how many.
+    #[arg(long, value_name = "GPUS", help_heading = "Running")]
+    pub gpus: Option<Gpus>,
     /// Memory of a sandbox in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
     memory: u64,
@@ -136,19 +139,24 @@ impl MachineOptions {
 
     /// Finds out what the machine can do and makes a scratch folder.
     pub async fn open(&self) -> Result<Machine> {
-        open_machine(&self.sandbox, self.limits(), &self.places).await
+        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), &self.places).await
     }
 }
 
 /// Finds out what the machine can do and makes a scratch folder.
-pub async fn open_machine(sandbox: &str, limits: SandboxLimits, places: &PlaceOptions) -> Result<Machine> {
+pub async fn open_machine(
+    sandbox: &str,
+    gpus: Option<Gpus>,
+    limits: SandboxLimits,
+    places: &PlaceOptions,
+) -> Result<Machine> {
     let cache = places.cache()?;
     std::fs::create_dir_all(&cache).map_err(|error| {
         Error::io("create", &cache, error).hint("choose a folder that can be written with `--cache DIR`")
     })?;
     Ok(Machine {
         cache,
-        backend: choose(sandbox, None).await?,
+        backend: choose_with(sandbox, None, gpus).await?,
         scratch: Scratch::create(&places.scratch())?,
         envs: std::sync::Arc::new(Venv::new()),
         limits,
@@ -195,6 +203,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             tokens: arguments.tokens,
         },
         sandbox: arguments.machine.sandbox.clone(),
+        gpus: arguments.machine.gpus.as_ref().map(ToString::to_string),
         sandbox_limits: arguments.machine.limits(),
         protocol: if arguments.full { Protocol::Full } else { Protocol::Curtailed },
         scoring: arguments.scoring,

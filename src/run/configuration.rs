@@ -34,6 +34,9 @@ pub struct Configuration {
     pub limits: Limits,
     /// The sandbox backend asked for.
     pub sandbox: String,
+    /// Graphics processors of a sandbox, as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<String>,
     /// Limits of a sandbox.
     pub sandbox_limits: crate::sandbox::SandboxLimits,
     /// Curtailed or full experiments.

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde::Serialize;
 
+use super::docker::{Flavour, inspect};
 use super::local::Report;
 
 /// Free disk below which a build of an env and a few attempts may not fit: bytes.
@@ -28,6 +29,7 @@ pub struct Finding {
 pub async fn examine(exe: Option<&Path>, folder: &Path) -> Vec<Finding> {
     let report = Report::collect(exe).await;
     let mut findings = sandbox(&report);
+    findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
     findings.push(python());
     findings.push(disk(folder));
     findings
@@ -98,6 +100,20 @@ fn namespaces_remedy() -> String {
             .into()
     } else {
         "Linux 5.12 or newer with user namespaces".into()
+    }
+}
+
+/// Whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
+async fn engine(flavour: Flavour) -> Finding {
+    let found = inspect(flavour).await;
+    Finding {
+        name: flavour.name(),
+        ok: found.is_ok(),
+        detail: match &found {
+            Ok(about) => about.clone(),
+            Err(error) => error.to_string(),
+        },
+        remedy: found.err().and_then(|error| error.hint),
     }
 }
 

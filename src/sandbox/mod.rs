@@ -5,10 +5,14 @@
 //! never an observation shown to a model.
 
 mod capture;
+mod conversation;
+mod docker;
 pub mod doctor;
 mod local;
 mod processes;
+mod tree;
 mod unconfined;
+mod upper;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
+pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
 pub use local::{LocalBackend, Mode, Report};
 pub use unconfined::Unconfined;
 
@@ -216,16 +221,30 @@ pub trait Backend: Send + Sync {
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>>;
 }
 
-/// The backend of that name: `local`, the best that works here, or `none`. `exe` is this program, when the running
+/// The backend of that name: `local`, the best that works here, `docker`, `podman`, or `none`. `exe` is this program, when the running
 /// one is another (a test or a benchmark); `None` means the running one.
 ///
 /// # Errors
 /// Kind `Usage` for an unknown name, `Machine` where nothing of that name works.
 pub async fn choose(name: &str, exe: Option<&Path>) -> Result<Arc<dyn Backend>> {
+    choose_with(name, exe, None).await
+}
+
+/// The same, whose sandboxes get these graphics processors.
+///
+/// # Errors
+/// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
+pub async fn choose_with(name: &str, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
+    if gpus.is_some() && !["docker", "podman"].contains(&name) {
+        return Err(Error::usage(format!("sandbox `{name}` passes no graphics processors through"))
+            .hint("use `--gpus` with `--sandbox docker` or `--sandbox podman`"));
+    }
     match name {
         "local" => Ok(Arc::new(LocalBackend::probe(exe).await?)),
         "none" => Ok(Arc::new(Unconfined)),
-        _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local` or `none`")),
+        "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
+        _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local`, `docker`, `podman` or `none`")),
     }
 }
 

@@ -17,21 +17,21 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use xattr::FileExt;
 
 /// What an entry is, by its mode bits.
-pub(super) fn is(stat: &FileStat, kind: SFlag) -> bool {
+pub(crate) fn is(stat: &FileStat, kind: SFlag) -> bool {
     stat.st_mode & SFlag::S_IFMT.bits() == kind.bits()
 }
 
 /// A folder held open.
-pub(super) struct Folder(File);
+pub(crate) struct Folder(File);
 
 impl Folder {
     /// Opens a folder that the caller trusts: links in `path` are followed.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
 
     /// Names of the entries, sorted by their bytes.
-    pub(super) fn entries(&self) -> io::Result<Vec<OsString>> {
+    pub(crate) fn entries(&self) -> io::Result<Vec<OsString>> {
         let mut names =
             std::fs::read_dir(self.by_handle())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort_unstable();
@@ -39,12 +39,12 @@ impl Folder {
     }
 
     /// What is known of an entry, a link's own data for a link.
-    pub(super) fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
+    pub(crate) fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
     /// A folder inside, made accessible to its owner first where it is not.
-    pub(super) fn folder(&self, name: &OsStr) -> io::Result<Self> {
+    pub(crate) fn folder(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let wanted = Mode::S_IRWXU;
         if self.stat(name)?.st_mode & wanted.bits() != wanted.bits() {
@@ -54,7 +54,7 @@ impl Folder {
     }
 
     /// A regular file inside, open for reading; anything else is an error. Made readable first where it is not.
-    pub(super) fn file(&self, name: &OsStr) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         if !is(&self.stat(name)?, SFlag::S_IFREG) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -74,7 +74,7 @@ impl Folder {
     }
 
     /// Where a link points, as bytes.
-    pub(super) fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+    pub(crate) fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.0, name)?.into_vec())
     }
 

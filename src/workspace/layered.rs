@@ -65,6 +65,11 @@ impl Workspace {
                 work: new_folder("work")?,
             },
             LayersKind::Copy => Layers::Copy { dir: new_folder("tree")? },
+            LayersKind::Image => Layers::Image {
+                tree: snapshot.tree().to_owned(),
+                digest: snapshot.digest().to_owned(),
+                upper: new_folder("upper")?,
+            },
         };
         let workspace =
             Self { snapshot: snapshot.clone(), overrides, dir: dir.to_owned(), layers, owner, removed: false };
@@ -89,7 +94,7 @@ impl Workspace {
     /// Kind `Machine` when the tree cannot be read.
     pub fn changes(&self, limits: &ChangeLimits) -> Result<Changes> {
         let base = Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides };
-        let view = if matches!(self.layers, Layers::Overlay { .. }) { View::Upper } else { View::Whole };
+        let view = if matches!(self.layers, Layers::Copy { .. }) { View::Whole } else { View::Upper };
         collect(self.writable(), view, base, limits)
     }
 
@@ -143,7 +148,7 @@ impl Workspace {
     /// The folder that takes writes.
     fn writable(&self) -> &Path {
         match &self.layers {
-            Layers::Overlay { upper, .. } => upper,
+            Layers::Overlay { upper, .. } | Layers::Image { upper, .. } => upper,
             Layers::Copy { dir } => dir,
         }
     }
@@ -191,7 +196,7 @@ impl Workspace {
                 Ok(_) => remove_file(&target)?,
                 Err(_) => {}
             }
-            if matches!(self.layers, Layers::Overlay { .. }) && self.snapshot.manifest().contains_key(path) {
+            if !matches!(self.layers, Layers::Copy { .. }) && self.snapshot.manifest().contains_key(path) {
                 self.make_room(path)?;
                 mknod(&target, SFlag::S_IFCHR, Mode::empty(), 0)?;
             }

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use folder::remove_tree;
+pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
-pub(crate) use snapshot::hex;
+pub(crate) use snapshot::{DEEPEST, hex};
 pub use snapshot::{Snapshot, is_left_out, repo_digest};
 
 /// Which kind of workspace a sandbox backend can use.
@@ -30,6 +30,8 @@ pub enum LayersKind {
     Overlay,
     /// A full copy.
     Copy,
+    /// An image of the snapshot, over which a container lies; what the attempt changed is brought back at its end.
+    Image,
 }
 
 /// The folders that make up a workspace, on the host.
@@ -49,6 +51,16 @@ pub enum Layers {
     Copy {
         /// The copy.
         dir: PathBuf,
+    },
+    /// A container over an image of the snapshot.
+    Image {
+        /// The snapshot, from which the image is made where there is none yet.
+        tree: PathBuf,
+        /// The snapshot's digest, by which its image is found.
+        digest: String,
+        /// In the form of an overlay's upper layer: the masked files at first, and what the attempt left once its
+        /// sandbox is destroyed.
+        upper: PathBuf,
     },
 }
 

@@ -62,7 +62,7 @@ pub struct Fixture<'b> {
 pub struct Inside {
     pub sandbox: Box<dyn Sandbox>,
     pub exe: PathBuf,
-    /// The folder on the host that takes the workspace's writes.
+    /// The folder on the host that holds what was written to the workspace, once the sandbox is destroyed.
     pub written: PathBuf,
 }
 
@@ -114,6 +114,12 @@ impl<'b> Fixture<'b> {
                 let dir = folder("copy");
                 fill(&dir);
                 (Layers::Copy { dir: dir.clone() }, dir)
+            }
+            LayersKind::Image => {
+                let (tree, upper) = (folder("tree"), folder("upper"));
+                fill(&tree);
+                // All cases have the same tree, and so the same image.
+                (Layers::Image { tree, digest: "conformance".into(), upper: upper.clone() }, upper)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use autoexperiment::sandbox::{LocalBackend, Mode};
+use autoexperiment::sandbox::{Backend, DockerBackend, Flavour, LocalBackend, Mode};
 
 use super::fixture::{Fixture, limits};
 use super::runner::{survivors, survivors_after_a_moment};
@@ -15,11 +15,17 @@ const PROGRAM: &str = "CONFORMANCE_PROGRAM";
 /// A harness that starts three sandboxes with a daemon and a running command each, and then waits to be killed.
 pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     let program = std::env::var_os(PROGRAM).unwrap();
-    let mode = if mode == "landlock" { Mode::Landlock } else { Mode::Overlay };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let program = Path::new(&program);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let backend = LocalBackend::with_mode(mode, Some(Path::new(&program)));
-        let mut fixture = Fixture::new(&backend, marker.to_owned(), std::env::current_exe().unwrap());
+        let engine = |flavour| async move { DockerBackend::open(flavour, Some(program), None).await.ok().unwrap() };
+        let backend: Box<dyn Backend> = match mode {
+            "landlock" => Box::new(LocalBackend::with_mode(Mode::Landlock, Some(program))),
+            "docker" => Box::new(engine(Flavour::Docker).await),
+            "podman" => Box::new(engine(Flavour::Podman).await),
+            _ => Box::new(LocalBackend::with_mode(Mode::Overlay, Some(program))),
+        };
+        let mut fixture = Fixture::new(&*backend, marker.to_owned(), std::env::current_exe().unwrap());
         println!("{}", fixture.host.path().display());
         let mut sandboxes = Vec::new();
         for _ in 0..3 {
@@ -34,19 +40,19 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Kills a harness of each mode that works here; returns what failed.
-pub fn run(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
+/// Kills a harness of each mode and engine that works here; returns what failed.
+pub fn run(program: &Path, words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
     const NAME: &str = "killing_the_harness_leaves_nothing";
     if !words.iter().all(|word| NAME.contains(word)) {
         return Vec::new();
     }
     let mut failures = Vec::new();
-    for mode in modes {
-        let mode = match mode {
-            Mode::Overlay => "overlay",
-            Mode::Namespaces => continue,
-            Mode::Landlock => "landlock",
-        };
+    let modes = modes.iter().filter_map(|mode| match mode {
+        Mode::Overlay => Some("overlay"),
+        Mode::Namespaces => None,
+        Mode::Landlock => Some("landlock"),
+    });
+    for mode in modes.chain(engines.iter().map(|engine| engine.name())) {
         match kill(program, mode) {
             Ok(()) => println!("{NAME}: {mode}: passed"),
             Err(error) => {
@@ -86,8 +92,13 @@ fn kill(program: &Path, mode: &str) -> Result<(), String> {
     if !left.is_empty() {
         return Err(format!("survivors: {left:?}"));
     }
-    if fs::read_to_string("/proc/mounts").unwrap() != mounts {
-        return Err("mounts were left behind".into());
+    // An engine needs a moment to clean up behind a container that has ended.
+    let begun = std::time::Instant::now();
+    while fs::read_to_string("/proc/mounts").unwrap() != mounts {
+        if begun.elapsed() > std::time::Duration::from_secs(10) {
+            return Err("mounts were left behind".into());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
     }
     // The next harness removes the dead one's control groups.
     drop(LocalBackend::with_mode(Mode::Overlay, Some(program)));

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::{Backend, LocalBackend, Mode, Report};
+use autoexperiment::sandbox::{Backend, DockerBackend, Flavour, LocalBackend, Mode, Report};
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -132,14 +132,19 @@ async fn run_backend(backend: Arc<dyn Backend>, label: &str, words: &[&str], exe
 
 /// Runs everything whose name contains all words.
 pub fn run(words: &[&str]) -> ExitCode {
-    let words: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    let (kinds, words): (Vec<&str>, Vec<&str>) = words
+        .iter()
+        .copied()
+        .filter(|word| !word.starts_with('-'))
+        .partition(|word| ["local", "docker", "podman"].contains(word));
+    let is_wanted = |kind: &str| kinds.is_empty() || kinds.contains(&kind);
     let names: BTreeSet<_> = all().map(|case| case.name).collect();
     assert_eq!(names.len(), all().count(), "two cases of one name");
     let own = std::env::current_exe().unwrap();
     let program = std::env::var_os(ORDINARY).map_or_else(|| env!("CARGO_BIN_EXE_autoexperiment").into(), PathBuf::from);
     let who = if nix::unistd::getuid().is_root() { "root" } else { "ordinary user" };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut working = Vec::new();
+    let (mut working, mut engines) = (Vec::new(), Vec::new());
     let mut failures = runtime.block_on(async {
         let report = Report::collect(Some(&program)).await;
         let mut failures = Vec::new();
@@ -148,7 +153,7 @@ pub fn run(words: &[&str]) -> ExitCode {
             (Mode::Namespaces, "namespaces", &report.namespaces),
             (Mode::Landlock, "landlock", &report.landlock),
         ];
-        for (mode, name, works) in modes {
+        for (mode, name, works) in modes.into_iter().filter(|_| is_wanted("local")) {
             if works.is_ok() {
                 working.push(mode);
             }
@@ -164,10 +169,37 @@ pub fn run(words: &[&str]) -> ExitCode {
                 Err(reason) => println!("skipped: {label}: {reason}"),
             }
         }
+        if std::env::var_os(ORDINARY).is_none() {
+            for flavour in [Flavour::Docker, Flavour::Podman].into_iter().filter(|one| is_wanted(one.name())) {
+                match DockerBackend::open(flavour, Some(&program), None).await {
+                    Ok(backend) => {
+                        // A first image may take minutes, which are no case's.
+                        let begun = Instant::now();
+                        let mut folders = vec![own.clone()];
+                        let mut built = backend.build(&folders, None).await;
+                        if let (Ok(_), Some((prefix, _))) = (&built, visibility::interpreter()) {
+                            folders.push(prefix);
+                            built = backend.build(&folders, None).await;
+                        }
+                        if let Err(error) = built {
+                            println!("  FAILED: {}: no image: {error:?}", flavour.name());
+                            failures.push(format!("{}: images", flavour.name()));
+                            continue;
+                        }
+                        engines.push(flavour);
+                        println!("{}: images ready after {:.1} s", flavour.name(), begun.elapsed().as_secs_f64());
+                        failures.extend(run_backend(Arc::new(backend), flavour.name(), &words, &own).await);
+                    }
+                    Err(error) => println!("skipped: {}: {error}", flavour.name()),
+                }
+            }
+        }
         failures
     });
-    failures.extend(harness::run(&program, &words, &working));
-    if nix::unistd::getuid().is_root() {
+    failures.extend(harness::run(&program, &words, &working, &engines));
+    if !is_wanted("local") {
+        // Engines run everything as the same user anyway.
+    } else if nix::unistd::getuid().is_root() {
         failures.extend(as_ordinary_user(&own, &program, &words));
     } else if std::env::var_os(ORDINARY).is_none() {
         println!("skipped: the runs as another user: they need root");

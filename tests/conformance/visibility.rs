@@ -1,11 +1,21 @@
 //! Seeing what is none of its business: gold, originals, the home, the environment, other sandboxes.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use autoexperiment::sandbox::Command;
 
 use super::fixture::{limits, refused};
 use crate::ensure;
+
+/// The prefix and the program of the first `python3`.
+pub fn interpreter() -> Option<(PathBuf, PathBuf)> {
+    let code = "import sys; print(sys.base_prefix); print(sys.executable)";
+    let said = std::process::Command::new("python3").args(["-I", "-c", code]).output().ok()?;
+    let said = String::from_utf8(said.stdout).ok()?;
+    let (prefix, program) = said.trim().split_once('\n')?;
+    Some((prefix.into(), program.into()))
+}
 
 crate::cases! {
     gold_original_and_home_cannot_be_read(fixture) {
@@ -146,15 +156,12 @@ crate::cases! {
     }
 
     an_interpreter_that_lives_in_a_home_works(fixture) {
-        let code = "import sys; print(sys.base_prefix); print(sys.executable)";
-        let Ok(said) = std::process::Command::new("python3").args(["-I", "-c", code]).output() else {
+        let Some((prefix, program)) = interpreter() else {
             println!("skipped: an_interpreter_that_lives_in_a_home_works: there is no python3");
             return Ok(());
         };
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let (prefix, program) = said.trim().split_once('\n').ok_or("python3 said nothing")?;
         let (mut spec, _) = fixture.spec();
-        spec.read_only.push(prefix.into());
+        spec.read_only.push(prefix);
         let mut sandbox = match fixture.backend.start(&spec).await {
             Ok(sandbox) => sandbox,
             Err(error) if error.kind == autoexperiment::error::Kind::Machine => {

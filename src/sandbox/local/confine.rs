@@ -16,7 +16,7 @@ use seccompiler::{
 };
 
 use super::root;
-use super::wire::Setup;
+use super::wire::{Place, Setup};
 use crate::sandbox::processes;
 
 /// The newest landlock whose rights we know; older kernels enforce what they have.
@@ -124,10 +124,10 @@ impl Confinement {
     /// Prepares for the user inside; `user` is to be become now, `None` where that is already so.
     pub(super) fn prepare(setup: &Setup, user: Option<(u32, u32)>) -> io::Result<Self> {
         let landlock = landlock(setup);
-        if !setup.namespaces && landlock.is_none() {
+        if setup.place == Place::Host && landlock.is_none() {
             return Err(io::Error::other("landlock is not available"));
         }
-        Ok(Self { filters: filters(setup.namespaces)?, limits: limits(setup, user), landlock, user })
+        Ok(Self { filters: filters(setup.place != Place::Host)?, limits: limits(setup, user), landlock, user })
     }
 
     /// Gives it up, for this process and all its children. After a fork of a process with one thread only.
@@ -196,7 +196,7 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         (Resource::RLIMIT_MEMLOCK, 8 << 20),
         (Resource::RLIMIT_MSGQUEUE, 1 << 20),
     ];
-    if setup.namespaces {
+    if setup.place == Place::Namespaces {
         // Counted within the sandbox's own user namespace.
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes));
     } else if !setup.processes_cgroup {
@@ -211,7 +211,7 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
 }
 
 /// Two programs: what is refused, and what must look absent so that callers fall back.
-fn filters(namespaces: bool) -> io::Result<Vec<BpfProgram>> {
+fn filters(own_network: bool) -> io::Result<Vec<BpfProgram>> {
     let other = io::Error::other::<seccompiler::BackendError>;
     let dword =
         |index, operator, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value).map_err(other);
@@ -253,7 +253,7 @@ fn filters(namespaces: bool) -> io::Result<Vec<BpfProgram>> {
     // Sockets: with a network namespace the common families, which reach only the sandbox itself; without one none
     // at all, for landlock does not see a connection to a socket file.
     let families: &[i32] =
-        if namespaces { &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[] };
+        if own_network { &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[] };
     let family =
         families.iter().map(|family| dword(0, SeccompCmpOp::Ne, *family as u64)).collect::<io::Result<Vec<_>>>()?;
     denied.insert(libc::SYS_socket, if family.is_empty() { Vec::new() } else { vec![rule(family)?] });
@@ -303,7 +303,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         .ok()?
         .scope(Scope::from_all(LANDLOCK))
         .ok()?;
-    if !setup.namespaces {
+    if setup.place == Place::Host {
         rules = rules.handle_access(AccessNet::from_all(LANDLOCK)).ok()?;
     }
     let mut rules = rules.create().ok()?;
@@ -311,11 +311,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let all = AccessFs::from_all(LANDLOCK);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
-    if setup.namespaces {
-        // The root holds nothing but what may be read.
-        allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
-        allowed.push((super::super::WORKDIR.into(), all));
-    } else {
+    if setup.place == Place::Host {
         allowed.extend(root::readable().map(|path| (path.to_path_buf(), read)));
         allowed.extend(setup.read_only.iter().map(|path| (path.clone(), read)));
         allowed.extend(HOST_FACTS.iter().map(|path| (path.into(), read)));
@@ -323,6 +319,10 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         if let crate::workspace::Layers::Copy { dir } = &setup.layers {
             allowed.push((dir.clone(), all));
         }
+    } else {
+        // The root holds nothing but what may be read.
+        allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
+        allowed.push((super::super::WORKDIR.into(), all));
     }
     for name in ["null", "zero", "full", "random", "urandom"] {
         allowed.push((Path::new("/dev").join(name), device));

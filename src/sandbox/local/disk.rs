@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Commands that ran for less than this in all since the last walk are not worth one.
-const WORTH_A_WALK: Duration = Duration::from_millis(100);
+pub(super) const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
 /// What any entry counts, in bytes, so that a million empty files are not free.
-const LEAST: u64 = 4096;
+pub(super) const LEAST: u64 = 4096;
 
 /// Watches one folder.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(in crate::sandbox) struct Watch {
     folder: PathBuf,
     most: u64,
     unwatched: Duration,
@@ -21,18 +21,18 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Allows the folder to grow by `limit` bytes from now on.
-    pub(super) async fn new(folder: &Path, limit: u64) -> Self {
+    pub(in crate::sandbox) async fn new(folder: &Path, limit: u64) -> Self {
         let now = measure(folder.to_path_buf()).await;
         Self { folder: folder.to_path_buf(), most: now.saturating_add(limit), unwatched: Duration::ZERO }
     }
 
     /// Whether the folder is too large now.
-    pub(super) async fn is_full(&self) -> bool {
+    pub(in crate::sandbox) async fn is_full(&self) -> bool {
         measure(self.folder.clone()).await > self.most
     }
 
     /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
-    pub(super) async fn is_full_after(&mut self, wall: Duration) -> bool {
+    pub(in crate::sandbox) async fn is_full_after(&mut self, wall: Duration) -> bool {
         self.unwatched += wall;
         if self.unwatched < WORTH_A_WALK {
             return false;

@@ -67,7 +67,7 @@ pub(in crate::sandbox) fn list(folder: &Path) -> io::Result<Vec<Entry>> {
 }
 
 /// Entries as bytes: kind, size and name, ended by a zero, which no name holds.
-pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+pub(in crate::sandbox) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
         bytes.push(match entry.kind {
@@ -84,7 +84,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// The inverse of [`encode`]; `None` for garbage.
-pub(super) fn decode(mut bytes: &[u8]) -> Option<Vec<Entry>> {
+pub(in crate::sandbox) fn decode(mut bytes: &[u8]) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     while let Some((kind, rest)) = bytes.split_first() {
         let kind = match kind {

@@ -4,14 +4,16 @@
 //! ```text
 //! harness ── guardian (outside, waits) ── init (pid 1 inside) ── commands      with namespaces
 //! harness ── init (collects orphans) ── commands, each confined by landlock    without
+//! harness ── engine ── init (pid 1 inside) ── commands                         in a container
 //! ```
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
@@ -19,16 +21,21 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getgid, getuid, setsid};
 
+use super::channel::Channel;
 use super::confine::Confinement;
+use super::growth::Growth;
 use super::serve::Server;
-use super::wire::{Reply, Setup, receive, send};
+use super::wire::{Place, Reply, Setup, receive, send};
 use super::{cgroup, root};
 use crate::workspace::Layers;
 
-/// The argument that turns this program into an init. Its socket is standard input.
-pub(super) const MARKER: &str = "__sandbox-init";
+/// The argument that turns this program into an init. Its socket is standard input; without a socket there, standard
+/// input and output are two pipes to the harness.
+pub(in crate::sandbox) const MARKER: &str = "__sandbox-init";
 /// Without namespaces, tells a sandbox's processes from others. Its value is the sandbox's private folder.
 pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
+/// How long an init waits to be told what to become.
+const FIRST_WORD: Duration = Duration::from_mins(2);
 /// User and group inside, by whatever number outside.
 const INSIDE: u32 = 1000;
 
@@ -44,38 +51,34 @@ pub(in crate::sandbox) fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn run() -> io::Result<ExitCode> {
-    // Standard input is the socket; commands must never inherit it, so it moves away with close-on-exec set.
-    let socket = UnixStream::from(nix::unistd::dup(io::stdin()).map(close_on_exec)??);
-    let nothing = fs::File::options().read(true).write(true).open("/dev/null")?;
-    nix::unistd::dup2_stdin(&nothing)?;
+    let mut channel = Channel::take()?;
     let _ = setsid();
-    let Some(setup) = receive(&socket)? else { return Ok(ExitCode::SUCCESS) };
+    // An engine that is killed in the midst of starting a container forgets it, and keeps its streams open.
+    if !channel.is_ready_within(FIRST_WORD)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let Some(setup) = receive(&mut channel)? else { return Ok(ExitCode::SUCCESS) };
     let setup = Setup::decode(&setup)?;
-    let result = doing("enter the cgroup", cgroup::enter(&setup.doors))
-        .and_then(|()| if setup.namespaces { enter_namespaces(&setup) } else { start_confined(&setup) });
+    let result = doing("enter the cgroup", cgroup::enter(&setup.doors)).and_then(|()| match setup.place {
+        Place::Namespaces => enter_namespaces(&setup),
+        Place::Host => start_confined(&setup),
+        Place::Container => start_contained(&setup),
+    });
     match result {
         Ok(Role::Init(server)) => {
-            send(&socket, &Reply::Ready.encode())?;
-            server.serve(&socket)?;
+            send(&mut channel, &Reply::Ready.encode())?;
+            server.serve(&mut channel)?;
             Ok(ExitCode::SUCCESS)
         }
         Ok(Role::Guardian(init)) => {
-            drop(socket);
+            drop(channel);
             Ok(guard(init))
         }
         Err(error) => {
-            send(&socket, &Reply::Failed(error.to_string()).encode())?;
+            send(&mut channel, &Reply::Failed(error.to_string()).encode())?;
             Ok(ExitCode::FAILURE)
         }
     }
-}
-
-fn close_on_exec(fd: OwnedFd) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(fd)
 }
 
 enum Role {
@@ -164,10 +167,24 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     Server::new(dir.clone(), variables(setup, &home), Some(confinement)).map(|server| Role::Init(Box::new(server)))
 }
 
+/// In a container the engine has built everything but what needs no privilege: it is left to give up system calls and
+/// resources, and the right to write anywhere but in the workspace and among temporary files.
+fn start_contained(setup: &Setup) -> io::Result<Role> {
+    prefer_for_out_of_memory();
+    nix::sys::prctl::set_dumpable(false)?;
+    doing("make the home", fs::create_dir_all(root::HOME))?;
+    let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
+    doing("confine", confinement.apply())?;
+    let workdir = PathBuf::from(crate::sandbox::WORKDIR);
+    let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
+    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None)?;
+    Ok(Role::Init(Box::new(server.watching(growth))))
+}
+
 /// The sandbox's variables: those that were given, and the few without which programs misbehave.
 fn variables(setup: &Setup, home: &std::path::Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
-    let temporary = if setup.namespaces { "/tmp".into() } else { home.display().to_string() };
+    let temporary = if setup.place == Place::Host { home.display().to_string() } else { "/tmp".into() };
     for (name, value) in [
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME", home.display().to_string()),

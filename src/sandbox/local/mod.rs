@@ -3,17 +3,19 @@
 //! and seccomp alone.
 
 mod cgroup;
+mod channel;
 mod client;
 mod confine;
 mod disk;
 mod files;
+mod growth;
 mod init;
 mod mount;
 mod pipes;
 mod probe;
 mod root;
 mod serve;
-mod wire;
+pub(super) mod wire;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -28,10 +30,11 @@ use super::{Backend, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::{Layers, LayersKind};
 use client::LocalSandbox;
-use wire::Setup;
+use wire::{Place, Setup};
 
-pub(super) use files::{list as list_files, read as read_file, write as write_file};
-pub(super) use init::run_if_asked;
+pub(super) use disk::Watch;
+pub(super) use files::{decode as decode_list, list as list_files, read as read_file, write as write_file};
+pub(super) use init::{MARKER, run_if_asked};
 pub use probe::Report;
 
 /// The host user that a sandbox's processes are when the harness is root: a number that nobody has.
@@ -147,6 +150,7 @@ impl Backend for LocalBackend {
             Layers::Overlay { upper, .. } => (upper, Path::new(WORKDIR)),
             Layers::Copy { dir } if namespaces => (dir, Path::new(WORKDIR)),
             Layers::Copy { dir } => (dir, dir.as_path()),
+            Layers::Image { .. } => return Err(Error::internal("a local sandbox was given an image")),
         };
         if !namespaces && let Some((uid, _)) = self.owner {
             for path in spec.read_only.iter().map(PathBuf::as_path).chain([workdir]) {
@@ -171,7 +175,7 @@ impl Backend for LocalBackend {
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;
         let setup = Setup {
-            namespaces,
+            place: if namespaces { Place::Namespaces } else { Place::Host },
             owner: self.owner,
             layers: spec.layers.clone(),
             read_only: spec.read_only.clone(),

@@ -90,7 +90,7 @@ pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
     };
     let layers = match backend.layers() {
         LayersKind::Overlay => Layers::Overlay { lower: place("lower")?, upper: place("upper")?, work: place("work")? },
-        LayersKind::Copy => Layers::Copy { dir: place("copy")? },
+        LayersKind::Copy | LayersKind::Image => Layers::Copy { dir: place("copy")? },
     };
     let spec = Spec {
         layers,

@@ -140,6 +140,7 @@ impl Workspace {
                 Self::Overlay { lower: folder(lower)?, upper: folder(upper)?, work: folder(work)? }
             }
             Layers::Copy { dir } => Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?),
+            Layers::Image { .. } => return Err(io::Error::other("an image is mounted by a container engine only")),
         })
     }
 

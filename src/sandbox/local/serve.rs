@@ -5,7 +5,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,13 +17,15 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, fork};
 
+use super::channel::Channel;
 use super::confine::Confinement;
 use super::files;
+use super::growth::Growth;
 use super::pipes::{drain, non_blocking, pipe, read_some};
 use super::wire::{Job, Reply, Request, receive, send};
 use crate::sandbox::capture::Capture;
 use crate::sandbox::processes::{self, Identity};
-use crate::sandbox::{Exec, Exit};
+use crate::sandbox::{Exec, Exit, tree};
 
 /// Runs jobs for the harness.
 pub(super) struct Server {
@@ -35,6 +36,8 @@ pub(super) struct Server {
     children: SignalFd,
     null: OwnedFd,
     own: i32,
+    /// Set where the harness cannot see the workspace and the init looks after its size.
+    growth: Option<Growth>,
 }
 
 /// A job as it goes.
@@ -48,6 +51,8 @@ struct Running {
     err: Capture,
     /// What earlier commands left running.
     spared: BTreeSet<Identity>,
+    /// Whether it may find the disk full. What brings the workspace out may not.
+    grows: bool,
 }
 
 /// How a child ended, and what it used.
@@ -69,37 +74,44 @@ impl Server {
         let children = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let null = std::fs::File::options().read(true).write(true).open("/dev/null")?.into();
         let own = std::process::id() as i32;
-        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), children, null, own })
+        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), children, null, own, growth: None })
+    }
+
+    /// The same, looking after the workspace's size as well.
+    pub(super) fn watching(self, growth: Growth) -> Self {
+        Self { growth: Some(growth), ..self }
     }
 
     /// Serves until the harness closes the socket, then kills what is left.
-    pub(super) fn serve(&self, socket: &UnixStream) -> io::Result<()> {
-        let result = self.requests(socket);
+    pub(super) fn serve(&self, channel: &mut Channel) -> io::Result<()> {
+        let result = self.requests(channel);
         self.kill(&BTreeSet::new());
         result
     }
 
-    fn requests(&self, socket: &UnixStream) -> io::Result<()> {
+    fn requests(&self, channel: &mut Channel) -> io::Result<()> {
         loop {
-            let mut ready =
-                [PollFd::new(socket.as_fd(), PollFlags::POLLIN), PollFd::new(self.children.as_fd(), PollFlags::POLLIN)];
+            let mut ready = [
+                PollFd::new(channel.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
+            ];
             wait(&mut ready, None)?;
             let [asked, died] = ready.map(|fd| fd.any().unwrap_or(true));
             if died {
                 self.collect(0);
             }
             if asked {
-                let Some(payload) = receive(socket)? else { return Ok(()) };
+                let Some(payload) = receive(&mut *channel)? else { return Ok(()) };
                 let Request::Run { job, wall, grace, output, stdin } = Request::decode(&payload)? else {
                     // The job that it was meant for has just ended.
                     continue;
                 };
                 let reply = match self.begin(&job, stdin, output) {
-                    Ok(running) => self.attend(running, socket, wall, grace)?,
+                    Ok(running) => self.attend(running, channel, wall, grace)?,
                     Err(why) => Some(Reply::Refused(why)),
                 };
                 let Some(reply) = reply else { return Ok(()) };
-                send(socket, &reply.encode())?;
+                send(&mut *channel, &reply.encode())?;
             }
         }
     }
@@ -146,6 +158,10 @@ impl Server {
 
     fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize) -> Result<Running, String> {
         let spared = self.living(&BTreeSet::new());
+        if matches!(job, Job::Survey) {
+            self.kill(&BTreeSet::new());
+            self.until_gone(&BTreeSet::new());
+        }
         let begun = Instant::now();
         let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
         let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
@@ -164,7 +180,17 @@ impl Server {
             _ => (self.fork_for(job, &stdin, stdout_end, stderr_end)?, None),
         };
         let (out, err) = (Capture::new(output), Capture::new(output));
-        Ok(Running { pid, begun, stdin, stdout: Some(stdout), stderr: Some(stderr), out, err, spared })
+        Ok(Running {
+            pid,
+            begun,
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            out,
+            err,
+            spared,
+            grows: !matches!(job, Job::Survey | Job::Collect),
+        })
     }
 
     fn spawn(
@@ -226,6 +252,9 @@ impl Server {
             Job::Read { path, limit } => stdout.write_all(&files::read(&self.workdir.join(path), *limit)?),
             Job::Write { path } => files::write(&self.workdir.join(path), input),
             Job::List { path } => stdout.write_all(&files::encode(&files::list(&self.workdir.join(path))?)),
+            Job::Lay => tree::lay(&self.workdir, input),
+            Job::Survey => tree::survey(&self.workdir, self.growth.as_ref().map(Growth::since), &mut stdout),
+            Job::Collect => tree::collect(&self.workdir, input, &mut stdout),
             Job::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -234,17 +263,19 @@ impl Server {
     fn attend(
         &self,
         mut running: Running,
-        socket: &UnixStream,
+        channel: &mut Channel,
         wall: Duration,
         grace: Duration,
     ) -> io::Result<Option<Reply>> {
         let mut deadline = running.begun.checked_add(wall);
         let mut forced = None;
         let mut killed = false;
+        let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
-            let ready = running.wait(socket, &self.children, deadline)?;
+            let next = [deadline, look].into_iter().flatten().min();
+            let ready = running.wait(channel, &self.children, next)?;
             if ready.socket {
-                match receive(socket)?.map(|payload| Request::decode(&payload)) {
+                match receive(&mut *channel)?.map(|payload| Request::decode(&payload)) {
                     None => return Ok(None),
                     Some(Ok(Request::Stop)) => {
                         forced = Some(Exit::DiskFull);
@@ -258,6 +289,19 @@ impl Server {
                 && let Some(ended) = self.collect(running.pid)
             {
                 break ended;
+            }
+            if let Some(growth) = &self.growth
+                && look.is_some_and(|look| Instant::now() >= look)
+                && !killed
+            {
+                let looking = Instant::now();
+                if growth.is_full() {
+                    forced = Some(Exit::DiskFull);
+                    killed = true;
+                    self.kill(&running.spared);
+                    deadline = None;
+                }
+                look = Some(Growth::next_look(looking)).filter(|_| !killed);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 if forced.is_none() {
@@ -277,6 +321,10 @@ impl Server {
         if forced.is_some() {
             self.kill(&running.spared);
             self.until_gone(&running.spared);
+        } else if let Some(growth) = self.growth.as_ref().filter(|_| running.grows)
+            && growth.is_full_after(running.begun.elapsed())
+        {
+            forced = Some(Exit::DiskFull);
         }
         Ok(Some(Reply::Done(running.finish(&ended, forced))))
     }
@@ -303,9 +351,9 @@ struct Ready {
 }
 
 impl Running {
-    fn wait(&self, socket: &UnixStream, children: &SignalFd, deadline: Option<Instant>) -> io::Result<Ready> {
+    fn wait(&self, channel: &Channel, children: &SignalFd, deadline: Option<Instant>) -> io::Result<Ready> {
         let mut fds =
-            vec![PollFd::new(socket.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+            vec![PollFd::new(channel.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
         let places = [
             self.stdout.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)),
             self.stderr.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)),

@@ -1,4 +1,4 @@
-//! What harness and init say to each other over their socket: frames of a length and a payload, hand-coded so that
+//! What harness and init say to each other over their socket or pipes: frames of a length and a payload, hand-coded so that
 //! a command's bytes are never escaped or copied more than once.
 
 use std::collections::BTreeMap;
@@ -11,30 +11,41 @@ use std::time::Duration;
 use crate::sandbox::{Exec, Exit, SandboxLimits};
 use crate::workspace::Layers;
 
+/// Where an init finds itself, and what it has to build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sandbox) enum Place {
+    /// On the host, to move into namespaces of its own.
+    Namespaces,
+    /// On the host, which landlock alone hides from its children.
+    Host,
+    /// The first process of a container that somebody else has built.
+    Container,
+}
+
 /// The first message: what the init is to become.
 #[derive(Debug, Clone)]
-pub(super) struct Setup {
-    /// Own namespaces, or landlock alone.
-    pub(super) namespaces: bool,
+pub(in crate::sandbox) struct Setup {
+    /// Own namespaces, landlock alone, or a container.
+    pub(in crate::sandbox) place: Place,
     /// The host user whom the sandbox's processes are to be, when the init starts as root.
-    pub(super) owner: Option<(u32, u32)>,
-    pub(super) layers: Layers,
-    pub(super) read_only: Vec<PathBuf>,
-    pub(super) variables: BTreeMap<String, String>,
-    pub(super) limits: SandboxLimits,
+    pub(in crate::sandbox) owner: Option<(u32, u32)>,
+    pub(in crate::sandbox) layers: Layers,
+    pub(in crate::sandbox) read_only: Vec<PathBuf>,
+    pub(in crate::sandbox) variables: BTreeMap<String, String>,
+    pub(in crate::sandbox) limits: SandboxLimits,
     /// The files through which the init enters its groups.
-    pub(super) doors: Vec<PathBuf>,
+    pub(in crate::sandbox) doors: Vec<PathBuf>,
     /// Whether a cgroup limits memory, so that the address space need not be limited.
-    pub(super) memory_cgroup: bool,
+    pub(in crate::sandbox) memory_cgroup: bool,
     /// Whether a cgroup limits processes, so that the user's need not be counted.
-    pub(super) processes_cgroup: bool,
+    pub(in crate::sandbox) processes_cgroup: bool,
     /// A private folder for temporary files on the host, where there is no own file system view.
-    pub(super) scratch: Option<PathBuf>,
+    pub(in crate::sandbox) scratch: Option<PathBuf>,
 }
 
 /// What a forked child of the init is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Job {
+pub(in crate::sandbox) enum Job {
     /// Run a program.
     Exec { argv: Vec<OsString>, cwd: PathBuf, variables: BTreeMap<String, String> },
     /// Print a regular file of at most so many bytes.
@@ -43,11 +54,17 @@ pub(super) enum Job {
     Write { path: PathBuf },
     /// Print a folder's entries.
     List { path: PathBuf },
+    /// Write and remove files as standard input says.
+    Lay,
+    /// Kill everything else and print what the workspace holds.
+    Survey,
+    /// Print the files that standard input names.
+    Collect,
 }
 
 /// From the harness to the init, after [`Setup`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Request {
+pub(in crate::sandbox) enum Request {
     /// Run a job.
     Run { job: Job, wall: Duration, grace: Duration, output: usize, stdin: Vec<u8> },
     /// Kill what runs: the disk is full.
@@ -56,7 +73,7 @@ pub(super) enum Request {
 
 /// From the init to the harness.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(in crate::sandbox) enum Reply {
     /// Set up.
     Ready,
     /// Could not be set up.
@@ -159,14 +176,20 @@ impl<'a> Reader<'a> {
 }
 
 impl Setup {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::sandbox) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::new();
-        to.number(u64::from(self.namespaces));
+        to.number(match self.place {
+            Place::Host => 0,
+            Place::Namespaces => 1,
+            Place::Container => 2,
+        });
         let (has_owner, (uid, gid)) = (self.owner.is_some(), self.owner.unwrap_or_default());
         to.number(u64::from(has_owner)).number(uid.into()).number(gid.into());
         match &self.layers {
             Layers::Overlay { lower, upper, work } => to.number(0).path(lower).path(upper).path(work),
             Layers::Copy { dir } => to.number(1).path(dir),
+            // What it is made of lies on the host, and is no business of the container's.
+            Layers::Image { .. } => to.number(2),
         };
         to.paths(&self.read_only).paths(&self.doors);
         let SandboxLimits { memory, processes, file_size, disk, cpu_seconds } = self.limits;
@@ -177,17 +200,22 @@ impl Setup {
         to.frame()
     }
 
-    pub(super) fn decode(payload: &[u8]) -> io::Result<Self> {
+    pub(in crate::sandbox) fn decode(payload: &[u8]) -> io::Result<Self> {
         let mut from = Reader(payload);
-        let namespaces = from.number()? != 0;
+        let place = match from.number()? {
+            0 => Place::Host,
+            1 => Place::Namespaces,
+            _ => Place::Container,
+        };
         let (has_owner, uid, gid) = (from.number()?, from.number()? as u32, from.number()? as u32);
         let layers = match from.number()? {
             0 => Layers::Overlay { lower: from.path()?, upper: from.path()?, work: from.path()? },
-            _ => Layers::Copy { dir: from.path()? },
+            1 => Layers::Copy { dir: from.path()? },
+            _ => Layers::Image { tree: PathBuf::new(), digest: String::new(), upper: PathBuf::new() },
         };
         let (read_only, doors) = (from.paths()?, from.paths()?);
         Ok(Self {
-            namespaces,
+            place,
             owner: (has_owner != 0).then_some((uid, gid)),
             layers,
             read_only,
@@ -208,7 +236,7 @@ impl Setup {
 }
 
 impl Request {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::sandbox) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::new();
         let Self::Run { job, wall, grace, output, stdin } = self else {
             to.number(9);
@@ -225,12 +253,15 @@ impl Request {
             Job::Read { path, limit } => _ = to.number(1).path(path).number(*limit),
             Job::Write { path } => _ = to.number(2).path(path),
             Job::List { path } => _ = to.number(3).path(path),
+            Job::Lay => _ = to.number(4),
+            Job::Survey => _ = to.number(5),
+            Job::Collect => _ = to.number(6),
         }
         to.time(*wall).time(*grace).number(*output as u64).bytes(stdin);
         to.frame()
     }
 
-    pub(super) fn decode(payload: &[u8]) -> io::Result<Self> {
+    pub(in crate::sandbox) fn decode(payload: &[u8]) -> io::Result<Self> {
         let mut from = Reader(payload);
         let job = match from.number()? {
             0 => Job::Exec {
@@ -241,6 +272,9 @@ impl Request {
             1 => Job::Read { path: from.path()?, limit: from.number()? },
             2 => Job::Write { path: from.path()? },
             3 => Job::List { path: from.path()? },
+            4 => Job::Lay,
+            5 => Job::Survey,
+            6 => Job::Collect,
             9 => return Ok(Self::Stop),
             _ => return Err(garbled()),
         };
@@ -250,7 +284,7 @@ impl Request {
 }
 
 impl Reply {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::sandbox) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::new();
         match self {
             Self::Ready => _ = to.number(0),
@@ -270,7 +304,7 @@ impl Reply {
         to.frame()
     }
 
-    pub(super) fn decode(payload: &[u8]) -> io::Result<Self> {
+    pub(in crate::sandbox) fn decode(payload: &[u8]) -> io::Result<Self> {
         let mut from = Reader(payload);
         Ok(match from.number()? {
             0 => Self::Ready,
@@ -297,13 +331,13 @@ impl Reply {
 }
 
 /// A frame's payload length, refused above `limit` bytes.
-pub(super) fn length(head: [u8; 8], limit: u64) -> io::Result<usize> {
+pub(in crate::sandbox) fn length(head: [u8; 8], limit: u64) -> io::Result<usize> {
     let length = u64::from_le_bytes(head);
     if length > limit { Err(garbled()) } else { usize::try_from(length).map_err(|_| garbled()) }
 }
 
 /// Reads one frame's payload, blocking; `None` at the end of the stream.
-pub(super) fn receive(mut from: impl Read) -> io::Result<Option<Vec<u8>>> {
+pub(in crate::sandbox) fn receive(mut from: impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; 8];
     match from.read_exact(&mut head) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -315,7 +349,7 @@ pub(super) fn receive(mut from: impl Read) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Sends a frame as one of the `encode` functions made it, blocking.
-pub(super) fn send(mut to: impl Write, frame: &[u8]) -> io::Result<()> {
+pub(in crate::sandbox) fn send(mut to: impl Write, frame: &[u8]) -> io::Result<()> {
     to.write_all(frame)
 }
 
@@ -353,7 +387,7 @@ mod tests {
     #[test]
     fn a_setup_arrives_as_it_was_sent() {
         let setup = Setup {
-            namespaces: true,
+            place: Place::Namespaces,
             owner: Some((7, 8)),
             layers: Layers::Overlay { lower: "/l".into(), upper: "/u".into(), work: "/w".into() },
             read_only: vec!["/opt/python".into()],

@@ -1,0 +1,141 @@
+//! `autoexperiment image`: build, push, list and prune the images that containers start from.
+
+use std::sync::Arc;
+
+use super::progress::Progress;
+use super::shared::{PlaceOptions, SuiteOptions, print, print_json, table};
+use crate::env::Venv;
+use crate::error::{Error, Result};
+use crate::run::ready::{Machine, ReadyPaper};
+use crate::run::scratch::Scratch;
+use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
+use crate::suite::{LoadedPaper, Protocol};
+
+/// Build, push, list and prune container images
+///
+/// `run --sandbox docker` builds what it needs by itself; this is for doing it beforehand or for other machines. Images
+/// are named by their content: base, env over it, repo over that. To move one without a registry: `docker save NAME |
+/// ssh HOST docker load`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment image build kmeanspp\n  autoexperiment image push registry.example.org/me\n  \
+                        autoexperiment image list --engine podman\n  autoexperiment image prune"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Container engine: `docker` or `podman`.
+    #[arg(long, value_name = "ENGINE", default_value = "docker", value_parser = parse_engine, global = true)]
+    engine: Flavour,
+    #[command(flatten)]
+    suite: SuiteOptions,
+    #[command(flatten)]
+    places: PlaceOptions,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Build the base, and the images of papers; prints their names.
+    Build {
+        /// Papers [default: only the base].
+        papers: Vec<String>,
+    },
+    /// Name images for a registry and send them there.
+    Push {
+        /// The registry and a path in it, as `registry.example.org/me`.
+        registry: String,
+        /// Images, as `list` shows them [default: all].
+        images: Vec<String>,
+    },
+    /// List images, and the volumes that hold this program.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove all images and volumes that no container uses. The next run builds what it needs again.
+    Prune,
+}
+
+fn parse_engine(text: &str) -> Result<Flavour, String> {
+    match text {
+        "docker" => Ok(Flavour::Docker),
+        "podman" => Ok(Flavour::Podman),
+        _ => Err("use `docker` or `podman`".to_owned()),
+    }
+}
+
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let backend = Arc::new(DockerBackend::open(arguments.engine, None, None).await?);
+    match &arguments.verb {
+        Verb::Build { papers } => build(arguments, backend, papers).await,
+        Verb::Push { registry, images } => {
+            let store = backend.store();
+            let there: Vec<String> = store
+                .list()
+                .await?
+                .into_iter()
+                .filter(|object| object.size.is_some())
+                .map(|object| object.name)
+                .collect();
+            if let Some(unknown) = images.iter().find(|image| !there.contains(image)) {
+                return Err(Error::usage(format!("no image `{unknown}` of this program's"))
+                    .hint("`autoexperiment image list` shows what is there"));
+            }
+            for image in if images.is_empty() { &there } else { images } {
+                talk!("pushing {image}");
+                print(&format!("{}\n", store.push(image, registry).await?))?;
+            }
+            Ok(())
+        }
+        Verb::List { json } => {
+            let objects = backend.store().list().await?;
+            if *json {
+                return print_json(&objects);
+            }
+            let rows = objects.into_iter().map(|object| {
+                let size = object.size.map(|size| format!("{}", size >> 20)).unwrap_or_default();
+                let created = object.created.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+                vec![object.kind, object.name, size, created.map(|time| time.to_string()).unwrap_or_default()]
+            });
+            print(&table(&["kind", "name", "MiB", "made"], &[2], rows))
+        }
+        Verb::Prune => {
+            let removed = backend.store().prune().await?;
+            for object in &removed {
+                print(&format!("{}\n", object.name))?;
+            }
+            talk!("removed {} image(s) and volume(s)", removed.len());
+            Ok(())
+        }
+    }
+}
+
+async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[String]) -> Result<()> {
+    if papers.is_empty() {
+        for name in backend.build(&[], None).await?.iter().take(1) {
+            print(&format!("{name}\n"))?;
+        }
+        return Ok(());
+    }
+    let suite = arguments.suite.open()?;
+    let machine = Machine {
+        cache: arguments.places.cache()?,
+        backend: backend.clone(),
+        scratch: Scratch::create(&arguments.places.scratch())?,
+        envs: Arc::new(Venv::new()),
+        limits: SandboxLimits::default(),
+    };
+    let progress = Progress::new(false);
+    for id in suite.select(papers)? {
+        let ready =
+            ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;
+        let repo = (ready.snapshot.tree(), ready.snapshot.digest());
+        let names = backend.build(&ready.env.read_only, Some(repo)).await?;
+        progress.finish();
+        for name in names {
+            print(&format!("{id}\t{name}\n"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! The base image: a small Debian with everything taken out that no experiment needs and that could help to break out
+//! or tell about the machine: programs with the setuid bit, homes, passwords.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveContainerOptionsBuilder};
+use futures_util::{StreamExt, TryStreamExt};
+use tokio_util::io::{StreamReader, SyncIoBridge};
+
+use super::engine::{Engine, KIND, LABEL};
+use super::pack::{self, Archive, Style};
+use super::{HOME, USER};
+use crate::error::{Error, Kind, Result};
+
+/// Where the base comes from unless another image is named.
+pub(super) const DEBIAN: &str = "debian:bookworm-slim";
+/// Names another image to make the base from, by digest where it must be the same for all.
+pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";
+/// Debian's name for what `debootstrap` installs.
+const SUITE: &str = "bookworm";
+/// How long a registry may take to begin to answer, in seconds.
+const REGISTRY: u64 = 300;
+
+/// What is left out of the base, with everything below.
+const LEFT_OUT: &[&str] = &[
+    "boot",
+    "dev",
+    "home",
+    "media",
+    "mnt",
+    "proc",
+    "root",
+    "run",
+    "srv",
+    "sys",
+    "tmp",
+    "var/cache",
+    "var/lib/apt",
+    "var/lib/dpkg",
+    "var/log",
+    "var/tmp",
+    "debootstrap",
+    ".dockerenv",
+    "etc/passwd",
+    "etc/passwd-",
+    "etc/group",
+    "etc/group-",
+    "etc/shadow",
+    "etc/shadow-",
+    "etc/gshadow",
+    "etc/gshadow-",
+    "etc/nsswitch.conf",
+    "etc/hostname",
+    "etc/hosts",
+    "etc/resolv.conf",
+    "etc/machine-id",
+    "etc/mtab",
+    "etc/ssh",
+];
+
+/// Makes the base image under this name: from a registry, or else by debootstrap.
+///
+/// # Errors
+/// Kind `Machine` when there is neither.
+pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
+    let wanted = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+    let source = wanted.clone().unwrap_or_else(|| DEBIAN.to_owned());
+    let registry = match pull(engine, &source).await {
+        Ok(()) => return from_image(engine, &source, name).await,
+        Err(error) => error,
+    };
+    if wanted.is_some() {
+        return Err(Error::machine(format!("failed to pull `{source}`, which {VARIABLE} names"))
+            .because(registry)
+            .hint("check the name, or leave the variable away"));
+    }
+    let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
+    debootstrap(folder.path()).await.map_err(|why| {
+        Error::machine(format!("failed to make a base image: no registry has given `{DEBIAN}`, and {why}"))
+            .because(registry)
+            .hint("`apt-get install debootstrap` and build it as root with `autoexperiment image build`, or `docker load` one that was saved elsewhere")
+    })?;
+    let path = folder.path().to_owned();
+    let (body, writing) = pack::stream(move |archive| {
+        from_folder(archive, &path)?;
+        own_files(archive)
+    });
+    import(engine, name, &format!("debootstrap-{SUITE}"), body).await?;
+    finished(engine, writing).await
+}
+
+async fn pull(engine: &Engine, image: &str) -> Result<(), bollard::errors::Error> {
+    if engine.docker.inspect_image(image).await.is_ok() {
+        return Ok(());
+    }
+    let (repo, tag) = match image.rsplit_once(':') {
+        Some((repo, tag)) if !tag.contains('/') && !image.contains('@') => (repo, tag),
+        _ => (image, ""),
+    };
+    let mut options = CreateImageOptionsBuilder::default().from_image(repo);
+    if !tag.is_empty() {
+        options = options.tag(tag);
+    }
+    let mut told = Box::pin(engine.builder.create_image(Some(options.build()), None, None));
+    let pulled = async {
+        while told.try_next().await?.is_some() {}
+        Ok(())
+    };
+    let timeout = std::time::Duration::from_secs(REGISTRY);
+    tokio::time::timeout(timeout, pulled).await.unwrap_or(Err(bollard::errors::Error::RequestTimeoutError))?;
+    engine.docker.inspect_image(image).await.map(drop)
+}
+
+/// Makes the base from another image's files.
+async fn from_image(engine: &Engine, source: &str, name: &str) -> Result<()> {
+    let failed = |error| engine.failed("read the base image", &error);
+    let digests = engine.docker.inspect_image(source).await.map_err(failed)?.repo_digests.unwrap_or_default();
+    let origin = digests.into_iter().next().unwrap_or_else(|| source.to_owned());
+    let body = ContainerCreateBody {
+        image: Some(source.to_owned()),
+        cmd: Some(vec!["true".into()]),
+        labels: Some(engine.labels("build", true)),
+        ..ContainerCreateBody::default()
+    };
+    let id = engine.docker.create_container(None, body).await.map_err(failed)?.id;
+    let exported = engine.builder.export_container(&id).map_err(io::Error::other).boxed();
+    let from = SyncIoBridge::new(StreamReader::new(exported));
+    let (body, writing) = pack::stream(move |archive| {
+        from_archive(archive, from)?;
+        own_files(archive)
+    });
+    let made = import(engine, name, &origin, body).await;
+    let force = RemoveContainerOptionsBuilder::default().force(true).build();
+    engine.builder.remove_container(&id, Some(force)).await.map_err(failed)?;
+    made?;
+    finished(engine, writing).await
+}
+
+async fn debootstrap(folder: &Path) -> Result<(), String> {
+    let mut command = tokio::process::Command::new("debootstrap");
+    command.args(["--variant=minbase", SUITE]).arg(folder).stdin(std::process::Stdio::null()).kill_on_drop(true);
+    let output = command.output().await.map_err(|error| format!("`debootstrap` cannot be run ({error})"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
+    Err(format!("`debootstrap` failed ({last})"))
+}
+
+async fn import(
+    engine: &Engine,
+    name: &str,
+    origin: &str,
+    body: impl futures_util::Stream<Item = io::Result<tokio_util::bytes::Bytes>> + Send + 'static,
+) -> Result<()> {
+    let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
+    // Podman takes no notice of a tag that is given apart.
+    let options = CreateImageOptionsBuilder::default().from_src("-").repo(name).changes(vec![label]).build();
+    let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
+    while told.try_next().await.map_err(|error| engine.failed("import the base image", &error))?.is_some() {}
+    Ok(())
+}
+
+async fn finished(engine: &Engine, writing: tokio::task::JoinHandle<io::Result<()>>) -> Result<()> {
+    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
+    written.map_err(|error| {
+        Error::new(Kind::Infrastructure, format!("failed to send the base image to {}", engine.flavour.name()))
+            .because(error)
+    })
+}
+
+fn is_left_out(path: &Path) -> bool {
+    LEFT_OUT.iter().any(|left_out| path.starts_with(left_out))
+}
+
+fn from_archive(to: &mut Archive, from: impl Read) -> io::Result<()> {
+    let mut from = tar::Archive::new(from);
+    for entry in from.entries()? {
+        let mut entry = entry?;
+        let path: PathBuf =
+            entry.path()?.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect();
+        let kind = entry.header().entry_type();
+        let is_plain = kind.is_file() || kind.is_dir() || kind.is_symlink() || kind.is_hard_link();
+        if is_plain && !path.as_os_str().is_empty() && !is_left_out(&path) {
+            // No setuid, no setgid, nothing that anybody may write.
+            let mode = entry.header().mode()? & 0o755;
+            to.entry(&mut entry, mode)?;
+        }
+    }
+    Ok(())
+}
+
+fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
+    let style = Style { owner: 0, stamped: false };
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into())).collect::<io::Result<_>>()?;
+    names.sort();
+    for name in names.iter().filter(|name| !is_left_out(name)) {
+        to.tree_without(&folder.join(name), &Path::new("/").join(name), style, &is_left_out)?;
+    }
+    Ok(())
+}
+
+/// What every sandbox has of its own.
+fn own_files(to: &mut Archive) -> io::Result<()> {
+    for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
+        to.folder(Path::new(folder), 0)?;
+    }
+    // No file system of its own: an env may lie in it.
+    to.folder_with(Path::new("tmp"), 0, 0o1777)?;
+    to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
+    let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");
+    to.file(Path::new("etc/passwd"), passwd.as_bytes())?;
+    to.file(Path::new("etc/group"), format!("root:x:0:\nsandbox:x:{USER}:\n").as_bytes())?;
+    to.file(Path::new("etc/nsswitch.conf"), b"passwd: files\ngroup: files\nhosts: files\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_homes_are_left_out_and_programs_are_not() {
+        for path in ["etc/shadow", "root/.bashrc", "home", "dev/null", "var/cache/apt/x"] {
+            assert!(is_left_out(Path::new(path)), "{path}");
+        }
+        for path in ["etc/debian_version", "usr/bin/env", "bin", "etc/ld.so.cache", "rooted"] {
+            assert!(!is_left_out(Path::new(path)), "{path}");
+        }
+    }
+}

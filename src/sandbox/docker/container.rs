@@ -1,0 +1,285 @@
+//! One attempt's container, from its creation to its removal.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bollard::container::LogOutput;
+use bollard::models::{
+    ContainerCreateBody, DeviceRequest, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, ResourcesUlimits,
+};
+use bollard::query_parameters::{AttachContainerOptionsBuilder, StartContainerOptions};
+use futures_util::{StreamExt, TryStreamExt};
+use tokio_util::bytes::Bytes;
+use tokio_util::io::StreamReader;
+
+use super::engine::{Engine, Flavour};
+use super::tools::Tools;
+use super::{Gpus, USER, store};
+use crate::error::{Error, Kind, Result};
+use crate::sandbox::conversation::Conversation;
+use crate::sandbox::local::wire::{Job, Place, Setup};
+use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLimits, Spec, WORKDIR, tree, upper};
+
+/// How long the init may take to answer for the first time.
+const SETUP: Duration = Duration::from_mins(1);
+/// Processes of all of podman's containers together.
+const PROCESSES: u64 = 32_768;
+/// Bytes of a listing of the whole workspace.
+const SURVEY: u64 = 256 << 20;
+/// Bytes of standard error that are kept of a container whose init fails.
+const LAST_WORDS: usize = 2000;
+
+/// A running container.
+struct Container {
+    conversation: Conversation,
+    engine: Arc<Engine>,
+    id: String,
+    tree: PathBuf,
+    upper: PathBuf,
+    removed: bool,
+}
+
+/// Creates a container over `image`, attaches to it, starts it, and lays the workspace's own files into it.
+pub(super) async fn start(
+    engine: &Arc<Engine>,
+    tools: &Tools,
+    image: &str,
+    spec: &Spec,
+    (tree, upper): (&Path, &Path),
+    gpus: Option<&Gpus>,
+) -> Result<Box<dyn Sandbox>> {
+    let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);
+    let laid = upper::laid(upper).map_err(|error| Error::io("read", upper, error))?;
+    let body = body(engine, tools, image, &spec.limits, gpus);
+    let id = engine.docker.create_container(None, body).await.map_err(failed("create a container"))?.id;
+    // From here on it is removed whatever happens.
+    let guard = Removal { engine: engine.clone(), id: Some(id.clone()) };
+    let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
+    let attached = engine.docker.attach_container(&id, Some(options)).await.map_err(failed("attach to a container"))?;
+    engine.docker.start_container(&id, None::<StartContainerOptions>).await.map_err(failed("start a container"))?;
+    let last_words = Arc::new(Mutex::new(Vec::new()));
+    let from = StreamReader::new(standard_output(attached.output, last_words.clone()));
+    let mut conversation = Conversation::new(from, attached.input, None);
+    let setup = Setup {
+        place: Place::Container,
+        owner: None,
+        layers: spec.layers.clone(),
+        read_only: Vec::new(),
+        variables: spec.variables.clone(),
+        limits: spec.limits,
+        doors: Vec::new(),
+        memory_cgroup: true,
+        processes_cgroup: true,
+        scratch: None,
+    };
+    let ready = tokio::time::timeout(SETUP, conversation.set_up(&setup)).await;
+    let lost = |why: String| {
+        let words = last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        let why = if words.is_empty() { why } else { format!("{why} ({words})") };
+        Error::new(Kind::Infrastructure, format!("failed to start a `{}` sandbox: {why}", engine.flavour.name()))
+    };
+    match ready {
+        Ok(Ok(())) => {}
+        Ok(Err(reason)) => return Err(lost(reason)),
+        Err(_) => return Err(lost(format!("no answer for {} s", SETUP.as_secs()))),
+    }
+    if !laid.is_empty() {
+        let list = tree::encode_laid(&laid);
+        let written = conversation.file_job("write", Path::new(WORKDIR), Job::Lay, &list, 4096).await;
+        written.map_err(|fault| lost(fault.to_string()))?;
+    }
+    guard.disarm();
+    let (tree, upper) = (tree.to_owned(), upper.to_owned());
+    Ok(Box::new(Container { conversation, engine: engine.clone(), id, tree, upper, removed: false }))
+}
+
+/// The bytes of standard output; those of standard error are kept aside.
+fn standard_output(
+    output: impl futures_util::Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send + Unpin + 'static,
+    aside: Arc<Mutex<Vec<u8>>>,
+) -> impl futures_util::Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static {
+    output
+        .map_err(io::Error::other)
+        .try_filter_map(move |piece| {
+            let bytes = match piece {
+                LogOutput::StdErr { message } => {
+                    let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
+                    let room = LAST_WORDS.saturating_sub(aside.len());
+                    aside.extend_from_slice(&message[..message.len().min(room)]);
+                    None
+                }
+                other => Some(other.into_bytes()),
+            };
+            std::future::ready(Ok(bytes))
+        })
+        .boxed()
+}
+
+fn body(
+    engine: &Engine,
+    tools: &Tools,
+    image: &str,
+    limits: &SandboxLimits,
+    gpus: Option<&Gpus>,
+) -> ContainerCreateBody {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let same = |name: &str, most: u64| ResourcesUlimits {
+        name: Some(name.to_owned()),
+        soft: Some(number(most)),
+        hard: Some(number(most)),
+    };
+    // Shared memory counts as memory, and may not take it all.
+    let half = (limits.memory / 2).max(1 << 20);
+    let mut ulimits =
+        vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
+    if engine.flavour == Flavour::Podman {
+        // Its own default is more than it may set where it is itself confined. Counted over all containers together, so
+        // it is the other limit that counts.
+        let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
+            .map_or(PROCESSES, |limit| limit.1);
+        ulimits.push(same("nproc", most.min(PROCESSES)));
+    }
+    let devices = gpus.map(|gpus| {
+        let count = match gpus {
+            Gpus::All => -1,
+            Gpus::Count(count) => i64::from(*count),
+        };
+        vec![DeviceRequest {
+            count: Some(count),
+            capabilities: Some(vec![vec!["gpu".to_owned()]]),
+            ..DeviceRequest::default()
+        }]
+    });
+    let host_config = HostConfig {
+        // When its streams close, because the harness is gone or lets go of it, the init ends, and with it the container.
+        auto_remove: Some(true),
+        network_mode: Some("none".into()),
+        ipc_mode: Some("private".into()),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        cap_drop: Some(vec!["ALL".into()]),
+        security_opt: Some(vec!["no-new-privileges".into()]),
+        // The init is our own, collects orphans, and as the first process cannot be killed from inside.
+        init: Some(false),
+        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+        memory: Some(number(limits.memory)),
+        memory_swap: Some(number(limits.memory)),
+        // One for the init.
+        pids_limit: Some(number(limits.processes.saturating_add(1))),
+        ulimits: Some(ulimits),
+        shm_size: Some(number(half)),
+        mounts: Some(vec![tools.mount(true)]),
+        device_requests: devices,
+        ..HostConfig::default()
+    };
+    ContainerCreateBody {
+        image: Some(image.to_owned()),
+        hostname: Some("sandbox".into()),
+        user: Some(format!("{USER}:{USER}")),
+        entrypoint: Some(tools.command.clone()),
+        cmd: Some(Vec::new()),
+        working_dir: Some("/".into()),
+        attach_stdin: Some(true),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        open_stdin: Some(true),
+        stdin_once: Some(true),
+        tty: Some(false),
+        labels: Some(engine.labels("attempt", true)),
+        host_config: Some(host_config),
+        ..ContainerCreateBody::default()
+    }
+}
+
+impl Container {
+    /// Brings what the attempt left into the upper layer on the host. Everything inside is killed for it.
+    async fn bring_back(&mut self) -> Result<(), Fault> {
+        let here = Path::new(WORKDIR);
+        let lost = |error: io::Error| Fault::Lost(format!("failed to read the workspace: {error}"));
+        // Whatever keeps it from being read is no doing of the agent's.
+        let gone = |fault: Fault| Fault::Lost(fault.to_string());
+        self.conversation.settle().await?;
+        let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
+        let survey = tree::decode_survey(&survey).map_err(lost)?;
+        let (tree, upper) = (self.tree.clone(), self.upper.clone());
+        let left = blocking(move || upper::compare(&tree, &upper, survey)).await.map_err(lost)?;
+        let wanted = tree::encode_wanted(left.wanted.iter().map(|(path, size)| (path.as_slice(), *size)));
+        let most: u64 = left.wanted.iter().map(|(_, size)| size + 8).sum();
+        let bytes = if left.wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.conversation.file_job("read", here, Job::Collect, &wanted, most).await.map_err(gone)?
+        };
+        let upper = self.upper.clone();
+        blocking(move || upper::write_back(&upper, &left, &tree::decode_collected(&bytes)?)).await.map_err(lost)
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+#[async_trait]
+impl Sandbox for Container {
+    fn workdir(&self) -> &Path {
+        Path::new(WORKDIR)
+    }
+
+    async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
+        self.conversation.exec(command, limits).await
+    }
+
+    async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
+        self.conversation.read(path, limit).await
+    }
+
+    async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+        self.conversation.write(path, bytes).await
+    }
+
+    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+        self.conversation.list(path).await
+    }
+
+    async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
+        let brought = self.bring_back().await;
+        let removed = store::remove(&self.engine, &self.id).await;
+        // What could not be removed now is tried once more when dropped, and swept by the next process.
+        self.removed = removed.is_ok();
+        brought?;
+        removed.map_err(|error| Fault::Lost(error.to_string()))
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        if !self.removed {
+            drop(Removal { engine: self.engine.clone(), id: Some(self.id.clone()) });
+        }
+    }
+}
+
+/// Removes a container that was cut short, without waiting.
+struct Removal {
+    engine: Arc<Engine>,
+    id: Option<String>,
+}
+
+impl Removal {
+    fn disarm(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
+            let engine = self.engine.clone();
+            // Without a runtime the closed streams alone end it.
+            drop(runtime.spawn(async move { store::remove(&engine, &id).await }));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A container engine found and connected to, and what everything that is made there is labelled with.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::models::SystemInfo;
+
+use crate::error::{Error, Kind, Result};
+use crate::sandbox::processes;
+
+/// On everything that this program makes in an engine. Nothing without it is ever removed.
+pub(super) const LABEL: &str = "autoexperiment";
+/// What an object is for: `attempt`, `build`, `base`, `env`, `repo`, `init`.
+pub(super) const KIND: &str = "autoexperiment.kind";
+/// The process that a container belongs to, see [`Owner`].
+pub(super) const OWNER: &str = "autoexperiment.owner";
+/// Seconds that the engine may take for one request.
+const PATIENCE: u64 = 120;
+/// Seconds that it may take to take in a large layer.
+const BUILD_PATIENCE: u64 = 1800;
+
+/// Which program the engine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// Docker, or what listens where Docker does.
+    Docker,
+    /// Podman.
+    Podman,
+}
+
+impl Flavour {
+    /// The backend's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+
+    /// The variable that names another address.
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Docker => "DOCKER_HOST",
+            Self::Podman => "CONTAINER_HOST",
+        }
+    }
+
+    fn sockets(self) -> Vec<PathBuf> {
+        let variable = |name| std::env::var_os(name).map(PathBuf::from);
+        let runtime = variable("XDG_RUNTIME_DIR");
+        match self {
+            Self::Docker => [
+                Some("/run/docker.sock".into()),
+                Some("/var/run/docker.sock".into()),
+                runtime.map(|folder| folder.join("docker.sock")),
+                variable("HOME").map(|home| home.join(".docker/run/docker.sock")),
+            ],
+            Self::Podman => [
+                Some("/run/podman/podman.sock".into()),
+                runtime.map(|folder| folder.join("podman/podman.sock")),
+                None,
+                None,
+            ],
+        }
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Docker => {
+                "`apt-get install docker.io`, then `dockerd &` (or `systemctl start docker`); another address is given \
+                 by DOCKER_HOST"
+            }
+            Self::Podman => {
+                "`apt-get install podman catatonit`, then `podman system service --time=0 \
+                 unix:///run/podman/podman.sock &`; another address is given by CONTAINER_HOST"
+            }
+        }
+    }
+}
+
+/// A connection to an engine.
+#[derive(Debug, Clone)]
+pub(super) struct Engine {
+    pub(super) flavour: Flavour,
+    pub(super) docker: Docker,
+    /// The same, with more patience.
+    pub(super) builder: Docker,
+    pub(super) info: SystemInfo,
+    pub(super) owner: Owner,
+}
+
+impl Engine {
+    /// Connects to the engine that the environment names, or else to the first usual socket that answers.
+    ///
+    /// # Errors
+    /// Kind `Machine` when there is none.
+    pub(super) async fn connect(flavour: Flavour) -> Result<Self> {
+        let mut tried = Vec::new();
+        let named = std::env::var(flavour.variable()).ok().filter(|address| !address.is_empty());
+        let addresses = named.map_or_else(
+            || flavour.sockets().iter().map(|path| format!("unix://{}", path.display())).collect(),
+            |address| vec![address],
+        );
+        for address in addresses {
+            match Self::open(flavour, &address).await {
+                Ok(engine) => return Ok(engine),
+                Err(error) => tried.push(format!("{address}: {error}")),
+            }
+        }
+        Err(Error::machine(format!("no {} answers ({})", flavour.name(), tried.join("; "))).hint(flavour.remedy()))
+    }
+
+    async fn open(flavour: Flavour, address: &str) -> Result<Self, bollard::errors::Error> {
+        let docker = Docker::connect_with_host(address)?.with_timeout(Duration::from_secs(10));
+        let docker = docker.negotiate_version().await?;
+        let info = docker.info().await?;
+        let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
+        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this() })
+    }
+
+    /// Version and storage, for people.
+    pub(super) fn describe(&self) -> String {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".into());
+        format!("version {}, storage {}", text(&self.info.server_version), text(&self.info.driver))
+    }
+
+    /// Labels of something of this kind; with the owner where it is to go when this process does.
+    pub(super) fn labels(&self, kind: &str, is_owned: bool) -> HashMap<String, String> {
+        let mut labels =
+            HashMap::from([(LABEL.to_owned(), env!("CARGO_PKG_VERSION").to_owned()), (KIND.into(), kind.into())]);
+        if is_owned {
+            labels.insert(OWNER.into(), self.owner.to_string());
+        }
+        labels
+    }
+
+    /// A failed request: never the fault of what runs inside.
+    pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
+        Error::new(Kind::Infrastructure, format!("{} failed to {what}: {error}", self.flavour.name()))
+            .hint(format!("see whether it still works with `{} info` and `df`", self.flavour.name()))
+    }
+}
+
+/// Whether the engine says that there is no such thing.
+pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
+    status(error) == Some(404)
+}
+
+/// Whether the engine says that the name is taken, or that the same is under way already.
+pub(super) fn is_conflict(error: &bollard::errors::Error) -> bool {
+    // Podman answers 500 to a name that is in use.
+    match error {
+        bollard::errors::Error::DockerResponseServerError { status_code, message } => {
+            *status_code == 409 || message.contains("already in use") || message.contains("is already in progress")
+        }
+        _ => false,
+    }
+}
+
+fn status(error: &bollard::errors::Error) -> Option<u16> {
+    match error {
+        bollard::errors::Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// A process, told from all others on any machine: machine, boot, pid and start time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    machine: String,
+    boot: String,
+    pid: i32,
+    begun: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn this() -> Self {
+        let pid = std::process::id() as i32;
+        let (machine, boot) = here();
+        Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default() }
+    }
+
+    /// Whether this was a process of this machine that is no more. Of another machine's nothing is known.
+    pub(super) fn is_dead(&self) -> bool {
+        let (machine, boot) = here();
+        self.machine == machine && (self.boot != boot || processes::started(self.pid) != Some(self.begun))
+    }
+
+    /// The owner that a label names.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let owner = Self {
+            machine: parts.next()?.to_owned(),
+            boot: parts.next()?.to_owned(),
+            pid: parts.next()?.parse().ok()?,
+            begun: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(owner)
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.machine, self.boot, self.pid, self.begun)
+    }
+}
+
+/// The machine's and the boot's identity.
+fn here() -> (String, String) {
+    let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
+    let name = || nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let machine = read("/etc/machine-id").filter(|id| !id.is_empty()).unwrap_or_else(name);
+    (machine, read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_living_owner_a_dead_one_and_a_stranger_are_told_apart() {
+        let this = Owner::this();
+        assert!(!this.is_dead());
+        assert_eq!(Owner::parse(&this.to_string()).as_ref(), Some(&this));
+        assert!(Owner { begun: this.begun + 1, ..this.clone() }.is_dead(), "another process of the same number");
+        assert!(Owner { boot: "earlier".into(), ..this.clone() }.is_dead());
+        assert!(!Owner { machine: "other".into(), begun: 1, ..this }.is_dead(), "a stranger's process");
+        assert!(Owner::parse("garbage").is_none());
+    }
+}

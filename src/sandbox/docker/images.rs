@@ -1,0 +1,363 @@
+//! Images by content: the base, an env over it, a repo over that. Each is made once, whoever needs it first, and found
+//! by its name afterwards, on any machine that has it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bollard::models::{ContainerConfig, ContainerCreateBody};
+use bollard::query_parameters::{
+    CommitContainerOptionsBuilder, ContainerArchiveInfoOptionsBuilder, CreateContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder,
+};
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+
+use super::engine::{Engine, KIND, LABEL, OWNER, is_conflict, is_missing};
+use super::pack::{self, Archive, Style};
+use super::tools::upload;
+use super::{USER, base, libraries, store};
+use crate::error::{Error, Kind, Result};
+use crate::sandbox::WORKDIR;
+
+/// Raised when what images hold changes.
+const FORMAT: &str = "1";
+/// Before the names of all images. An engine would look elsewhere for a name without a host.
+pub(super) const PREFIX: &str = "localhost/autoexperiment";
+/// How long another process may take to make an image that this one waits for.
+const OTHERS: Duration = Duration::from_mins(30);
+
+/// Where the base's loader looks for libraries.
+const LIBRARIES: &str = "/usr/lib";
+
+type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
+
+/// The images of one engine, as far as this process has asked for them.
+pub(super) struct Images {
+    engine: Arc<Engine>,
+    known: Cells,
+}
+
+impl Images {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine, known: Cells::default() }
+    }
+
+    /// Forgets what was found.
+    pub(super) fn forget(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether the engine has the image.
+    async fn is_there(&self, name: &str) -> bool {
+        self.engine.docker.inspect_image(name).await.is_ok()
+    }
+
+    /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
+    pub(super) async fn build(&self, read_only: &[PathBuf], repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
+        let mut names = vec![self.base().await?, self.env(read_only).await?];
+        if let Some((tree, digest)) = repo {
+            names.push(self.repo(read_only, tree, digest).await?);
+        }
+        Ok(names)
+    }
+
+    /// The image that all others lie over.
+    pub(super) async fn base(&self) -> Result<String> {
+        let name = format!("{PREFIX}/base:{FORMAT}");
+        self.once(
+            "base",
+            Box::pin(async {
+                if !self.is_there(&name).await {
+                    base::make(&self.engine, &name).await?;
+                }
+                Ok(name.clone())
+            }),
+        )
+        .await
+    }
+
+    /// The base with these folders of the host at their own paths, and the libraries that their programs need: a layer
+    /// each, interpreters first, so that envs share them.
+    pub(super) async fn env(&self, read_only: &[PathBuf]) -> Result<String> {
+        let base = self.base().await?;
+        let mut folders: Vec<PathBuf> = read_only.to_vec();
+        folders.sort();
+        folders.dedup();
+        self.once(
+            &format!("env {folders:?}"),
+            Box::pin(async {
+                let mut folders = expand(folders)
+                    .map_err(|error| Error::machine("failed to find the env's interpreter").because(error))?;
+                let spare = Arc::new(spare(&folders));
+                folders.sort_by_key(|folder| (folder.is_file(), folder.join("pyvenv.cfg").is_file()));
+                let mut top = base;
+                for folder in folders {
+                    top = self.folder(&top, folder, spare.clone()).await?;
+                }
+                Ok(top)
+            }),
+        )
+        .await
+    }
+
+    /// An image with one more folder.
+    async fn folder(&self, below: &str, folder: PathBuf, spare: Arc<Vec<PathBuf>>) -> Result<String> {
+        self.once(
+            &format!("folder {} over {below}", folder.display()),
+            Box::pin(async {
+                let unreadable = |error| Error::io("read", &folder, error);
+                let id = self.id(below).await?;
+                let (real, left_out) = (folder.canonicalize().map_err(unreadable)?, spare.clone());
+                let digest = tokio::task::spawn_blocking(move || {
+                    let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{id}\n"));
+                    pack::digest_tree(&mut hasher, &real, &|path| is_spare(path, &left_out))?;
+                    Ok::<_, io::Error>(pack::short(hasher))
+                })
+                .await
+                .map_err(|error| Error::internal("the digest was not finished").because(error))?
+                .map_err(unreadable)?;
+                let name = format!("{PREFIX}/env:{digest}");
+                let (programs, folder) = (libraries::programs(&folder), folder.clone());
+                self.layer(&name, "env", below, &programs, move |archive| {
+                    let style = Style { owner: 0, stamped: false };
+                    let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
+                    archive.tree_without(&folder.canonicalize()?, &folder, style, &is_spare)
+                })
+                .await?;
+                Ok(name)
+            }),
+        )
+        .await
+    }
+
+    /// The env with the snapshot at `tree` as its workspace.
+    pub(super) async fn repo(&self, read_only: &[PathBuf], tree: &Path, digest: &str) -> Result<String> {
+        let key = format!("repo {digest} {read_only:?}");
+        self.once(
+            &key,
+            Box::pin(async {
+                let env = self.env(read_only).await?;
+                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.id(&env).await?));
+                hasher.update(digest);
+                let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
+                let tree = tree.to_owned();
+                self.layer(&name, "repo", &env, &[], move |archive| {
+                    let style = Style { owner: USER.into(), stamped: true };
+                    archive.tree(&tree, Path::new(WORKDIR), style)
+                })
+                .await?;
+                Ok(name)
+            }),
+        )
+        .await
+    }
+
+    /// Does the work once for all attempts of this process that wait for it; not again unless it failed. Boxed, for work
+    /// within work makes futures too large for a stack.
+    async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
+        let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
+        cell.get_or_try_init(|| make).await.cloned()
+    }
+
+    async fn id(&self, name: &str) -> Result<String> {
+        let image = self
+            .engine
+            .docker
+            .inspect_image(name)
+            .await
+            .map_err(|error| self.engine.failed("find an image", &error))?;
+        image.id.ok_or_else(|| Error::new(Kind::Infrastructure, format!("the image `{name}` has no id")))
+    }
+
+    /// Makes an image of what `fill` writes over another one, unless it is there.
+    async fn layer(
+        &self,
+        name: &str,
+        kind: &str,
+        below: &str,
+        programs: &[PathBuf],
+        fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
+    ) -> Result<()> {
+        if self.is_there(name).await {
+            return Ok(());
+        }
+        let body = ContainerCreateBody {
+            image: Some(below.to_owned()),
+            cmd: Some(vec!["true".into()]),
+            labels: Some(self.engine.labels("build", true)),
+            ..ContainerCreateBody::default()
+        };
+        let lock = format!("autoexperiment-build-{}", name.rsplit(':').next().unwrap_or(name));
+        let id = create_alone(&self.engine, &lock, body).await?;
+        let made = async {
+            // Another process may have made it while this one waited for the name.
+            if self.is_there(name).await {
+                return Ok(());
+            }
+            let libraries = self.missing(&id, libraries::of(programs)).await?;
+            upload(&self.engine, &id, "/", move |archive| {
+                let style = Style { owner: 0, stamped: false };
+                for library in libraries {
+                    // By a link's name, the file that it leads to; not in the host's place, which may be a link in the
+                    // image, but in one where every loader looks.
+                    let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
+                    archive.tree(&library.canonicalize()?, &place, style)?;
+                }
+                fill(archive)
+            })
+            .await?;
+            self.commit(&id, name, kind).await
+        }
+        .await;
+        let force = RemoveContainerOptionsBuilder::default().force(true).build();
+        let removed = self.engine.builder.remove_container(&id, Some(force)).await;
+        made?;
+        removed.map_err(|error| self.engine.failed("remove a container", &error))
+    }
+
+    /// Those libraries that an image lacks; what it has of its own stays.
+    async fn missing(&self, id: &str, libraries: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
+        let mut missing = Vec::new();
+        for library in libraries {
+            let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let places =
+                [format!("{LIBRARIES}/{}-linux-gnu/{name}", std::env::consts::ARCH), format!("{LIBRARIES}/{name}")];
+            let mut found = name.starts_with("ld-");
+            for place in places.into_iter().chain([library.to_string_lossy().into_owned()]) {
+                let asked = ContainerArchiveInfoOptionsBuilder::default().path(&place).build();
+                match self.engine.docker.get_container_archive_info(id, Some(asked)).await {
+                    Ok(_) => found = true,
+                    Err(error) if is_missing(&error) => {}
+                    Err(error) => return Err(self.engine.failed("look into an image", &error)),
+                }
+                if found {
+                    break;
+                }
+            }
+            if !found {
+                missing.push(library);
+            }
+        }
+        Ok(missing)
+    }
+
+    async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
+        let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
+        // The container's owner is no owner of the image.
+        let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
+        let options =
+            CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
+        let committed = self.engine.builder.commit_container(options.build(), ContainerConfig::default()).await;
+        committed.map(drop).map_err(|error| self.engine.failed("make an image", &error))
+    }
+}
+
+/// Creates a container of that name, waiting until nobody else has one: whoever holds it builds what it is named for.
+pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
+    let begun = std::time::Instant::now();
+    loop {
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        match engine.docker.create_container(Some(options), body.clone()).await {
+            Ok(made) => return Ok(made.id),
+            Err(error) if is_conflict(&error) && begun.elapsed() < OTHERS => {
+                store::sweep(engine).await?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            Err(error) => return Err(engine.failed("create a container", &error)),
+        }
+    }
+}
+
+/// The packages of interpreters that a virtual environment among the folders was made from without them: none of its
+/// programs sees those.
+fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut spare = Vec::new();
+    for folder in folders {
+        let Ok(text) = std::fs::read_to_string(folder.join("pyvenv.cfg")) else { continue };
+        let value = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('=').map(str::trim))
+        };
+        let home = value("home").and_then(|home| Path::new(home).parent());
+        if let (Some(home), Some("false")) = (home, value("include-system-site-packages")) {
+            let lib = std::fs::read_dir(home.join("lib")).into_iter().flatten().flatten();
+            spare.extend(lib.map(|entry| entry.path().join("site-packages")).filter(|path| path.is_dir()));
+        }
+    }
+    spare
+}
+
+/// Whether nothing that runs needs this file or folder: spare packages, Python's own tests, libraries to link with.
+fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
+    let name = |path: Option<&Path>| path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let is_test = name(Some(path)).as_deref() == Some("test")
+        && name(path.parent()).is_some_and(|name| name.starts_with("python3."))
+        && name(path.parent().and_then(Path::parent)).as_deref() == Some("lib");
+    is_test || path.extension().is_some_and(|extension| extension == "a") || spare.iter().any(|one| path == one)
+}
+
+/// What the base image has in its own place, and an interpreter of the host may not replace.
+const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
+
+/// An env whose interpreter is the system's own names the whole of /usr: of that, only the interpreter is taken.
+fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
+    let (system, mut folders): (Vec<PathBuf>, Vec<PathBuf>) =
+        folders.into_iter().partition(|folder| SYSTEM.iter().any(|system| folder == Path::new(system)));
+    if system.is_empty() {
+        return Ok(folders);
+    }
+    let mut found = BTreeSet::new();
+    for folder in &folders {
+        for program in ["bin/python", "bin/python3"] {
+            let Ok(program) = folder.join(program).canonicalize() else { continue };
+            let name = program.file_name().unwrap_or_default();
+            if program.starts_with("/usr/bin") {
+                found.insert(Path::new("/usr/lib").join(name));
+                found.insert(program);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(io::Error::other("no interpreter is found in /usr"));
+    }
+    folders.extend(found.into_iter().filter(|path| path.exists()));
+    Ok(folders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_leaves_behind_what_its_virtual_environment_cannot_see() {
+        let place = tempfile::tempdir().unwrap();
+        let python = place.path().join("python");
+        let venv = place.path().join("venv");
+        for folder in
+            [python.join("lib/python3.12/site-packages/numpy"), python.join("lib/python3.12/test"), venv.clone()]
+        {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let write = |own: bool| {
+            let text = format!("home = {}/bin\ninclude-system-site-packages = {own}\n", python.display());
+            std::fs::write(venv.join("pyvenv.cfg"), text).unwrap();
+            spare(&[python.clone(), venv.clone()])
+        };
+        assert!(write(true).is_empty());
+        let spare = write(false);
+        let at = |name: &str| is_spare(&python.join(name), &spare);
+        assert!(at("lib/python3.12/site-packages") && at("lib/python3.12/test") && at("lib/libpython3.12.a"));
+        assert!(!at("lib/python3.12/json") && !at("lib/python3.12/site-packages/scipy/test") && !at("bin/python3"));
+    }
+
+    #[test]
+    fn a_system_s_interpreter_stands_for_the_whole_of_usr() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().to_path_buf();
+        assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");
+        assert_eq!(expand(vec![folder.clone()]).unwrap(), [folder]);
+    }
+}

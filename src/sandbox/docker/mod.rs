@@ -1,0 +1,232 @@
+//! Containers of Docker or podman as sandboxes: an image for the base, one for the env over it and one for the repo
+//! over that, and a container an attempt that gets its masked files and nothing else.
+//!
+//! The container's first process is this program's own init, the same that serves the local sandbox: everything that
+//! is run inside goes through one attached stream, so that time limits, output, use of memory and files behave as
+//! they do there, and none of it needs an exec of the engine's.
+
+mod base;
+mod container;
+mod engine;
+mod images;
+mod libraries;
+mod pack;
+mod store;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use super::{Backend, Command, ExecLimits, Sandbox, SandboxLimits, Spec};
+use crate::error::{Error, Kind, Result};
+use crate::workspace::{Layers, LayersKind};
+use engine::Engine;
+use images::Images;
+use tools::Tools;
+
+pub use engine::Flavour;
+pub use store::{Object, Store, Swept};
+
+/// User and group of everything that runs in a container and owns its workspace: a number that no system gives away
+/// by itself, and that engines without root can map.
+const USER: u32 = 61_978;
+/// How long an engine that does not answer is waited for.
+const RESTART: Duration = Duration::from_mins(1);
+/// Where HOME is inside; among the temporary files.
+const HOME: &str = "/tmp/home";
+
+/// Which graphics processors containers get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gpus {
+    /// All that there are.
+    All,
+    /// So many.
+    Count(u32),
+}
+
+impl std::str::FromStr for Gpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("all", _) => Ok(Self::All),
+            (_, Ok(count)) if count > 0 => Ok(Self::Count(count)),
+            _ => Err(format!("`{text}` is no number of graphics processors: `all`, or a number from 1")),
+        }
+    }
+}
+
+impl std::fmt::Display for Gpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Count(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+/// Version and storage of an engine, for people.
+///
+/// # Errors
+/// Kind `Machine` when none answers, with what to do about it.
+pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
+    Engine::connect(flavour).await.map(|engine| engine.describe())
+}
+
+/// Starts containers.
+pub struct DockerBackend {
+    engine: Arc<Engine>,
+    exe: PathBuf,
+    gpus: Option<Gpus>,
+    images: Images,
+    /// Found or made at the first start.
+    tools: Mutex<Option<Arc<Tools>>>,
+}
+
+impl DockerBackend {
+    /// Connects to an engine and removes what dead processes left there. `exe` is this program, when the running one
+    /// is another (a test or a benchmark); `None` means the running one.
+    ///
+    /// # Errors
+    /// Kind `Machine` when no engine answers, or when there are no such graphics processors.
+    pub async fn open(flavour: Flavour, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Self> {
+        let engine = Arc::new(Engine::connect(flavour).await?);
+        if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
+            return Err(Error::machine(format!("{} runs no Linux containers here", flavour.name())));
+        }
+        store::sweep(&engine).await?;
+        let backend = Self {
+            exe: exe.unwrap_or(Path::new("/proc/self/exe")).to_path_buf(),
+            images: Images::new(engine.clone()),
+            engine,
+            tools: Mutex::new(None),
+            gpus,
+        };
+        if let Some(gpus) = &backend.gpus {
+            backend.try_out().await.map_err(|error| {
+                Error::machine(format!("no container with `--gpus {gpus}` starts here"))
+                    .because(error)
+                    .hint("install the NVIDIA driver and its container toolkit, or leave `--gpus` away")
+            })?;
+        }
+        Ok(backend)
+    }
+
+    /// Removes the containers of dead processes of this machine from an engine.
+    ///
+    /// # Errors
+    /// Kind `Machine` when none answers, `Infrastructure` when it fails.
+    pub async fn sweep(flavour: Flavour) -> Result<Swept> {
+        store::sweep(&Engine::connect(flavour).await?).await
+    }
+
+    /// What this program keeps in the engine.
+    #[must_use]
+    pub fn store(&self) -> Store {
+        Store::new(self.engine.clone())
+    }
+
+    /// Makes or finds the images for these folders: the base, the env over it and, for a repo's snapshot (folder and
+    /// digest), the repo over that. Their names, the base first.
+    ///
+    /// # Errors
+    /// As [`Backend::start`].
+    pub async fn build(&self, read_only: &[PathBuf], repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
+        self.images.build(read_only, repo).await
+    }
+
+    async fn tools(&self) -> Result<Arc<Tools>> {
+        let mut tools = self.tools.lock().await;
+        if let Some(tools) = &*tools {
+            return Ok(tools.clone());
+        }
+        let base = self.images.base().await?;
+        let made = Arc::new(Tools::install(&self.engine, &base, &self.exe).await?);
+        *tools = Some(made.clone());
+        Ok(made)
+    }
+
+    async fn start_once(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        let Layers::Image { tree, digest, upper } = &spec.layers else {
+            return Err(Error::internal(format!("sandbox `{}` was given folders to mount", self.name())));
+        };
+        let tools = self.tools().await?;
+        let image = self.images.repo(&spec.read_only, tree, digest).await?;
+        container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
+    }
+
+    /// Starts a container over an empty repo and runs a command in it.
+    async fn try_out(&self) -> Result<()> {
+        let place = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
+        let (tree, upper) = (place.path().join("tree"), place.path().join("upper"));
+        for folder in [&tree, &upper] {
+            std::fs::create_dir(folder).map_err(|error| Error::io("create", folder, error))?;
+        }
+        let spec = Spec {
+            layers: Layers::Image { tree, digest: "empty".into(), upper },
+            read_only: Vec::new(),
+            variables: std::collections::BTreeMap::new(),
+            limits: SandboxLimits::default(),
+        };
+        let mut sandbox = self.start(&spec).await?;
+        let limits = ExecLimits { wall: Duration::from_secs(30), grace: Duration::ZERO, output: 1000 };
+        let lost = |fault: super::Fault| Error::new(Kind::Infrastructure, fault.to_string());
+        sandbox.exec(&Command::shell("true"), &limits).await.map_err(lost)?;
+        sandbox.destroy().await.map_err(lost)
+    }
+}
+
+#[async_trait]
+impl Backend for DockerBackend {
+    fn name(&self) -> &'static str {
+        self.engine.flavour.name()
+    }
+
+    fn layers(&self) -> LayersKind {
+        LayersKind::Image
+    }
+
+    fn owner(&self) -> Option<(u32, u32)> {
+        None
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let info = &self.engine.info;
+        for (has, what) in [(info.memory_limit, "memory"), (info.pids_limit, "the number of processes")] {
+            if has == Some(false) {
+                warnings.push(format!("{} cannot limit {what} on this machine", self.name()));
+            }
+        }
+        let filters = info.security_options.as_ref().is_none_or(|all| all.iter().any(|one| one.contains("seccomp")));
+        if !filters {
+            warnings.push(format!("{} filters no system calls; only this program's own filter holds", self.name()));
+        }
+        warnings
+    }
+
+    async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        let begun = Instant::now();
+        let mut again = false;
+        loop {
+            match Box::pin(self.start_once(spec)).await {
+                Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
+                    // Somebody may have removed what this process had found there.
+                    self.images.forget();
+                    *self.tools.lock().await = None;
+                    if self.engine.docker.ping().await.is_err() {
+                        // An engine that is being restarted should not use up the tries of all attempts.
+                        tokio::time::sleep(Duration::from_millis(500)).await;
+                    } else if std::mem::replace(&mut again, true) {
+                        return Err(error);
+                    }
+                }
+                made => return made,
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What this program keeps in an engine, told by its label: seen, sent elsewhere, removed. Nothing else is touched.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, PushImageOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder, TagImageOptionsBuilder,
+};
+use futures_util::TryStreamExt;
+use serde::Serialize;
+
+use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
+use crate::error::{Error, Result};
+
+/// One image or volume of this program's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Object {
+    /// Its name, or its id where it has lost its name.
+    pub name: String,
+    /// `base`, `env`, `repo` or `init`.
+    pub kind: String,
+    /// Bytes, those of the images below it included; unknown for volumes.
+    pub size: Option<u64>,
+    /// When it was made, in seconds since 1970; unknown for volumes.
+    pub created: Option<i64>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Containers of dead processes.
+    pub containers: usize,
+}
+
+/// Access to them.
+pub struct Store {
+    engine: Arc<Engine>,
+}
+
+/// The filter that every request about several objects carries.
+fn labelled() -> HashMap<&'static str, Vec<&'static str>> {
+    HashMap::from([("label", vec![LABEL])])
+}
+
+impl Store {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+
+    /// All images and volumes, by kind and name.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` when the engine fails.
+    pub async fn list(&self) -> Result<Vec<Object>> {
+        let options = ListImagesOptionsBuilder::default().filters(&labelled()).build();
+        let images = self.engine.docker.list_images(Some(options)).await;
+        let images = images.map_err(|error| self.engine.failed("list images", &error))?;
+        let mut objects: Vec<Object> = images
+            .into_iter()
+            // Engines have been known not to know a filter.
+            .filter(|image| image.labels.contains_key(LABEL))
+            .map(|image| Object {
+                name: image.repo_tags.into_iter().find(|tag| !tag.starts_with("<none>")).unwrap_or(image.id),
+                kind: image.labels.get(KIND).cloned().unwrap_or_default(),
+                size: u64::try_from(image.size).ok(),
+                created: Some(image.created),
+            })
+            .collect();
+        for volume in self.volumes().await? {
+            objects.push(Object { name: volume, kind: "init".into(), size: None, created: None });
+        }
+        objects.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+        Ok(objects)
+    }
+
+    async fn volumes(&self) -> Result<Vec<String>> {
+        let options = ListVolumesOptionsBuilder::default().filters(&labelled()).build();
+        let volumes = self.engine.docker.list_volumes(Some(options)).await;
+        let volumes = volumes.map_err(|error| self.engine.failed("list volumes", &error))?.volumes.unwrap_or_default();
+        Ok(volumes.into_iter().filter(|volume| volume.labels.contains_key(LABEL)).map(|volume| volume.name).collect())
+    }
+
+    /// Gives an image a name in a registry and sends it there, with the credentials that the engine has.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` when the engine or the registry refuses.
+    pub async fn push(&self, image: &str, registry: &str) -> Result<String> {
+        let (path, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let repo = format!("{}/{last}", registry.trim_end_matches('/'));
+        let options = TagImageOptionsBuilder::default().repo(&repo).tag(tag).build();
+        let tagged = self.engine.docker.tag_image(image, Some(options)).await;
+        tagged.map_err(|error| self.engine.failed("name an image", &error))?;
+        let options = PushImageOptionsBuilder::default().tag(tag).build();
+        let mut told = Box::pin(self.engine.builder.push_image(&repo, Some(options), None));
+        let sent = async {
+            while told.try_next().await?.is_some() {}
+            Ok(())
+        }
+        .await;
+        sent.map_err(|error: bollard::errors::Error| {
+            self.engine.failed("push an image", &error).hint(format!(
+                "log in with `{} login`, or save it with `{0} save {image}` and load it where it is needed",
+                self.engine.flavour.name()
+            ))
+        })?;
+        Ok(format!("{repo}:{tag}"))
+    }
+
+    /// Removes all images and volumes that no container uses, the topmost first. What was removed.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` when the engine fails.
+    pub async fn prune(&self) -> Result<Vec<Object>> {
+        let mut objects = self.list().await?;
+        let rank = |object: &Object| ["repo", "env", "init", "base"].iter().position(|kind| object.kind == *kind);
+        objects.sort_by_key(rank);
+        let mut removed = Vec::new();
+        for object in objects {
+            let result = if object.kind == "init" {
+                let options = RemoveVolumeOptionsBuilder::default().build();
+                self.engine.docker.remove_volume(&object.name, Some(options)).await
+            } else {
+                let options = RemoveImageOptionsBuilder::default().build();
+                self.engine.docker.remove_image(&object.name, Some(options), None).await.map(drop)
+            };
+            match result {
+                Ok(()) => removed.push(object),
+                // In use, or gone already.
+                Err(error) if is_missing(&error) || is_conflict(&error) || is_in_use(&error) => {}
+                Err(error) => return Err(self.engine.failed("remove an image", &error)),
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn is_in_use(error: &bollard::errors::Error) -> bool {
+    matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
+}
+
+/// Removes labelled containers whose owner was a process of this machine that is no more.
+pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
+    let containers = engine.docker.list_containers(Some(options)).await;
+    let containers = containers.map_err(|error| engine.failed("list containers", &error))?;
+    let mut swept = Swept::default();
+    for container in containers {
+        let labels = container.labels.unwrap_or_default();
+        let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
+        let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead())) else { continue };
+        remove(engine, &id).await?;
+        swept.containers += 1;
+    }
+    Ok(swept)
+}
+
+/// Kills and removes a container and waits until it is gone. Fine when it is gone already.
+pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
+    let options = || RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+    for _ in 0..200 {
+        match engine.docker.remove_container(id, Some(options())).await {
+            Ok(()) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
+            // It ended by itself, and the engine is removing it.
+            Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
+            Err(error) => return Err(engine.failed("remove a container", &error)),
+        }
+    }
+    Err(Error::new(
+        crate::error::Kind::Infrastructure,
+        format!("{} does not remove a container", engine.flavour.name()),
+    ))
+}

@@ -1,0 +1,257 @@
+//! A workspace's upper layer on the host, and its counterpart in a container: what is laid there before the attempt,
+//! and what the attempt left, written back in the form of an overlay's upper layer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::{Mode, SFlag, mknod};
+
+use super::tree::{Laid, Sort, Surveyed};
+use crate::workspace::remove_tree;
+
+/// Files larger than this are not brought back, only their sizes: workspaces skip them.
+const FILE: u64 = (16 << 20) + 1;
+/// Nor are more bytes than this in all.
+const TOTAL: u64 = 80 << 20;
+
+/// What an upper layer holds: files to write and, for whiteouts, to remove.
+pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, Laid)>> {
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(upper).min_depth(1).sort_by_file_name() {
+        let entry = entry?;
+        let Ok(path) = entry.path().strip_prefix(upper) else { continue };
+        let about = entry.metadata()?;
+        let laid = if is_whiteout(&about) {
+            Laid::Gone
+        } else if about.is_file() {
+            Laid::File { executable: about.mode() & 0o100 != 0, bytes: fs::read(entry.path())? }
+        } else {
+            continue;
+        };
+        files.push((path.as_os_str().as_bytes().to_vec(), laid));
+    }
+    Ok(files)
+}
+
+fn is_whiteout(about: &fs::Metadata) -> bool {
+    about.file_type().is_char_device() && about.rdev() == 0
+}
+
+/// What a path of the tree that the attempt was given holds.
+enum Given {
+    Folder,
+    File { executable: bool, size: u64 },
+    Link(Vec<u8>),
+}
+
+/// What an attempt left, against what it was given.
+pub(super) struct Left {
+    /// Files whose contents are to be brought, with their sizes.
+    pub(super) wanted: Vec<(Vec<u8>, u64)>,
+    modes: BTreeMap<Vec<u8>, bool>,
+    /// Entries that are only named: too large, links and others.
+    named: Vec<Surveyed>,
+    /// Paths of the snapshot that are gone.
+    gone: Vec<PathBuf>,
+    /// Files laid before the attempt that are gone.
+    lifted: Vec<PathBuf>,
+}
+
+/// Compares a survey with the snapshot's `tree` and what was laid over it in `upper`.
+pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<Left> {
+    let mut given = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(tree).min_depth(1) {
+        let entry = entry?;
+        let Ok(path) = entry.path().strip_prefix(tree) else { continue };
+        let about = entry.metadata()?;
+        let kind = if about.is_dir() {
+            Given::Folder
+        } else if about.is_symlink() {
+            Given::Link(fs::read_link(entry.path())?.into_os_string().into_vec())
+        } else {
+            Given::File { executable: about.mode() & 0o100 != 0, size: about.len() }
+        };
+        given.insert(path.as_os_str().as_bytes().to_vec(), kind);
+    }
+    let mut over = BTreeSet::new();
+    for (path, laid) in laid(upper)? {
+        match laid {
+            Laid::Gone => _ = given.remove(&path),
+            Laid::File { .. } => _ = over.insert(path),
+        }
+    }
+    let mut left =
+        Left { wanted: Vec::new(), modes: BTreeMap::new(), named: Vec::new(), gone: Vec::new(), lifted: Vec::new() };
+    let mut total = 0;
+    for entry in survey {
+        let before = given.remove(&entry.path);
+        let was_laid = over.remove(&entry.path);
+        match (&entry.sort, before) {
+            (Sort::Folder, Some(Given::Folder)) => {}
+            (Sort::Folder, before) => {
+                if before.is_some() {
+                    left.gone.push(to_path(&entry.path));
+                }
+                if was_laid {
+                    left.lifted.push(to_path(&entry.path));
+                }
+            }
+            (Sort::Link(now), Some(Given::Link(then))) if *now == then && !was_laid => {}
+            (Sort::File { executable, size, fresh: false }, Some(Given::File { executable: mode, size: length }))
+                if *executable == mode && *size == length && !was_laid => {}
+            (Sort::File { executable, size, .. }, _) => {
+                if *size < FILE && total + size <= TOTAL {
+                    total += size;
+                    left.modes.insert(entry.path.clone(), *executable);
+                    left.wanted.push((entry.path, *size));
+                } else {
+                    left.named.push(entry);
+                }
+            }
+            (Sort::Link(_) | Sort::Other, _) => left.named.push(entry),
+        }
+    }
+    // A folder's going is told by its files'.
+    left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
+    left.lifted.extend(over.iter().map(|path| to_path(path)));
+    Ok(left)
+}
+
+fn to_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()))
+}
+
+/// Writes what was left into the upper layer, `contents` in the order of [`Left::wanted`].
+pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::Result<()> {
+    if contents.len() != left.wanted.len() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not all files arrived"));
+    }
+    for path in &left.lifted {
+        remove_tree(&upper.join(path))?;
+    }
+    for path in &left.gone {
+        let target = room(upper, path)?;
+        mknod(&target, SFlag::S_IFCHR, Mode::empty(), 0)?;
+    }
+    for ((path, _), bytes) in left.wanted.iter().zip(contents) {
+        let executable = left.modes.get(path).copied().unwrap_or_default();
+        write(upper, path, executable, |file| file.write_all(bytes))?;
+    }
+    for entry in &left.named {
+        match &entry.sort {
+            // A hole of the same size, which says all that is kept of it.
+            Sort::File { executable, size, .. } => {
+                write(upper, &entry.path, *executable, |file| file.set_len(*size))?;
+            }
+            Sort::Link(target) => symlink(to_path(target), room(upper, &to_path(&entry.path))?)?,
+            Sort::Folder | Sort::Other => {
+                nix::unistd::mkfifo(&room(upper, &to_path(&entry.path))?, Mode::S_IRUSR | Mode::S_IWUSR)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write(upper: &Path, path: &[u8], executable: bool, fill: impl Fn(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let target = room(upper, &to_path(path))?;
+    let mode = if executable { 0o755 } else { 0o644 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
+    fill(&mut file)?;
+    fs::set_permissions(&target, Permissions::from_mode(mode))
+}
+
+/// Makes `path` free for something new, with folders above it in place of whatever is there.
+fn room(upper: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut here = upper.to_path_buf();
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        here.push(part);
+        match fs::symlink_metadata(&here) {
+            Ok(found) if found.is_dir() => continue,
+            Ok(_) => fs::remove_file(&here)?,
+            Err(_) => {}
+        }
+        fs::create_dir(&here)?;
+    }
+    let target = upper.join(path);
+    remove_tree(&target)?;
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::tree::{decode_survey, encode_laid, lay, survey};
+    use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
+
+    fn sh(folder: &Path, script: &str) {
+        let status = std::process::Command::new("sh").args(["-ec", script]).current_dir(folder).status().unwrap();
+        assert!(status.success(), "{script}");
+    }
+
+    /// A container's part is played by a folder: the snapshot's copy, over which the upper layer is laid.
+    #[test]
+    fn what_an_attempt_left_in_a_container_is_what_its_workspace_tells() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        sh(
+            place.path(),
+            "mkdir -p repo/src repo/old; cd repo; echo kept > kept; echo removed > removed; echo original > src/a.py; \
+                          echo swapped > swap; echo 1 > old/one; echo 2 > old/two; ln -s kept link; echo x > run.sh",
+        );
+        let snapshot = Snapshot::take(&at("repo"), &at("cache"), None).unwrap();
+        let masked = [("src/a.py".into(), b"masked".to_vec()), ("paper.txt".into(), b"paper".to_vec())];
+        let workspace = Workspace::create(&snapshot, &masked, &at("w"), LayersKind::Image, None).unwrap();
+        let Layers::Image { tree, upper, .. } = workspace.layers() else { unreachable!() };
+        sh(place.path(), &format!("cp -a {} inside", tree.display()));
+        lay(&at("inside"), &encode_laid(&laid(upper).unwrap())).unwrap();
+        assert_eq!(fs::read(at("inside/src/a.py")).unwrap(), b"masked");
+
+        sh(
+            &at("inside"),
+            "echo solved > src/a.py; rm removed paper.txt; rm swap; mkdir swap; echo inner > swap/inner; \
+                           mv old new; chmod +x run.sh; ln -s /etc/passwd out; mkfifo pipe; truncate -s 20000000 large",
+        );
+        let mut list = Vec::new();
+        survey(&at("inside"), None, &mut list).unwrap();
+        let left = compare(tree, upper, decode_survey(&list).unwrap()).unwrap();
+        let contents: Vec<Vec<u8>> =
+            left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
+        let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
+        write_back(upper, &left, &contents).unwrap();
+
+        let changes = workspace.changes(&ChangeLimits::default()).unwrap();
+        let told: Vec<_> = changes.files.iter().map(|change| (change.path.as_str(), change.kind)).collect();
+        let expected = [
+            ("large", ChangeKind::Skipped),
+            ("new/one", ChangeKind::Added),
+            ("new/two", ChangeKind::Added),
+            ("old/one", ChangeKind::Removed),
+            ("old/two", ChangeKind::Removed),
+            ("out", ChangeKind::Skipped),
+            ("paper.txt", ChangeKind::Removed),
+            ("pipe", ChangeKind::Skipped),
+            ("removed", ChangeKind::Removed),
+            ("run.sh", ChangeKind::Modified),
+            ("src/a.py", ChangeKind::Modified),
+            ("swap", ChangeKind::Removed),
+            ("swap/inner", ChangeKind::Added),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn files_that_have_not_all_arrived_are_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        for folder in ["tree", "upper"] {
+            fs::create_dir(place.path().join(folder)).unwrap();
+        }
+        let sort = Sort::File { executable: false, size: 3, fresh: true };
+        let survey = vec![Surveyed { path: b"new".to_vec(), sort }];
+        let left = compare(&place.path().join("tree"), &place.path().join("upper"), survey).unwrap();
+        assert!(write_back(&place.path().join("upper"), &left, &[]).is_err());
+    }
+}
