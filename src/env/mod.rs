@@ -1,6 +1,8 @@
 //! Python environments from `envs/<id>/environment.yml`: locked, built once, cached by content, read-only.
 
 mod cache;
+#[cfg(feature = "conda")]
+mod conda;
 mod environment;
 mod interpreter;
 mod lock;
