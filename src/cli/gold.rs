@@ -1,5 +1,6 @@
 //! `autoexperiment gold`: record what the unmasked repo gives.
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, table};
@@ -27,12 +28,14 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
-    let machine = arguments.machine.open().await?;
+    let machine = arguments.machine.open(&arguments.env.options()).await?;
     let progress = Progress::new(false);
     for id in suite.select(&arguments.papers)? {
         let ready = ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, protocol, &machine, &progress).await?;
