@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, print_json, table};
@@ -40,12 +41,14 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
-    let machine = arguments.machine.open().await?;
+    let machine = arguments.machine.open(&arguments.env.options()).await?;
     let progress = Progress::new(false);
     let mut checks = Vec::new();
     for id in suite.select(&arguments.papers)? {

@@ -218,7 +218,13 @@ def bytecode(stage, library):
             source = os.path.join(folder, name)
             target = importlib.util.cache_from_source(source)
             with open(source, "rb") as file:
-                digest = importlib.util.source_hash(file.read())
+                text = file.read()
+            if PLACEHOLDER.encode() in text:
+                # Its bytecode would hold the placeholder, which nobody can replace there.
+                if os.path.exists(target):
+                    os.remove(target)
+                continue
+            digest = importlib.util.source_hash(text)
             try:
                 with open(target, "rb") as file:
                     compiled = file.read()
