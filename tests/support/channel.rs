@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 pub fn channels() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
-        let ready = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+        let ready =
+            |program: &str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
         if let Some(missing) = ["python3", "patchelf"].into_iter().find(|program| !ready(program)) {
             println!("skipped: a conda channel cannot be made without `{missing}`");
             return None;

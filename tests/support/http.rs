@@ -35,12 +35,8 @@ impl Server {
     pub fn holding(root: &Path, held: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            root: root.to_owned(),
-            held,
-            requests: Mutex::default(),
-            down: AtomicBool::new(false),
-        });
+        let shared =
+            Arc::new(Shared { root: root.to_owned(), held, requests: Mutex::default(), down: AtomicBool::new(false) });
         let own = shared.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
