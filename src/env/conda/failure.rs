@@ -20,6 +20,12 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
              way; otherwise lock the env anew",
         );
     }
+    // The hash is compared at the end: what cannot even be unpacked fails before.
+    if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
+        return Error::suite(format!("{what}: a download is damaged, its hash cannot be right"))
+            .because(error)
+            .hint("the channel's file, or a mirror's, is broken; name another with `--channel-alias URL`");
+    }
     if holds(&["offline mode", "no cache", "not in the cache", "is not cached"]) {
         return Error::machine(format!("{what}: offline, and it is not in the cache"))
             .because(error)
@@ -41,6 +47,21 @@ fn is_full(error: &(dyn StdError + 'static)) -> bool {
     while let Some(error) = below {
         let full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         if error.downcast_ref::<std::io::Error>().is_some_and(|error| full(error.kind())) {
+            return true;
+        }
+        below = error.source();
+    }
+    false
+}
+
+/// Whether a file that was read is not what its name says.
+fn is_unreadable(error: &(dyn StdError + 'static)) -> bool {
+    let mut below = Some(error);
+    while let Some(error) = below {
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if let Some(ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other) =
+            kind
+        {
             return true;
         }
         below = error.source();

@@ -19,6 +19,7 @@ mod wheels;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rattler_conda_types::{RepoDataRecord, Subdir};
@@ -102,7 +103,7 @@ impl Conda {
         clear(home)?;
         let built = self.build_into(build, &taken, on_progress).await;
         if built.is_err() {
-            clear(home)?;
+            tidy(home).await;
         }
         built
     }
@@ -151,6 +152,18 @@ impl Conda {
         };
         complete.write(home)?;
         Ok(complete)
+    }
+}
+
+/// Removes what a failed build left. Other tasks of the installer may still be writing for a moment; what stays in spite
+/// of that is no env, since it has no marker, and is removed by the next build. The build's own error is what matters.
+async fn tidy(home: &Path) {
+    const PAUSE: Duration = Duration::from_millis(100);
+    for _ in 0..50 {
+        if clear(home).is_ok() && !home.exists() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
