@@ -3,7 +3,7 @@
 use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, table};
-use crate::env::{EnvKind, Options, State, cached, remove_cached};
+use crate::env::{EnvKind, Options, State, cached, remove_cached, remove_downloads};
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
@@ -52,6 +52,9 @@ enum Verb {
     Prune {
         /// Envs.
         envs: Vec<String>,
+        /// Remove what was downloaded and unpacked for conda envs, too. Envs that are built stay.
+        #[arg(long)]
+        downloads: bool,
     },
 }
 
@@ -88,7 +91,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             });
             print(&table(&["env", "kind", "python", "MiB", "folder"], &[3], rows))?;
         }
-        Verb::Prune { envs } => {
+        Verb::Prune { envs, downloads } => {
             let all = cached(&cache)?;
             if let Some(unknown) = envs.iter().find(|id| !all.iter().any(|env| env.id == **id)) {
                 return Err(Error::usage(format!("no env `{unknown}` in the cache"))
@@ -101,6 +104,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 remove_cached(env)?;
             }
             talk!("removed {} env(s)", removed.len());
+            if *downloads {
+                remove_downloads(&cache)?;
+                talk!("removed downloads");
+            }
         }
     }
     Ok(())

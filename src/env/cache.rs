@@ -106,6 +106,17 @@ pub fn remove_cached(env: &Cached) -> Result<()> {
     clear(&env.path)
 }
 
+/// Removes everything that was downloaded for environments; those that are built stay. A build that is going on fails.
+///
+/// # Errors
+/// Kind `Machine` when something cannot be removed.
+pub fn remove_downloads(cache: &Path) -> Result<()> {
+    for folder in ["conda", "wheels"].map(|name| cache.join(name)) {
+        remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+    }
+    Ok(())
+}
+
 /// Removes an environment's folder, the marker first, so that no half of it is ever taken for a whole.
 pub(super) fn clear(home: &Path) -> Result<()> {
     let marker = Complete::path(home);

@@ -21,7 +21,7 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 
-pub use cache::{Cached, cached, default_cache, remove_cached};
+pub use cache::{Cached, cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvKind, Options};
 #[cfg(feature = "conda")]
 pub use conda::Conda;

@@ -85,9 +85,21 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
 
 /// Compiles everything below a folder, since nothing can be written there later. Files that are no valid Python, as
 /// some packages ship for their tests, are left alone.
-pub(super) async fn compile(python: &Path, folder: &Path, lock: &File, on_progress: OnProgress<'_>) {
-    let arguments = ["-m", "compileall", "-q", "-q", "-j", "0"].map(OsStr::new);
-    let arguments: Vec<&OsStr> = arguments.into_iter().chain([folder.as_os_str()]).collect();
+///
+/// `stripped` is taken off the paths in the bytecode (Python puts them right when it reads it), so that this is the same
+/// wherever it was made.
+pub(super) async fn compile(
+    python: &Path,
+    folder: &Path,
+    stripped: Option<&Path>,
+    lock: &File,
+    on_progress: OnProgress<'_>,
+) {
+    let mut arguments: Vec<&OsStr> = ["-m", "compileall", "-q", "-q", "-j", "0"].map(OsStr::new).into();
+    if let Some(stripped) = stripped {
+        arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
+    }
+    arguments.push(folder.as_os_str());
     // A failure costs time at import, nothing else.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;
 }

@@ -135,7 +135,7 @@ impl Venv {
             }
         }
         on_progress(Progress::Stage("compiling".into()));
-        compile(&inside, &prefix.join("lib"), taken, on_progress).await;
+        compile(&inside, &prefix.join("lib"), None, taken, on_progress).await;
         protect(&prefix)?;
         let complete = Complete {
             id: id.clone(),

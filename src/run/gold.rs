@@ -243,7 +243,7 @@ pub async fn compare(
                 comparison.values = verdict.values.len();
                 comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();
                 comparison.worst =
-                    verdict.values.iter().map(error).fold(Some(0.0), |worst, error| Some(worst?.max(error?)));
+                    verdict.values.iter().map(error).try_fold(0.0_f64, |worst, error| Some(worst.max(error?)));
                 comparison.pass = verdict.pass;
                 let odd =
                     verdict.values.iter().find(|value| !value.pass).map(|value| format!("`{}` differs", value.path));

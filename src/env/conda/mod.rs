@@ -2,18 +2,22 @@
 //!
 //! Everything that knows the libraries for conda packages is in here. `environment.yml` ([`Source`]) and the user's
 //! configuration ([`settings`]) give specifications and channels ([`spec`]), these a solution ([`solve`]), which is
-//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`]) and activated once ([`activation`]).
+//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`], [`layer`]) and activated once
+//! ([`activation`]).
 
 mod activation;
 mod channels;
 mod client;
 mod failure;
 mod install;
+mod layer;
 mod lock;
 mod progress;
 mod settings;
 mod solve;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod wheels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,11 +134,19 @@ impl Conda {
             .map_err(|error| error.at(*lock, None))?;
         let program = prefix.join("bin/python");
         let interpreter = program.canonicalize().map_err(|error| Error::io("find", &program, error))?;
-        wheels::install(&program, &section.pip, cache, home, self.offline, taken, on_progress)
-            .await
-            .map_err(|error| error.at(*lock, None))?;
-        on_progress(Progress::Stage("compiling".into()));
-        compile(&program, &site_packages(&prefix, &python), taken, on_progress).await;
+        let layers = cache.join("conda/layers");
+        let key = digest(section, &BTreeMap::new());
+        let replaces = replaces_conda(section);
+        if replaces || !layer::apply(&layers, &key, &prefix)? {
+            wheels::install(&program, &section.pip, cache, home, self.offline, taken, on_progress)
+                .await
+                .map_err(|error| error.at(*lock, None))?;
+            on_progress(Progress::Stage("compiling".into()));
+            compile(&program, &site_packages(&prefix, &python), Some(&prefix), taken, on_progress).await;
+            if !replaces {
+                layer::keep(&layers, &key, &prefix);
+            }
+        }
         on_progress(Progress::Stage("activating".into()));
         let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
         protect(&prefix)?;
@@ -288,6 +300,14 @@ fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
     python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
         Error::suite("the env has no Python").at(&source.path, None).hint("add `python` to `dependencies`")
     })
+}
+
+/// Whether pip puts another version in the place of a conda package: then conda's files are not what they were.
+fn replaces_conda(section: &Section) -> bool {
+    let is_conda = |name: &str| {
+        section.records.iter().any(|record| record.package_record.name.as_normalized().replace(['_', '.'], "-") == name)
+    };
+    section.pip.iter().any(|package| is_conda(&package.name))
 }
 
 /// Where Python's packages are. Only these are compiled: what lies elsewhere comes with its bytecode.
