@@ -132,7 +132,8 @@ impl Auto {
             return Ok(Arc::new(self.options.venv()));
         }
         let conda = Conda::open(self.options.alias.as_deref(), self.options.offline)?;
-        if self.options.offline || conda.state(folder, cache)?.built || conda.answers(folder).await {
+        let known = self.options.offline || conda.state(folder, cache)?.built;
+        if known || conda.answers(folder).await || !self.options.venv().state(folder, cache)?.locked {
             return Ok(Arc::new(conda));
         }
         let id = folder.file_name().unwrap_or_default().to_string_lossy();

@@ -17,7 +17,7 @@ use crate::env::prefix::SYSTEM_PATH;
 use crate::error::{Error, Result};
 
 /// How long all scripts may take together, and how much they may say.
-const LIMITS: ProcessLimits = ProcessLimits { timeout: Duration::from_secs(60), output_limit: 4 << 20 };
+const LIMITS: ProcessLimits = ProcessLimits { timeout: Duration::from_mins(1), output_limit: 4 << 20 };
 
 /// Variables of the shell itself.
 const SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", "HOME"];
@@ -43,7 +43,7 @@ pub(super) async fn activate(
         path_modification_behavior: PathModificationBehavior::Replace,
         ..ActivationVariables::default()
     };
-    let after = activator.run_activation_bounded(from, &start, LIMITS).await.map_err(|error| {
+    let after = Box::pin(activator.run_activation_bounded(from, &start, LIMITS)).await.map_err(|error| {
         Error::machine("the env's activation scripts failed")
             .because(error)
             .hint("they are in `etc/conda/activate.d` of its packages, and need bash")

@@ -72,11 +72,11 @@ impl Lock {
         folder.join("conda.lock")
     }
 
-    /// The lock in `folder`, and the text that it was read from.
+    /// The lock in `folder`.
     ///
     /// # Errors
     /// Kind `Suite` when it is missing, broken, or of another yml.
-    pub(super) fn read(folder: &Path, source: &Source) -> Result<(Self, String)> {
+    pub(super) fn read(folder: &Path, source: &Source) -> Result<Self> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock --env conda {}`", source.id);
         let fail = |message: String| Error::suite(message).at(&path, None).hint(relock.clone());
@@ -109,7 +109,7 @@ impl Lock {
             let pip = ours.pip.get(platform.subdir().as_str()).cloned().unwrap_or_default();
             sections.push(Section { platform: platform.subdir(), records, pip });
         }
-        Ok((Self { channels, sections }, text))
+        Ok(Self { channels, sections })
     }
 
     /// The section of a platform.

@@ -134,7 +134,7 @@ impl Conda {
             .await
             .map_err(|error| error.at(*lock, None))?;
         on_progress(Progress::Stage("compiling".into()));
-        compile(&program, &prefix.join("lib"), taken, on_progress).await;
+        compile(&program, &site_packages(&prefix, &python), taken, on_progress).await;
         on_progress(Progress::Stage("activating".into()));
         let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
         protect(&prefix)?;
@@ -219,21 +219,21 @@ impl Backend for Conda {
         let channels: Vec<String> = wanted.channels.iter().map(|channel| channel.name.clone()).collect();
         let records = records.into_iter().map(|record| to_lock(record, &wanted.channels, &places)).collect();
         let mut sections = vec![Section { platform, records, pip }];
-        if let Ok((old, _)) = Lock::read(folder, &source) {
+        if let Ok(old) = Lock::read(folder, &source) {
             sections.extend(old.sections.into_iter().filter(|section| section.platform != platform));
         }
         sections.sort_by_key(|section| section.platform.to_string());
         Lock { channels, sections }.write(folder, &source)
     }
 
-    /// The cache is keyed by the yml, the lock and this program's way of building; where the channels are does not
-    /// matter, since hashes decide what is installed.
+    /// The cache is keyed by the env's id and the digest of what is installed: neither where the channels are nor a
+    /// change of the yml that asks for the same matters.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let source = Source::read(folder)?;
-        let (lock, text) = Lock::read(folder, &source)?;
+        let lock = Lock::read(folder, &source)?;
         let section = lock.section(here()?, folder, &source)?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
-        let home = home(&source, &text, &cache)?;
+        let home = home(&source, section, &cache)?;
         let complete = if let Some(complete) = Complete::read(&home) {
             complete
         } else {
@@ -258,8 +258,9 @@ impl Backend for Conda {
             return Ok(State { locked: false, built: false });
         }
         let source = Source::read(folder)?;
-        let (_, text) = Lock::read(folder, &source)?;
-        Ok(State { locked: true, built: Complete::read(&home(&source, &text, cache)?).is_some() })
+        let lock = Lock::read(folder, &source)?;
+        let section = lock.section(here()?, folder, &source)?;
+        Ok(State { locked: true, built: Complete::read(&home(&source, section, cache)?).is_some() })
     }
 }
 
@@ -275,9 +276,9 @@ fn here() -> Result<Subdir> {
 }
 
 /// The folder of an env in the cache.
-fn home(source: &Source, lock: &str, cache: &Path) -> Result<PathBuf> {
+fn home(source: &Source, section: &Section, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
-    let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{lock}", source.id, source.digest)));
+    let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
     Ok(cache.join("envs").join(&key[..32]))
 }
 
@@ -287,6 +288,12 @@ fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
     python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
         Error::suite("the env has no Python").at(&source.path, None).hint("add `python` to `dependencies`")
     })
+}
+
+/// Where Python's packages are. Only these are compiled: what lies elsewhere comes with its bytecode.
+fn site_packages(prefix: &Path, python: &str) -> PathBuf {
+    let minor: Vec<&str> = python.split('.').take(2).collect();
+    prefix.join("lib").join(format!("python{}", minor.join("."))).join("site-packages")
 }
 
 /// Digest of what is installed: the same on two machines of one platform, wherever the packages came from.
