@@ -279,7 +279,10 @@ fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
     conda.lock();
     conda.lab.edit("envs/tiny/environment.yml", "demo-library=1", "demo-library=2");
     let said = conda.fails(3, &["env", "build", "--env", "conda", "tiny"]);
-    insta::assert_snapshot!(said, @r"");
+    insta::assert_snapshot!(said, @r"
+    error: [lab]/envs/tiny/conda.lock: `[lab]/envs/tiny/environment.yml` was changed after it was locked
+      hint: type `autoexperiment env lock --env conda tiny`
+    ");
     conda.fails(3, &["env", "check", "--env", "conda", "tiny"]);
     conda.lock();
     assert!(conda.lab.read("envs/tiny/conda.lock").contains("demo-library-2.0"));
@@ -290,7 +293,20 @@ fn what_cannot_be_solved_is_explained() {
     let Some(channels) = channels() else { return };
     let conda = Conda::of(channels, &YML.replace("demo-library=1\n  - demo-activate", "demo-left\n  - demo-right"));
     let said = conda.fails(3, &["env", "lock", "--env", "conda", "tiny"]);
-    insta::assert_snapshot!(said, @r"");
+    insta::assert_snapshot!(&said[said.find("error:").unwrap()..], @r"
+    error: [lab]/envs/tiny/environment.yml: no packages satisfy what is asked for:
+        The following packages are incompatible
+        ├─ demo-right * can be installed with any of the following options:
+        │  └─ demo-right 1.0 would require
+        │     └─ demo-library >=2, which can be installed with any of the following options:
+        │        └─ demo-library 2.0
+        └─ demo-left * cannot be installed because there are no viable options:
+           └─ demo-left 1.0 would require
+              └─ demo-library <2, which cannot be installed because there are no viable options:
+                 ├─ demo-library 1.1, which conflicts with the versions reported above.
+                 └─ demo-library 1.0, which conflicts with the versions reported above.
+      hint: change the versions, or add a channel that has them
+    ");
     conda.lab.edit("envs/tiny/environment.yml", "demo-left\n  - demo-right", "demo-nowhere");
     let said = conda.fails(3, &["env", "lock", "--env", "conda", "tiny"]);
     assert!(said.contains("demo-nowhere"), "{said}");
