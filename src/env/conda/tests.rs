@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rattler_conda_types::{PackageRecord, RepoDataRecord, Subdir};
+use rattler_conda_types::{PackageRecord, RepoDataRecord, Subdir, Version};
 use tempfile::{TempDir, tempdir};
 
 use super::channels::url;
@@ -32,7 +32,8 @@ fn wanted(yml: &str) -> Result<Wanted> {
 }
 
 fn record(name: &str, version: &str, address: &str) -> RepoDataRecord {
-    let mut record = PackageRecord::new(name.parse().unwrap(), version.parse().unwrap(), "0".parse().unwrap());
+    let mut record =
+        PackageRecord::new(name.parse().unwrap(), version.parse::<Version>().unwrap(), "0".parse().unwrap());
     record.subdir = "linux-64".to_owned();
     record.sha256 = Some([7; 32].into());
     RepoDataRecord {
