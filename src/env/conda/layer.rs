@@ -38,6 +38,10 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let Some(layer) = read(&home) else { return Ok(false) };
     let applied = layer.files.iter().try_for_each(|file| {
         let (from, to) = (home.join("files").join(file), prefix.join(file));
+        if to.symlink_metadata().is_ok() {
+            // The installer of conda packages has marks of its own.
+            return Ok(());
+        }
         if let Some(parent) = to.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -177,6 +181,8 @@ mod tests {
         write(&one, "lib/six.py", "import sys");
         write(&one, "bin/tool", format!("#!{}/bin/python\n", one.display()));
         fs::set_permissions(one.join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        write(&one, "CACHEDIR.TAG", "the installer's");
+        write(&other, "CACHEDIR.TAG", "the installer's");
         assert!(!apply(&layers, "key", &other).unwrap(), "nothing is kept yet");
         keep(&layers, "key", &one);
         assert!(apply(&layers, "key", &other).unwrap());
