@@ -226,6 +226,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         model: None,
         sampling: Sampling::default(),
         limits: Limits { steps: calls as u32 + 5, ..Limits::default() },
+        env: autoexperiment::env::EnvKind::Venv,
         sandbox: "local".into(),
         gpus: None,
         sandbox_limits: SandboxLimits::default(),

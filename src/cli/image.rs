@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, print_json, table};
-use crate::env::Venv;
 use crate::error::{Error, Result};
 use crate::run::ready::{Machine, ReadyPaper};
 use crate::run::scratch::Scratch;
@@ -29,6 +29,8 @@ pub struct Arguments {
     engine: Flavour,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    env: EnvOptions,
     #[command(flatten)]
     places: PlaceOptions,
 }
@@ -123,7 +125,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         cache: arguments.places.cache()?,
         backend: backend.clone(),
         scratch: Scratch::create(&arguments.places.scratch())?,
-        envs: Arc::new(Venv::new()),
+        envs: arguments.env.options().open()?,
         limits: SandboxLimits::default(),
     };
     let progress = Progress::new(false);

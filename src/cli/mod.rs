@@ -13,6 +13,7 @@ mod compare;
 mod curtail;
 mod doctor;
 mod env;
+mod environment;
 mod gold;
 mod image;
 mod index;

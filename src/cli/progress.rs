@@ -88,7 +88,7 @@ impl Observer for Progress {
                 let text = format!("{}: {}", clean(&state.stage), clean(&detail));
                 state.bar.set_message(text);
             }
-            RunEvent::Warning(text) => {
+            RunEvent::Env(EnvProgress::Notice(text)) | RunEvent::Warning(text) => {
                 let text = clean(&text);
                 state.bar.suspend(|| talk!("warning: {text}"));
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::environment::ChannelOptions;
 use super::naming::run_folder;
 use super::run::open_machine;
 use super::session::Session;
@@ -41,6 +42,8 @@ pub struct Arguments {
     #[arg(long)]
     require_pass: bool,
     #[command(flatten)]
+    channels: ChannelOptions,
+    #[command(flatten)]
     places: super::shared::PlaceOptions,
 }
 
@@ -56,7 +59,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
     let gpus = run.configuration.gpus.as_deref().map(str::parse).transpose().map_err(Error::store)?;
     let limits = run.configuration.sandbox_limits;
-    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &arguments.places).await?;
+    let envs = arguments.channels.options(run.configuration.env);
+    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &envs, &arguments.places).await?;
     let session = Session {
         folder,
         machine,

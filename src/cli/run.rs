@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::environment::EnvOptions;
 use super::model::{ModelOptions, absolute_spec, parse_time};
 use super::naming::run_name;
 use super::sample::DrawOptions;
@@ -9,7 +10,7 @@ use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
 use super::strategy::{FixedOptions, RetrievalOptions};
 use crate::agent::Limits;
-use crate::env::Venv;
+use crate::env::Options;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
 use crate::run::Configuration;
@@ -113,6 +114,8 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 /// How and where sandboxes run.
@@ -138,8 +141,8 @@ impl MachineOptions {
     }
 
     /// Finds out what the machine can do and makes a scratch folder.
-    pub async fn open(&self) -> Result<Machine> {
-        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), &self.places).await
+    pub async fn open(&self, envs: &Options) -> Result<Machine> {
+        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), envs, &self.places).await
     }
 }
 
@@ -148,6 +151,7 @@ pub async fn open_machine(
     sandbox: &str,
     gpus: Option<Gpus>,
     limits: SandboxLimits,
+    envs: &Options,
     places: &PlaceOptions,
 ) -> Result<Machine> {
     let cache = places.cache()?;
@@ -158,7 +162,7 @@ pub async fn open_machine(
         cache,
         backend: choose_with(sandbox, None, gpus).await?,
         scratch: Scratch::create(&places.scratch())?,
-        envs: std::sync::Arc::new(Venv::new()),
+        envs: envs.open()?,
         limits,
     })
 }
@@ -202,6 +206,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             cost: arguments.cost,
             tokens: arguments.tokens,
         },
+        env: arguments.env.kind,
         sandbox: arguments.machine.sandbox.clone(),
         gpus: arguments.machine.gpus.as_ref().map(ToString::to_string),
         sandbox_limits: arguments.machine.limits(),
@@ -223,7 +228,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     };
     let session = Session {
         folder: arguments.runs.join(name),
-        machine: arguments.machine.open().await?,
+        machine: arguments.machine.open(&arguments.env.options()).await?,
         baseline: !arguments.no_baseline,
         named: arguments.name.is_some(),
         require_pass: arguments.require_pass,

@@ -83,6 +83,7 @@ impl Session {
             started: jiff::Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sandbox: self.machine.backend.name().to_owned(),
+            envs: papers.iter().map(|ready| (ready.loaded.paper.id.clone(), ready.env.backend.to_owned())).collect(),
             baseline: self.baseline,
             warnings,
             differences: Vec::new(),

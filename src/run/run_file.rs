@@ -41,6 +41,9 @@ pub struct SessionFacts {
     pub version: String,
     /// The sandbox backend that was found.
     pub sandbox: String,
+    /// Which backend made the env of each paper: `venv` or `conda`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub envs: BTreeMap<String, String>,
     /// Whether it was checked that the unmasked repos reproduce their gold.
     pub baseline: bool,
     /// What is weaker than it should be on that machine.
