@@ -74,6 +74,9 @@ pub struct Digests {
     pub envs: BTreeMap<String, String>,
     /// The prompts.
     pub prompts: String,
+    /// The base image of all sandboxes, where they have one; as engines write it, `sha256:...`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 impl Digests {
@@ -92,6 +95,11 @@ impl Digests {
                     found.push(format!("the {kind} `{id}` has changed since the run was started"));
                 }
             }
+        }
+        if self.base != now.base {
+            let name = |base: &Option<String>| base.clone().unwrap_or_else(|| "none".to_owned());
+            let (then, now) = (name(&self.base), name(&now.base));
+            found.push(format!("the base image has changed since the run was started: `{then}` then, `{now}` now"));
         }
         if self.prompts != now.prompts {
             found.push("the prompts have changed since the run was started".to_owned());

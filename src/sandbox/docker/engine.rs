@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -93,6 +95,38 @@ pub(super) struct Engine {
     pub(super) builder: Docker,
     pub(super) info: SystemInfo,
     pub(super) owner: Owner,
+    pub(super) quota: Arc<Quota>,
+}
+
+/// Whether a container's files can be held within a size by the storage driver. No engine says whether it can before
+/// it is asked to.
+#[derive(Debug)]
+pub(super) struct Quota(AtomicBool);
+
+impl Quota {
+    /// Expected of drivers that may have one, until it is refused.
+    fn of(info: &SystemInfo) -> Self {
+        let driver = info.driver.as_deref().unwrap_or_default();
+        let below =
+            info.driver_status.iter().flatten().find(|line| line.first().is_some_and(|key| key.contains("Backing")));
+        let is_xfs = below.is_some_and(|line| line.get(1).is_some_and(|kind| kind == "xfs"));
+        Self(AtomicBool::new(["btrfs", "zfs"].contains(&driver) || driver.starts_with("overlay") && is_xfs))
+    }
+
+    pub(super) fn is_expected(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether an engine refuses a container for its quota; then none is expected any more.
+    pub(super) fn is_refused(&self, error: &bollard::errors::Error) -> bool {
+        let said = error.to_string();
+        let is_refused =
+            ["storage-opt", "storage opt", "storage option", "pquota"].iter().any(|word| said.contains(word));
+        if is_refused {
+            self.0.store(false, Ordering::Relaxed);
+        }
+        is_refused
+    }
 }
 
 impl Engine {
@@ -121,7 +155,8 @@ impl Engine {
         let docker = docker.negotiate_version().await?;
         let info = docker.info().await?;
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
-        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this() })
+        let quota = Arc::new(Quota::of(&info));
+        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this(), quota })
     }
 
     /// Version and storage, for people.

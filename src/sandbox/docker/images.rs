@@ -19,9 +19,10 @@ use tokio::sync::OnceCell;
 use super::engine::{Engine, KIND, LABEL, OWNER, is_conflict, is_missing};
 use super::pack::{self, Archive, Style};
 use super::tools::upload;
-use super::{USER, base, libraries, store};
+use super::{USER, base, libraries, registry, store};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::WORKDIR;
+use crate::workspace::hex;
 
 /// Raised when what images hold changes.
 const FORMAT: &str = "1";
@@ -65,9 +66,10 @@ impl Images {
         Ok(names)
     }
 
-    /// The image that all others lie over.
+    /// The image that all others lie over; one of its own for each image that it is said to be made from.
     pub(super) async fn base(&self) -> Result<String> {
-        let name = format!("{PREFIX}/base:{FORMAT}");
+        let named = base::named().map(|source| pack::short(Sha256::new_with_prefix(source)));
+        let name = format!("{PREFIX}/base:{FORMAT}{}", named.map(|digest| format!("-{digest}")).unwrap_or_default());
         self.once(
             "base",
             Box::pin(async {
@@ -110,7 +112,7 @@ impl Images {
             &format!("folder {} over {below}", folder.display()),
             Box::pin(async {
                 let unreadable = |error| Error::io("read", &folder, error);
-                let id = self.id(below).await?;
+                let id = self.identity(below).await?;
                 let (real, left_out) = (folder.canonicalize().map_err(unreadable)?, spare.clone());
                 let digest = tokio::task::spawn_blocking(move || {
                     let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{id}\n"));
@@ -141,7 +143,7 @@ impl Images {
             &key,
             Box::pin(async {
                 let env = self.env(read_only).await?;
-                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.id(&env).await?));
+                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.identity(&env).await?));
                 hasher.update(digest);
                 let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
                 let tree = tree.to_owned();
@@ -163,14 +165,21 @@ impl Images {
         cell.get_or_try_init(|| make).await.cloned()
     }
 
-    async fn id(&self, name: &str) -> Result<String> {
-        let image = self
-            .engine
-            .docker
-            .inspect_image(name)
-            .await
-            .map_err(|error| self.engine.failed("find an image", &error))?;
-        image.id.ok_or_else(|| Error::new(Kind::Infrastructure, format!("the image `{name}` has no id")))
+    /// The digests of a base's layers: the same in every engine and registry that it was sent to, as its id is not.
+    pub(super) async fn digest(&self, base: &str) -> Result<String> {
+        let about = self.engine.docker.inspect_image(base).await;
+        let about = about.map_err(|error| self.engine.failed("find an image", &error))?;
+        let layers = about.root_fs.and_then(|files| files.layers).unwrap_or_default();
+        match layers.as_slice() {
+            [] => Err(Error::new(Kind::Infrastructure, format!("the image `{base}` has no layers"))),
+            [one] => Ok(one.clone()),
+            several => Ok(format!("sha256:{}", hex(&Sha256::digest(several.join("\n"))))),
+        }
+    }
+
+    /// What an image holds, told without its history: an env's name follows from its content.
+    async fn identity(&self, name: &str) -> Result<String> {
+        if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
     }
 
     /// Makes an image of what `fill` writes over another one, unless it is there.
@@ -183,6 +192,11 @@ impl Images {
         fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
     ) -> Result<()> {
         if self.is_there(name).await {
+            return Ok(());
+        }
+        if let Some(place) = registry::named()
+            && registry::fetch(&self.engine, &place, name).await.is_ok()
+        {
             return Ok(());
         }
         let body = ContainerCreateBody {
