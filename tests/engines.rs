@@ -108,6 +108,8 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s() {
     let data = disk.path().join("data");
     let Some(engine) = engine_with(Kind::Docker, Some(&data), &[]) else { return };
     let (lab, _) = ready(&engine);
+    // The first attempt installs this program.
+    ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
     let agent = scripted(&lab, "head -c 200000000 /dev/zero > large && echo written || echo FAILED");
     // Somebody else's file leaves room for a container, but not for what its agent writes.
     let filler = disk.path().join("filler");
@@ -123,11 +125,11 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s() {
         assert_eq!(record["end"], "sandbox_lost", "{record}");
     }
     let seen = trajectories(&lab, "r");
-    assert!(!seen.contains("FAILED") && !seen.contains("No space left"), "{seen}");
+    assert!(!seen.contains("\"observation\""), "{seen}");
     drop(file);
     fs::remove_file(filler).unwrap();
     ok(&lab, &engine, &["resume", "r", "--no-baseline"]);
-    assert!(trajectories(&lab, "r").contains("written"), "it had room this time");
+    assert!(trajectories(&lab, "r").contains("written\\n"), "it had room this time");
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
@@ -167,12 +169,11 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent() {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(init), nix::sys::signal::Signal::SIGKILL).unwrap();
         assert!(child.wait().unwrap().success());
         let lost = lab.read("runs/r/trajectories/scripted/tiny_0.0.lost-1.jsonl");
-        assert!(!lost.contains("over") && !lost.contains("\"observation\""), "{lost}");
+        assert!(lost.contains("\"sandbox_lost\"") && !lost.contains("\"observation\""), "{lost}");
         let made = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
-        assert!(made.contains("over") && !made.contains("OLD"), "{made}");
-        let records = lab.records("r");
-        assert_eq!(records.len(), 1, "{records:?}");
-        assert_eq!((&records[0]["end"], &records[0]["verified"]["pass"]), (&json!("gave_up"), &json!(false)));
+        assert!(made.contains("\"observation\"") && !made.contains("OLD\\n"), "{made}");
+        let ends: Vec<_> = lab.records("r").iter().map(|record| record["end"].clone()).collect();
+        assert_eq!(ends, ["sandbox_lost", "gave_up"]);
     }
 }
 
@@ -193,7 +194,7 @@ fn a_daemon_that_stays_away_loses_attempts_and_scores_none() {
         "r",
         "--no-baseline",
         "--tries",
-        "2",
+        "1",
     ];
     let child = command(&lab, &engine, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
@@ -286,31 +287,42 @@ fn attempts_leave_nothing_in_an_engine() {
         let Some(engine) = engine(kind) else { continue };
         let (lab, _) = ready(&engine);
         let run = |name: &str, k: &str| {
-            let first = ["run", "-n", "1..3", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline"];
+            let first = ["run", "-n", "1", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline"];
             let second = ["--sandbox", kind.name(), "--name", name];
             ok(&lab, &engine, &[&first[..], &second].concat());
         };
         run("first", "1");
         let before = engine.objects();
-        run("second", "2");
+        run("second", "3");
         assert_eq!(engine.objects(), before, "{}", kind.name());
         assert_eq!(engine.mounts(), Vec::<String>::new(), "{}", kind.name());
     }
 }
 
 #[test]
-fn a_storage_driver_that_can_holds_a_container_to_its_size() {
-    let Some(disk) = Disk::new("xfs", 20 << 30, "loop,pquota") else { return };
-    let data = disk.path().join("data");
-    let Some(engine) = engine_with(Kind::Docker, Some(&data), &[]) else { return };
-    let (lab, _) = ready(&engine);
-    let agent = scripted(&lab, "df --output=size --block-size=1M /workspace | tail -n 1");
-    let arguments =
-        ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", "docker", "--name", "r", "--no-baseline"];
-    ok(&lab, &engine, &arguments);
-    // 4 GiB that are watched, an eighth more, and 64 MiB; the disk has 20 GiB.
-    let seen = trajectories(&lab, "r");
-    assert!(seen.contains("4672"), "{seen}");
+fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice() {
+    for (system, driver) in [("btrfs", "btrfs"), ("xfs", "overlay2")] {
+        // This xfs is mounted without project quotas: it looks as if it could, and refuses.
+        let Some(disk) = Disk::new(system, 8 << 30, "loop") else { continue };
+        let data = disk.path().join("data");
+        let Some(engine) = engine_with(Kind::Docker, Some(&data), &["--storage-driver", driver]) else { continue };
+        let (lab, _) = ready(&engine);
+        let agent = scripted(&lab, "sleep 5; echo slept");
+        let arguments =
+            ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", "docker", "--name", "r", "--no-baseline"];
+        let mut child = command(&lab, &engine, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        while engine.inits().is_empty() {
+            assert!(begun.elapsed() < Duration::from_mins(1), "no container came");
+        }
+        let id = engine.say(&["ps", "-q"]);
+        let size = engine.say(&["inspect", "--format", "{{index .HostConfig.StorageOpt \"size\"}}", &id]);
+        assert!(child.wait().unwrap().success());
+        // 4 GiB that are watched, an eighth more, and 64 MiB.
+        let expected = if system == "btrfs" { ((4_u64 << 30) / 8 * 9 + (64 << 20)).to_string() } else { String::new() };
+        assert_eq!(size.replace("<no value>", ""), expected, "{system}");
+        assert!(trajectories(&lab, "r").contains("\"observation\""), "{system}");
+    }
 }
 
 /// A registry on this machine that wants a log-in: me, secret.
@@ -377,7 +389,10 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry() {
     };
     let pushed = logged_in(&here, &["image", "push", &place], &[]);
     assert_eq!(pushed.code, 0, "{}", pushed.stderr);
-    assert_eq!(pushed.stdout.lines().count(), 1 + names.len() - 1, "{}", pushed.stdout);
+    for name in &names {
+        let there = name.replace("localhost/autoexperiment", &place);
+        assert!(pushed.stdout.lines().any(|line| line == there), "{there} in {}", pushed.stdout);
+    }
     assert_eq!(here.objects(), before, "names of the registry's were left");
 
     let there = engine(Kind::Docker).unwrap();
