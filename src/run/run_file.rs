@@ -107,3 +107,17 @@ impl Digests {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_base_image_is_a_difference_and_none_on_both_sides_is_not() {
+        let over = |base: Option<&str>| Digests { base: base.map(ToOwned::to_owned), ..Digests::default() };
+        assert!(over(None).differences(&over(None)).is_empty());
+        assert!(over(Some("sha256:a")).differences(&over(Some("sha256:a"))).is_empty());
+        let found = over(Some("sha256:a")).differences(&over(Some("sha256:b")));
+        assert_eq!(found, ["the base image has changed since the run was started: `sha256:a` then, `sha256:b` now"]);
+    }
+}

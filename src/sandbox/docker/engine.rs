@@ -269,4 +269,24 @@ mod tests {
         assert!(!Owner { machine: "other".into(), begun: 1, ..this }.is_dead(), "a stranger's process");
         assert!(Owner::parse("garbage").is_none());
     }
+
+    #[test]
+    fn a_quota_is_asked_for_where_the_driver_may_have_one_until_it_is_refused() {
+        let info = |driver: &str, below: &str| SystemInfo {
+            driver: Some(driver.into()),
+            driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),
+            ..SystemInfo::default()
+        };
+        assert!(!Quota::of(&info("overlay2", "extfs")).is_expected());
+        assert!(Quota::of(&info("btrfs", "")).is_expected());
+        let quota = Quota::of(&info("overlay2", "xfs"));
+        assert!(quota.is_expected());
+        let error = |message: &str| bollard::errors::Error::DockerResponseServerError {
+            status_code: 500,
+            message: message.into(),
+        };
+        assert!(!quota.is_refused(&error("no space left on device")) && quota.is_expected());
+        let refusal = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option";
+        assert!(quota.is_refused(&error(refusal)) && !quota.is_expected());
+    }
 }
