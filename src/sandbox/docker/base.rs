@@ -93,6 +93,8 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };
+    // An engine that is gone is no reason to make a base for it, which takes minutes.
+    engine.docker.ping().await.map_err(|error| engine.failed("answer", &error))?;
     let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
     debootstrap(folder.path()).await.map_err(|why| {
         Error::machine(format!("failed to make a base image: no registry has given `{DEBIAN}`, and {why}"))

@@ -52,9 +52,13 @@ impl Images {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Whether the engine has the image.
-    async fn is_there(&self, name: &str) -> bool {
-        self.engine.docker.inspect_image(name).await.is_ok()
+    /// Whether the engine has the image. An engine that does not answer has not said so.
+    async fn is_there(&self, name: &str) -> Result<bool> {
+        match self.engine.docker.inspect_image(name).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(self.engine.failed("find an image", &error)),
+        }
     }
 
     /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
@@ -73,7 +77,7 @@ impl Images {
         self.once(
             "base",
             Box::pin(async {
-                if !self.is_there(&name).await {
+                if !self.is_there(&name).await? {
                     base::make(&self.engine, &name).await?;
                 }
                 Ok(name.clone())
@@ -123,8 +127,8 @@ impl Images {
                 .map_err(|error| Error::internal("the digest was not finished").because(error))?
                 .map_err(unreadable)?;
                 let name = format!("{PREFIX}/env:{digest}");
-                let (programs, folder) = (libraries::programs(&folder), folder.clone());
-                self.layer(&name, "env", below, &programs, move |archive| {
+                let (programs, folder) = (Some(folder.as_path()), folder.clone());
+                self.layer(&name, "env", below, programs, move |archive| {
                     let style = Style { owner: 0, stamped: false };
                     let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
                     archive.tree_without(&folder.canonicalize()?, &folder, style, &is_spare)
@@ -147,7 +151,7 @@ impl Images {
                 hasher.update(digest);
                 let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
                 let tree = tree.to_owned();
-                self.layer(&name, "repo", &env, &[], move |archive| {
+                self.layer(&name, "repo", &env, None, move |archive| {
                     let style = Style { owner: USER.into(), stamped: true };
                     archive.tree(&tree, Path::new(WORKDIR), style)
                 })
@@ -182,16 +186,17 @@ impl Images {
         if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
     }
 
-    /// Makes an image of what `fill` writes over another one, unless it is there.
+    /// Makes an image of what `fill` writes over another one, unless it is there; with the libraries that the programs of
+    /// a folder need and neither the folder nor the image below has.
     async fn layer(
         &self,
         name: &str,
         kind: &str,
         below: &str,
-        programs: &[PathBuf],
+        programs: Option<&Path>,
         fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
     ) -> Result<()> {
-        if self.is_there(name).await {
+        if self.is_there(name).await? {
             return Ok(());
         }
         if let Some(place) = registry::named()
@@ -209,10 +214,16 @@ impl Images {
         let id = create_alone(&self.engine, &lock, body).await?;
         let made = async {
             // Another process may have made it while this one waited for the name.
-            if self.is_there(name).await {
+            if self.is_there(name).await? {
                 return Ok(());
             }
-            let libraries = self.missing(&id, libraries::of(programs)).await?;
+            let mut needed = programs.map(|folder| libraries::of(&libraries::programs(folder))).unwrap_or_default();
+            let own = programs.and_then(|folder| folder.canonicalize().ok());
+            needed.retain(|library| {
+                // A conda prefix has its own, which are no business of other programs'.
+                !library.canonicalize().is_ok_and(|real| own.as_ref().is_some_and(|own| real.starts_with(own)))
+            });
+            let libraries = self.missing(&id, needed).await?;
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {

@@ -11,7 +11,7 @@ use bollard::query_parameters::{
 };
 use futures_util::TryStreamExt;
 
-use super::engine::{Engine, Flavour};
+use super::engine::{Engine, Flavour, is_missing};
 
 /// Names a registry, and a path in it, where images are looked for before they are made.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
@@ -40,8 +40,10 @@ fn split(image: &str) -> (&str, &str) {
 
 /// Makes sure that the engine has an image, from its registry if need be. Whether it had to be fetched.
 pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
-    if engine.docker.inspect_image(image).await.is_ok() {
-        return Ok(false);
+    match engine.docker.inspect_image(image).await {
+        Ok(_) => return Ok(false),
+        Err(error) if is_missing(&error) => {}
+        Err(error) => return Err(error),
     }
     let (repo, tag) = split(image);
     let mut options = CreateImageOptionsBuilder::default().from_image(repo);
