@@ -129,7 +129,7 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s() {
     drop(file);
     fs::remove_file(filler).unwrap();
     ok(&lab, &engine, &["resume", "r", "--no-baseline"]);
-    assert!(trajectories(&lab, "r").contains("written\\n"), "it had room this time");
+    assert!(trajectories(&lab, "r").contains("stdout:\\nwritten"), "it had room this time");
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
@@ -171,7 +171,7 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent() {
         let lost = lab.read("runs/r/trajectories/scripted/tiny_0.0.lost-1.jsonl");
         assert!(lost.contains("\"sandbox_lost\"") && !lost.contains("\"observation\""), "{lost}");
         let made = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
-        assert!(made.contains("\"observation\"") && !made.contains("OLD\\n"), "{made}");
+        assert!(made.contains("\"observation\"") && !made.contains("stdout:\\nOLD"), "{made}");
         let ends: Vec<_> = lab.records("r").iter().map(|record| record["end"].clone()).collect();
         assert_eq!(ends, ["sandbox_lost", "gave_up"]);
     }

@@ -38,15 +38,15 @@ fn asked(usual: usize) -> Option<usize> {
     asked.map(|number| number.parse().ok().filter(|number| *number > 1).unwrap_or(usual))
 }
 
-/// Folders of control groups that belong to containers, by the 64 hex digits in their names, or to local sandboxes of
-/// these harnesses.
-fn groups(harnesses: &[i32]) -> BTreeSet<PathBuf> {
-    let is_hex = |part: &str| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+/// Control groups of an engine's containers, or of these harnesses' local sandboxes.
+fn groups(engine: Option<&Engine>, harnesses: &[i32]) -> BTreeSet<PathBuf> {
+    if let Some(engine) = engine {
+        return engine.groups();
+    }
     let is_own = |name: &str| harnesses.iter().any(|pid| name.starts_with(&format!("autoexperiment.{pid}.")));
-    let is_one = |name: &str| name.split('-').any(is_hex) || is_own(name);
     let walk = walkdir::WalkDir::new("/sys/fs/cgroup").into_iter().filter_entry(|entry| entry.file_type().is_dir());
     walk.flatten()
-        .filter(|entry| entry.file_name().to_str().is_some_and(is_one))
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_own))
         .map(walkdir::DirEntry::into_path)
         .collect()
 }
@@ -72,7 +72,7 @@ fn parent(pid: i32) -> Option<i32> {
 /// Makes attempts in such sandboxes while their inits are killed every so often, the engine's daemon, and the harness.
 fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Duration) {
     let lab = Lab::new();
-    let groups_before = groups(&[]);
+    let groups_before = groups(engine, &[]);
     let command = |arguments: &[&str]| {
         let mut command = lab.command(arguments);
         if let Some(engine) = engine {
@@ -177,7 +177,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     }
     let place = lab.path("").display().to_string();
     assert!(!fs::read_to_string("/proc/mounts").unwrap().contains(&place), "mounts");
-    nothing_left(sandbox, &groups_before, &pids);
+    nothing_left(sandbox, &groups_before, || groups(engine, &pids));
     assert!(fs::read_dir(lab.path("scratch")).unwrap().next().is_none(), "workspaces were left");
 }
 
@@ -202,9 +202,9 @@ fn check_verdicts(lab: &Lab, sandbox: &str, attempts: usize) {
 }
 
 /// The last containers' groups go with their monitors, a moment after the containers.
-fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, harnesses: &[i32]) {
+fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTreeSet<PathBuf>) {
     let begun = Instant::now();
-    let now = || groups(harnesses).difference(before).cloned().collect::<BTreeSet<_>>();
+    let now = || all().difference(before).cloned().collect::<BTreeSet<_>>();
     let mut left = now();
     while !left.is_empty() && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(100));

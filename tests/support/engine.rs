@@ -119,6 +119,24 @@ impl Engine {
         format!("unix://{}", self.path("sock").display())
     }
 
+    /// The control group that all of Docker's containers are in.
+    fn groups_parent(&self) -> String {
+        let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().replace('.', "");
+        format!("/autoexperiment-test-{name}")
+    }
+
+    /// Control groups of containers: of this engine, where it has a place of its own for them, else of all podmans.
+    pub fn groups(&self) -> BTreeSet<PathBuf> {
+        let parent = self.groups_parent();
+        let is_hex = |part: &str| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_one = |path: &Path| match self.kind {
+            Kind::Docker => path.to_string_lossy().contains(&format!("{parent}/")),
+            Kind::Podman => path.file_name().is_some_and(|name| name.to_string_lossy().split('-').any(is_hex)),
+        };
+        let walk = walkdir::WalkDir::new("/sys/fs/cgroup").into_iter().filter_entry(|entry| entry.file_type().is_dir());
+        walk.flatten().map(walkdir::DirEntry::into_path).filter(|path| is_one(path)).collect()
+    }
+
     /// Podman's own options, the same for its service and for what its monitors run.
     fn podman(&self) -> Command {
         let mut command = Command::new("podman");
@@ -141,6 +159,7 @@ impl Engine {
             command.arg("--data-root").arg(&self.data).arg("--exec-root").arg(self.path("exec"));
             command.arg("--pidfile").arg(self.path("pid")).arg("--containerd").arg(self.path("containerd.sock"));
             command.args(["--host", &self.address(), "--iptables=false", "--ip6tables=false"]);
+            command.arg(format!("--cgroup-parent={}", self.groups_parent()));
             if !self.options.iter().any(|option| option.starts_with("--bip")) {
                 command.arg("--bridge=none");
             }
@@ -246,6 +265,10 @@ impl Drop for Engine {
         }
         if let Some(child) = &mut self.containerd {
             stop(child);
+        }
+        let walk = walkdir::WalkDir::new("/sys/fs/cgroup").max_depth(2).into_iter();
+        for folder in walk.flatten().filter(|entry| entry.path().ends_with(&self.groups_parent()[1..])) {
+            let _ = fs::remove_dir(folder.path());
         }
         // What podman mounts for itself keeps its folder from being removed.
         let _ = nix::mount::umount2(&self.data.join("overlay"), nix::mount::MntFlags::MNT_DETACH);

@@ -26,6 +26,8 @@ use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLi
 
 /// How long the init may take to answer for the first time.
 const SETUP: Duration = Duration::from_mins(1);
+/// How often a container is tried to be removed in the background, a second apart.
+const REMOVALS: u32 = 120;
 /// Processes of all of podman's containers together.
 const PROCESSES: u64 = 32_768;
 /// Bytes of a listing of the whole workspace.
@@ -300,7 +302,15 @@ impl Drop for Removal {
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             let engine = self.engine.clone();
             // Without a runtime the closed streams alone end it.
-            drop(runtime.spawn(async move { store::remove(&engine, &id).await }));
+            drop(runtime.spawn(async move {
+                // An engine that has gone away may come back.
+                for _ in 0..REMOVALS {
+                    if store::remove(&engine, &id).await.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }));
         }
     }
 }

@@ -8,6 +8,7 @@
 mod base;
 mod container;
 mod engine;
+mod forgotten;
 mod images;
 mod libraries;
 mod pack;

@@ -10,7 +10,7 @@ use bollard::query_parameters::{
 use serde::Serialize;
 
 use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
-use super::registry;
+use super::{forgotten, registry};
 use crate::error::{Error, Result};
 
 /// One image or volume of this program's.
@@ -155,7 +155,10 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     for _ in 0..200 {
         match engine.docker.remove_container(id, Some(options())).await {
             Ok(()) => return Ok(()),
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if is_missing(&error) => {
+                forgotten::end(id).await;
+                return Ok(());
+            }
             // It ended by itself, and the engine is removing it.
             Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
