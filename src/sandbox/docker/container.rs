@@ -305,7 +305,7 @@ impl Drop for Removal {
             drop(runtime.spawn(async move {
                 // An engine that has gone away may come back.
                 for _ in 0..REMOVALS {
-                    if store::remove(&engine, &id).await.is_ok() {
+                    if store::remove_all(&engine, &id).await.is_ok() {
                         break;
                     }
                     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -143,10 +143,17 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
         let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead())) else { continue };
-        remove(engine, &id).await?;
+        remove_all(engine, &id).await?;
         swept.containers += 1;
     }
     Ok(swept)
+}
+
+/// Removes a container that did not come to its usual end, and what its engine may have forgotten of it.
+pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
+    remove(engine, id).await?;
+    forgotten::end(id).await;
+    Ok(())
 }
 
 /// Kills and removes a container and waits until it is gone. Fine when it is gone already.
