@@ -204,6 +204,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     assert_eq!(samples.len(), attempts);
     let ready = ReadyPaper {
         snapshot: Snapshot::take(&loaded.repo_dir, &cache, machine.backend.owner()).unwrap(),
+        base: None,
         experiments: task_experiments(&loaded, Protocol::Curtailed).unwrap(),
         env: Env {
             id: "none".into(),

@@ -257,7 +257,8 @@ impl Arguments {
         let loaded = LoadedPaper::load(draft.suite(), id)?;
         let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
         let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
-        let mut ready = ReadyPaper { loaded, snapshot, env, experiments: tasks };
+        let base = machine.backend.base().await?;
+        let mut ready = ReadyPaper { loaded, snapshot, env, base, experiments: tasks };
         let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
             |mut error| {
                 if error.kind == Kind::Baseline {

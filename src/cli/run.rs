@@ -130,6 +130,9 @@ pub struct MachineOptions {
     /// Memory of a sandbox in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
     memory: u64,
+    /// CPUs of a sandbox, as `1.5` [default: no limit].
+    #[arg(long, value_name = "CPUS", value_parser = parse_cpus, help_heading = "Running")]
+    cpus: Option<f64>,
     #[command(flatten)]
     places: PlaceOptions,
 }
@@ -137,7 +140,7 @@ pub struct MachineOptions {
 impl MachineOptions {
     /// Limits of a sandbox.
     pub fn limits(&self) -> SandboxLimits {
-        SandboxLimits { memory: self.memory << 20, ..SandboxLimits::default() }
+        SandboxLimits { memory: self.memory << 20, cpus: self.cpus, ..SandboxLimits::default() }
     }
 
     /// Finds out what the machine can do and makes a scratch folder.
@@ -250,6 +253,12 @@ pub fn default_jobs() -> usize {
 pub fn parse_dollars(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
     parsed.ok_or_else(|| format!("`{text}` is no number of dollars"))
+}
+
+/// A number of CPUs: what the kernel can count off, and no more than any machine has.
+fn parse_cpus(text: &str) -> Result<f64, String> {
+    let parsed = text.parse::<f64>().ok().filter(|cpus| (0.01..=100_000.0).contains(cpus));
+    parsed.ok_or_else(|| format!("`{text}` is no number of CPUs: give one from 0.01"))
 }
 
 /// A temperature: finite, 0 or more.

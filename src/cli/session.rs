@@ -260,6 +260,7 @@ fn digests(papers: &[ReadyPaper]) -> Digests {
         digests.papers.insert(id.clone(), ready.loaded.digest.clone());
         digests.repos.insert(id.clone(), ready.snapshot.digest().to_owned());
         digests.envs.insert(id, ready.env.digest.clone());
+        digests.base.clone_from(&ready.base);
     }
     digests
 }

@@ -104,6 +104,7 @@ pub async fn record(
         repo: ready.snapshot.digest().to_owned(),
         env: stamp(ready),
         sandbox: machine.backend.name().to_owned(),
+        base: ready.base.clone(),
         results: BTreeMap::new(),
     };
     if let Some(old) = &ready.loaded.gold
@@ -300,6 +301,11 @@ pub fn differences(ready: &ReadyPaper) -> Vec<String> {
                 "the env of `{paper}` differs from its gold's: {} on Python {} here, {} on Python {} there",
                 here.backend, here.python, gold.env.backend, gold.env.python
             ));
+        }
+        if let (Some(there), Some(here)) = (&gold.base, &ready.base)
+            && there != here
+        {
+            found.push(format!("the base image differs from that of `{paper}`'s gold: `{here}` here, `{there}` there"));
         }
     }
     found

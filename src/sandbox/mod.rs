@@ -86,12 +86,15 @@ pub struct SandboxLimits {
     pub disk: u64,
     /// CPU seconds of each process.
     pub cpu_seconds: u64,
+    /// How many CPUs' worth of time all processes together may take; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
 }
 
 impl Default for SandboxLimits {
     fn default() -> Self {
         const GIB: u64 = 1 << 30;
-        Self { memory: 4 * GIB, processes: 256, file_size: GIB, disk: 4 * GIB, cpu_seconds: 3600 }
+        Self { memory: 4 * GIB, processes: 256, file_size: GIB, disk: 4 * GIB, cpu_seconds: 3600, cpus: None }
     }
 }
 
@@ -214,6 +217,13 @@ pub trait Backend: Send + Sync {
     fn owner(&self) -> Option<(u32, u32)>;
     /// What is weaker than it should be on this machine, one sentence each; shown once a run.
     fn warnings(&self) -> Vec<String>;
+    /// Digest of the base image that all sandboxes stand on; `None` where they stand on this machine itself.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` or `Machine` when there is none and it cannot be made.
+    async fn base(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// Starts a sandbox.
     ///
     /// # Errors

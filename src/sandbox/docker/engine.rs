@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -93,6 +95,38 @@ pub(super) struct Engine {
     pub(super) builder: Docker,
     pub(super) info: SystemInfo,
     pub(super) owner: Owner,
+    pub(super) quota: Arc<Quota>,
+}
+
+/// Whether a container's files can be held within a size by the storage driver. No engine says whether it can before
+/// it is asked to.
+#[derive(Debug)]
+pub(super) struct Quota(AtomicBool);
+
+impl Quota {
+    /// Expected of drivers that may have one, until it is refused.
+    fn of(info: &SystemInfo) -> Self {
+        let driver = info.driver.as_deref().unwrap_or_default();
+        let below =
+            info.driver_status.iter().flatten().find(|line| line.first().is_some_and(|key| key.contains("Backing")));
+        let is_xfs = below.is_some_and(|line| line.get(1).is_some_and(|kind| kind == "xfs"));
+        Self(AtomicBool::new(["btrfs", "zfs"].contains(&driver) || driver.starts_with("overlay") && is_xfs))
+    }
+
+    pub(super) fn is_expected(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether an engine refuses a container for its quota; then none is expected any more.
+    pub(super) fn is_refused(&self, error: &bollard::errors::Error) -> bool {
+        let said = error.to_string();
+        let is_refused =
+            ["storage-opt", "storage opt", "storage option", "pquota"].iter().any(|word| said.contains(word));
+        if is_refused {
+            self.0.store(false, Ordering::Relaxed);
+        }
+        is_refused
+    }
 }
 
 impl Engine {
@@ -121,7 +155,8 @@ impl Engine {
         let docker = docker.negotiate_version().await?;
         let info = docker.info().await?;
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
-        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this() })
+        let quota = Arc::new(Quota::of(&info));
+        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this(), quota })
     }
 
     /// Version and storage, for people.
@@ -233,5 +268,25 @@ mod tests {
         assert!(Owner { boot: "earlier".into(), ..this.clone() }.is_dead());
         assert!(!Owner { machine: "other".into(), begun: 1, ..this }.is_dead(), "a stranger's process");
         assert!(Owner::parse("garbage").is_none());
+    }
+
+    #[test]
+    fn a_quota_is_asked_for_where_the_driver_may_have_one_until_it_is_refused() {
+        let info = |driver: &str, below: &str| SystemInfo {
+            driver: Some(driver.into()),
+            driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),
+            ..SystemInfo::default()
+        };
+        assert!(!Quota::of(&info("overlay2", "extfs")).is_expected());
+        assert!(Quota::of(&info("btrfs", "")).is_expected());
+        let quota = Quota::of(&info("overlay2", "xfs"));
+        assert!(quota.is_expected());
+        let error = |message: &str| bollard::errors::Error::DockerResponseServerError {
+            status_code: 500,
+            message: message.into(),
+        };
+        assert!(!quota.is_refused(&error("no space left on device")) && quota.is_expected());
+        let refusal = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option";
+        assert!(quota.is_refused(&error(refusal)) && !quota.is_expected());
     }
 }

@@ -8,9 +8,11 @@
 mod base;
 mod container;
 mod engine;
+mod forgotten;
 mod images;
 mod libraries;
 mod pack;
+mod registry;
 mod store;
 mod tools;
 
@@ -207,6 +209,11 @@ impl Backend for DockerBackend {
             warnings.push(format!("{} filters no system calls; only this program's own filter holds", self.name()));
         }
         warnings
+    }
+
+    async fn base(&self) -> Result<Option<String>> {
+        let base = self.images.base().await?;
+        self.images.digest(&base).await.map(Some)
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {

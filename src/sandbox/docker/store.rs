@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, PushImageOptionsBuilder,
-    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder, TagImageOptionsBuilder,
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
-use futures_util::TryStreamExt;
 use serde::Serialize;
 
 use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
+use super::{forgotten, registry};
 use crate::error::{Error, Result};
 
 /// One image or volume of this program's.
@@ -60,11 +60,18 @@ impl Store {
             .into_iter()
             // Engines have been known not to know a filter.
             .filter(|image| image.labels.contains_key(LABEL))
-            .map(|image| Object {
-                name: image.repo_tags.into_iter().find(|tag| !tag.starts_with("<none>")).unwrap_or(image.id),
-                kind: image.labels.get(KIND).cloned().unwrap_or_default(),
-                size: u64::try_from(image.size).ok(),
-                created: Some(image.created),
+            .flat_map(|image| {
+                let mut names: Vec<String> =
+                    image.repo_tags.iter().filter(|tag| !tag.starts_with("<none>")).cloned().collect();
+                if names.is_empty() {
+                    names.push(image.id.clone());
+                }
+                names.into_iter().map(move |name| Object {
+                    name,
+                    kind: image.labels.get(KIND).cloned().unwrap_or_default(),
+                    size: u64::try_from(image.size).ok(),
+                    created: Some(image.created),
+                })
             })
             .collect();
         for volume in self.volumes().await? {
@@ -81,31 +88,17 @@ impl Store {
         Ok(volumes.into_iter().filter(|volume| volume.labels.contains_key(LABEL)).map(|volume| volume.name).collect())
     }
 
-    /// Gives an image a name in a registry and sends it there, with the credentials that the engine has.
+    /// Sends an image to a registry, with the credentials that the engine's own program has stored; its name there.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the engine or the registry refuses.
     pub async fn push(&self, image: &str, registry: &str) -> Result<String> {
-        let (path, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
-        let last = path.rsplit('/').next().unwrap_or(path);
-        let repo = format!("{}/{last}", registry.trim_end_matches('/'));
-        let options = TagImageOptionsBuilder::default().repo(&repo).tag(tag).build();
-        let tagged = self.engine.docker.tag_image(image, Some(options)).await;
-        tagged.map_err(|error| self.engine.failed("name an image", &error))?;
-        let options = PushImageOptionsBuilder::default().tag(tag).build();
-        let mut told = Box::pin(self.engine.builder.push_image(&repo, Some(options), None));
-        let sent = async {
-            while told.try_next().await?.is_some() {}
-            Ok(())
-        }
-        .await;
-        sent.map_err(|error: bollard::errors::Error| {
+        registry::push(&self.engine, image, registry).await.map_err(|error| {
             self.engine.failed("push an image", &error).hint(format!(
                 "log in with `{} login`, or save it with `{0} save {image}` and load it where it is needed",
                 self.engine.flavour.name()
             ))
-        })?;
-        Ok(format!("{repo}:{tag}"))
+        })
     }
 
     /// Removes all images and volumes that no container uses, the topmost first. What was removed.
@@ -150,10 +143,17 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
         let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead())) else { continue };
-        remove(engine, &id).await?;
+        remove_all(engine, &id).await?;
         swept.containers += 1;
     }
     Ok(swept)
+}
+
+/// Removes a container that did not come to its usual end, and what its engine may have forgotten of it.
+pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
+    remove(engine, id).await?;
+    forgotten::end(id).await;
+    Ok(())
 }
 
 /// Kills and removes a container and waits until it is gone. Fine when it is gone already.
@@ -162,7 +162,10 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     for _ in 0..200 {
         match engine.docker.remove_container(id, Some(options())).await {
             Ok(()) => return Ok(()),
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if is_missing(&error) => {
+                forgotten::end(id).await;
+                return Ok(());
+            }
             // It ended by itself, and the engine is removing it.
             Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),

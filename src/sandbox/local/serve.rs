@@ -19,6 +19,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use super::channel::Channel;
 use super::confine::Confinement;
+use super::disk::OUT_OF_ROOM;
 use super::files;
 use super::growth::Growth;
 use super::pipes::{drain, non_blocking, pipe, read_some};
@@ -269,7 +270,7 @@ impl Server {
     ) -> io::Result<Option<Reply>> {
         let mut deadline = running.begun.checked_add(wall);
         let mut forced = None;
-        let mut killed = false;
+        let (mut killed, mut starved) = (false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let next = [deadline, look].into_iter().flatten().min();
@@ -300,6 +301,10 @@ impl Server {
                     killed = true;
                     self.kill(&running.spared);
                     deadline = None;
+                } else if growth.is_out_of_room() {
+                    (killed, starved) = (true, true);
+                    self.kill(&running.spared);
+                    deadline = None;
                 }
                 look = Some(Growth::next_look(looking)).filter(|_| !killed);
             }
@@ -318,6 +323,10 @@ impl Server {
                 }
             }
         };
+        let grows = self.growth.as_ref().filter(|_| running.grows && forced != Some(Exit::DiskFull));
+        if starved || grows.is_some_and(Growth::is_out_of_room) {
+            return Ok(Some(Reply::Failed(OUT_OF_ROOM.to_owned())));
+        }
         if forced.is_some() {
             self.kill(&running.spared);
             self.until_gone(&running.spared);
