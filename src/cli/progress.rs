@@ -25,6 +25,8 @@ struct State {
     bar: ProgressBar,
     counts: Counts,
     stage: String,
+    /// Whether the bar shows the steps of building an env.
+    steps: bool,
     last_line: Instant,
 }
 
@@ -48,7 +50,8 @@ impl Progress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let state = State { bar, counts: Counts::default(), stage: String::new(), last_line: Instant::now() };
+        let state =
+            State { bar, counts: Counts::default(), stage: String::new(), steps: false, last_line: Instant::now() };
         Self { state: Mutex::new(state), terminal: terminal || quiet }
     }
 
@@ -67,6 +70,7 @@ impl Observer for Progress {
         let mut state = self.lock();
         match event {
             RunEvent::Stage(stage) => {
+                state.end_steps();
                 if !self.terminal && stage != state.stage && !same_stage(&stage, &state.stage) {
                     talk!("{}", clean(&stage));
                 }
@@ -74,6 +78,7 @@ impl Observer for Progress {
                 state.stage = stage;
             }
             RunEvent::Env(EnvProgress::Stage(stage)) => {
+                state.end_steps();
                 if !self.terminal {
                     talk!("  {}", clean(&stage));
                 }
@@ -81,8 +86,14 @@ impl Observer for Progress {
                 state.stage = stage;
             }
             RunEvent::Env(EnvProgress::Step(done, total)) => {
-                let text = format!("{} ({done}/{total})", clean(&state.stage));
-                state.bar.set_message(text);
+                if !state.steps
+                    && let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {msg}  {elapsed}")
+                {
+                    state.bar.set_style(style);
+                    state.steps = true;
+                }
+                state.bar.set_length(total);
+                state.bar.set_position(done);
             }
             RunEvent::Env(EnvProgress::Detail(detail)) => {
                 let text = format!("{}: {}", clean(&state.stage), clean(&detail));
@@ -96,6 +107,7 @@ impl Observer for Progress {
                 state.counts.total = total;
                 state.counts.finished = finished;
                 state.counts.begun = Some(Instant::now());
+                state.steps = false;
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
                 if let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {msg}  {elapsed}, {eta} left") {
@@ -132,6 +144,13 @@ impl Observer for Progress {
 }
 
 impl State {
+    fn end_steps(&mut self) {
+        if self.steps {
+            self.bar.set_style(ProgressStyle::default_spinner());
+            self.steps = false;
+        }
+    }
+
     fn show(&self) {
         self.bar.set_message(self.counts.line());
     }

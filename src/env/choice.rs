@@ -1,9 +1,13 @@
 //! Which backend makes an env: the one that is asked for, or, for `auto`, the one that can.
 
+#[cfg(feature = "conda")]
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+#[cfg(feature = "conda")]
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -73,7 +77,11 @@ impl Options {
     /// configuration that cannot be read.
     pub fn open(&self) -> Result<Arc<dyn Backend>> {
         match self.kind {
-            EnvKind::Auto => Ok(Arc::new(Auto { options: self.clone() })),
+            EnvKind::Auto => Ok(Arc::new(Auto {
+                options: self.clone(),
+                #[cfg(feature = "conda")]
+                fallen: Mutex::default(),
+            })),
             EnvKind::Conda => self.conda(),
             EnvKind::Venv => Ok(Arc::new(self.venv())),
         }
@@ -120,27 +128,38 @@ impl Options {
 ///
 /// Only an env that is locked for conda, and is not built yet, makes it ask a channel whether it is there: everything
 /// else is decided without a network, and an env without `conda.lock` is what it always was.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Auto {
     options: Options,
+    /// Envs that a venv took the place of, which is decided, and told, once.
+    #[cfg(feature = "conda")]
+    fallen: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Auto {
     #[cfg(feature = "conda")]
     async fn choose(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Arc<dyn Backend>> {
-        if !conda::is_locked(folder) {
+        let fallen = || self.fallen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !conda::is_locked(folder) || fallen().contains(folder) {
             return Ok(Arc::new(self.options.venv()));
         }
         let conda = Conda::open(self.options.alias.as_deref(), self.options.offline)?;
-        let known = self.options.offline || conda.state(folder, cache)?.built;
-        if known || conda.answers(folder).await || !self.options.venv().state(folder, cache)?.locked {
+        let state = conda.state(folder, cache)?;
+        let why = if !state.locked {
+            "is not locked for this kind of machine"
+        } else if state.built || self.options.offline || conda.answers(folder).await {
+            return Ok(Arc::new(conda));
+        } else {
+            "comes from channels that do not answer"
+        };
+        if !self.options.venv().state(folder, cache)?.locked {
             return Ok(Arc::new(conda));
         }
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
         on_progress(Progress::Notice(format!(
-            "the conda channels of env `{id}` do not answer, a venv takes its place: results may differ in the last \
-             digits"
+            "the conda env `{id}` {why}, a venv takes its place: results may differ in the last digits"
         )));
+        fallen().insert(folder.to_owned());
         Ok(Arc::new(self.options.venv()))
     }
 

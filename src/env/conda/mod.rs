@@ -62,15 +62,19 @@ impl Conda {
         Ok(Self { offline: offline || settings.offline, settings })
     }
 
-    /// Whether every channel that the env of `folder` comes from answers, within a few seconds.
+    /// Whether every channel that the locked packages of `folder` come from answers, within a few seconds.
     pub async fn answers(&self, folder: &Path) -> bool {
         let here = || {
             let source = Source::read(folder).ok()?;
-            let wanted = Wanted::of(&source, &self.settings).ok()?;
-            Some((wanted, client::client(self.offline).ok()?))
+            let lock = Lock::read(folder, &source).ok()?;
+            let section = lock.section(here().ok()?, folder, &source).ok()?;
+            let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
+            let path = Lock::path(folder);
+            let channels = names.into_iter().map(|name| self.settings.locate_one(name, &path).ok());
+            Some((channels.collect::<Option<Vec<_>>>()?, client::client(self.offline).ok()?))
         };
-        let Some((wanted, client)) = here() else { return false };
-        let asked = wanted.channels.iter().map(|channel| async {
+        let Some((channels, client)) = here() else { return false };
+        let asked = channels.iter().map(|channel| async {
             let places = channel.urls.iter().map(|url| client::answers(url, &client));
             futures_util::future::join_all(places).await.contains(&true)
         });
@@ -216,9 +220,14 @@ impl Backend for Conda {
         python_of(&records, &source)?;
         let pip = if source.pip.is_empty() {
             Vec::new()
+        } else if self.offline {
+            return Err(Error::machine(format!("offline, and to lock the env `{}` needs pip's index", source.id))
+                .at(&source.path, None)
+                .hint("type it without `--offline`"));
         } else {
-            std::fs::create_dir_all(cache).map_err(|error| Error::io("create", cache, error))?;
-            let scratch = tempfile::tempdir_in(cache).map_err(|error| Error::io("create", cache, error))?;
+            let place = cache.join("conda");
+            std::fs::create_dir_all(&place).map_err(|error| Error::io("create", &place, error))?;
+            let scratch = tempfile::tempdir_in(&place).map_err(|error| Error::io("create", &place, error))?;
             let prefix = scratch.path().join(PREFIX);
             let packages = cache.join("conda/packages");
             install::install(&prefix, platform, records.clone(), &packages, &client, self.offline, on_progress)
@@ -271,7 +280,9 @@ impl Backend for Conda {
         }
         let source = Source::read(folder)?;
         let lock = Lock::read(folder, &source)?;
-        let section = lock.section(here()?, folder, &source)?;
+        let Ok(section) = lock.section(here()?, folder, &source) else {
+            return Ok(State { locked: false, built: false });
+        };
         Ok(State { locked: true, built: Complete::read(&home(&source, section, cache)?).is_some() })
     }
 }
