@@ -221,12 +221,14 @@ impl Engine {
         self.cli(&arguments).1.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
     }
 
-    /// Mounts of containers below the engine's folders.
+    /// Mounts of containers below the engine's folders. Not those by which Docker begins a container's layer, before there
+    /// is a container: a daemon that is killed at that moment leaves one, which is nobody's to take away.
     pub fn mounts(&self) -> Vec<String> {
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let places = [self.folder.path().display().to_string(), self.data.display().to_string()];
         let is_container = |line: &&str| {
-            places.iter().any(|place| line.contains(place)) && (line.contains("merged") || line.contains("/shm"))
+            let is_below = places.iter().any(|place| line.contains(place));
+            is_below && (line.contains("/merged ") || line.contains("/shm")) && !line.contains("-init/merged ")
         };
         mounts.lines().filter(is_container).map(ToOwned::to_owned).collect()
     }
