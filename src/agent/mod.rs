@@ -11,6 +11,7 @@ mod experiment;
 pub mod files;
 mod fixed;
 mod gold;
+pub mod history;
 mod material;
 mod mutant;
 mod noop;
@@ -27,6 +28,7 @@ mod step;
 mod tests;
 pub mod tools;
 mod trajectory;
+mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

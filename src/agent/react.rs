@@ -1,18 +1,20 @@
-//! `react`: a thought, then one tool call, step by step, with the whole history (Yao et al., 2023), as in the
-//! original's main agent.
+//! `react`: the model decides, step by step: it thinks, calls one tool and sees what came of it (Yao et al., 2023), as in
+//! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
 use std::path::Path;
 use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::history::Memory;
+use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Settings, label, written};
-use super::step::{self, Next};
+use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Task, material, prompts};
+use super::{Agent, Context, End, Event, Task, material};
 use crate::error::Result;
-use crate::model::{Message, Request, Role};
+use crate::model::{Message, Model, ModelError, Request, Role};
 
 /// So many replies in a row that could not be acted upon end an attempt.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
@@ -20,13 +22,15 @@ const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 /// The agent.
 pub struct React {
     name: String,
-    tools: ToolSet,
+    settings: Settings,
+    manner: Manner,
     retriever: Retriever,
+    /// Bytes of the tools as they are sent with each call.
+    tools_bytes: usize,
 }
 
 impl React {
-    /// With the original's tools, and these settings of what is put into its task at the start: nothing by default.
-    /// Vectors are kept in `cache`.
+    /// With these settings. Of paper and code nothing is put into its task by default. Vectors are kept in `cache`.
     ///
     /// # Errors
     /// Those of the embedding model.
@@ -42,7 +46,91 @@ impl React {
         if matches!(retriever.code, CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding) {
             parts.push(("snippets", settings.snippets.to_string(), default.snippets.to_string()));
         }
-        Ok(Self { name: label("react", &parts), tools: ToolSet::autoexperiment(), retriever })
+        parts.extend([
+            ("prompt", written(settings.prompt), written(default.prompt)),
+            ("history", settings.history.to_string(), default.history.to_string()),
+            ("context", settings.context_tokens.unwrap_or(0).to_string(), "0".to_owned()),
+            ("tools", written(settings.tools), written(default.tools)),
+            ("protocol", written(settings.protocol), written(default.protocol)),
+        ]);
+        let manner = Manner { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
+        let tools_bytes =
+            manner.offered().iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
+        Ok(Self { name: label("react", &parts), settings: settings.clone(), manner, retriever, tools_bytes })
+    }
+
+    /// One try, from the prompts to an end.
+    async fn work(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> (End, Option<String>) {
+        let manner = &self.manner;
+        let mut request = Request { tools: manner.offered().to_vec(), ..Request::default() };
+        let system = dynamic::system(self.settings.prompt, manner, self.settings.history);
+        say(Role::System, system, &mut request.messages, context);
+        say(Role::User, dynamic::task(task, context.budget.limits(), manner), &mut request.messages, context);
+        match material::gather(&self.retriever, task, context).await {
+            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
+            Ok(None) => {}
+            Err(end) => return end,
+        }
+        let (history, most) = (self.settings.history, self.settings.context_tokens);
+        let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
+        let mut session = Session::default();
+        let mut errors = 0;
+        let mut told = false;
+        loop {
+            if let Some(end) = context.budget.barred() {
+                return (end, None);
+            }
+            if let Some(error) = context.trajectory.failed() {
+                // The attempt fails for it; what is not recorded must not cost more.
+                return (End::Cancelled, Some(format!("the trajectory cannot be written: {error}")));
+            }
+            if let Err(next) = memory.tidy(&mut request.messages, context).await {
+                match next {
+                    Next::End(end, detail) => return (end, detail),
+                    Next::Step | Next::Retry => continue,
+                }
+            }
+            let last = context.budget.closing();
+            if let Some(why) = last.filter(|_| !told) {
+                told = true;
+                say(Role::User, dynamic::submit(why, manner), &mut request.messages, context);
+            }
+            request.call = context.budget.calls;
+            request.sampling = context.next_sampling();
+            let begun = Instant::now();
+            let asked = model.query(&request).await;
+            let waited = begun.elapsed();
+            let next = match asked {
+                Err(failed) => {
+                    context.call_failed(None, &failed, waited);
+                    let too_long = matches!(failed.error, ModelError::ContextLength(_));
+                    if too_long && memory.shrink(&mut request.messages, context) {
+                        continue;
+                    }
+                    step::model_failed(&failed.error)
+                }
+                Ok(reply) => {
+                    memory.learn(&request.messages, &reply);
+                    context.budget.charge_reply(&reply, waited);
+                    let event = Event::reply(context.budget.steps, &reply, waited);
+                    context.tell(&mut request.messages, &event);
+                    match last {
+                        Some(why) => step::act_last(&reply, why, manner, context),
+                        None => step::act(&reply, manner, &mut session, &mut request.messages, context).await,
+                    }
+                }
+            };
+            match next {
+                Next::Step => errors = 0,
+                Next::Retry => {
+                    errors += 1;
+                    if errors >= FORMAT_ERRORS_IN_A_ROW {
+                        return (End::FormatErrors, Some(format!("{errors} replies in a row could not be acted upon")));
+                    }
+                }
+                Next::End(end, detail) => return (end, detail),
+            }
+        }
     }
 }
 
@@ -60,59 +148,7 @@ impl Agent for React {
         let Some(model) = context.model else {
             return (End::ModelDenied, Some("`react` needs a model and was given none".to_owned()));
         };
-        let mut request = Request { tools: self.tools.shown().to_vec(), ..Request::default() };
-        say(Role::System, prompts::react_system(&self.tools), &mut request.messages, context);
-        say(Role::User, prompts::react_task(task, context.budget.limits()), &mut request.messages, context);
-        match material::gather(&self.retriever, task, context).await {
-            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
-            Ok(None) => {}
-            Err(end) => return end,
-        }
-        let mut session = Session::default();
-        let mut errors = 0;
-        loop {
-            if let Some(end) = context.budget.barred() {
-                return (end, None);
-            }
-            if let Some(error) = context.trajectory.failed() {
-                // The attempt fails for it; what is not recorded must not cost more.
-                return (End::Cancelled, Some(format!("the trajectory cannot be written: {error}")));
-            }
-            let last = context.budget.closing();
-            if let Some(why) = last {
-                say(Role::User, prompts::submit(why), &mut request.messages, context);
-            }
-            request.call = context.budget.calls;
-            request.sampling = context.next_sampling();
-            let begun = Instant::now();
-            let asked = model.query(&request).await;
-            let waited = begun.elapsed();
-            let next = match asked {
-                Err(failed) => {
-                    context.call_failed(None, &failed, waited);
-                    step::model_failed(&failed.error)
-                }
-                Ok(reply) => {
-                    context.budget.charge_reply(&reply, waited);
-                    let event = Event::reply(context.budget.steps, &reply, waited);
-                    context.tell(&mut request.messages, &event);
-                    match last {
-                        Some(why) => step::act_last(&reply, why, &self.tools, context),
-                        None => step::act(&reply, &self.tools, &mut session, &mut request.messages, context).await,
-                    }
-                }
-            };
-            match next {
-                Next::Step => errors = 0,
-                Next::Retry => {
-                    errors += 1;
-                    if errors >= FORMAT_ERRORS_IN_A_ROW {
-                        return (End::FormatErrors, Some(format!("{errors} replies in a row could not be acted upon")));
-                    }
-                }
-                Next::End(end, detail) => return (end, detail),
-            }
-        }
+        self.work(task, model, context).await
     }
 }
 

@@ -114,6 +114,24 @@ pub enum Event {
         /// What was wrong.
         what: String,
     },
+    /// Steps have left the conversation: messages `from`, `from + 1`, ... and so on, `count` of them.
+    Forgotten {
+        /// Number of the first message that leaves, from 0.
+        from: usize,
+        /// How many leave.
+        count: usize,
+        /// Bytes that stay of the message before them.
+        keep: usize,
+        /// What stands behind these: that steps are missing, with a summary of them where there is one.
+        note: String,
+    },
+    /// An old observation was shortened, to save room in the model's context.
+    Shortened {
+        /// Number of the message in the conversation, from 0.
+        message: usize,
+        /// What is left of it.
+        content: String,
+    },
     /// The agent reports.
     Answer {
         /// As it wrote it.

@@ -3,8 +3,10 @@
 mod baselines;
 mod cost;
 mod fixed;
+mod history;
 mod limits;
 mod malformed;
+mod manner;
 mod random;
 mod react;
 pub mod support;

@@ -202,6 +202,12 @@ impl World {
         self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
     }
 
+    /// `react` with these settings, as they are written behind its name.
+    pub async fn react_with(self, settings: &str) -> Attempt {
+        let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
+        self.run(agent.as_ref(), &task()).await
+    }
+
     /// Runs `react` with a trajectory on a full disk: how it ends, the calls that it made, and why its record fails.
     pub async fn react_on_a_full_disk(mut self) -> (End, usize, Error) {
         let mut trajectory = Trajectory::create(Path::new("/dev/full")).unwrap();
@@ -244,7 +250,9 @@ impl World {
         assert_eq!(ends.len(), 1);
         assert_eq!(lines.last().unwrap().event, Event::Ended { end, detail: detail.clone() });
         let asked = self.model.asked.into_inner().unwrap();
-        if let Some(last) = asked.iter().rev().find(|request| !request.tools.is_empty()) {
+        // What tools and summaries ask begins without a system prompt.
+        let own = |request: &&Request| request.messages[0].role == Role::System;
+        if let (Some(last), true) = (asked.iter().rev().find(own), agent.name().starts_with("react")) {
             let replayed = conversation::replay(&lines);
             assert_eq!(&replayed[..last.messages.len()], &last.messages[..], "the record is not what the model saw");
         }
