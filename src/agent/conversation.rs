@@ -19,6 +19,7 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
             let role = if call_id.is_some() { Role::Tool } else { Role::User };
             push(messages, role, content, call_id.as_deref());
         }
+        Event::Try { .. } => messages.clear(),
         Event::Forgotten { from, count, keep, note } => forget(messages, *from, *count, *keep, note),
         Event::Shortened { message, content } => {
             if let Some(message) = messages.get_mut(*message) {
@@ -29,7 +30,7 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
     }
 }
 
-/// The conversation that a stored trajectory tells of.
+/// The conversation that a stored trajectory tells of; of several tries, that of the last.
 #[must_use]
 pub fn replay(lines: &[Line]) -> Vec<Message> {
     let mut messages = Vec::new();

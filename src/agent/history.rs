@@ -104,6 +104,8 @@ pub struct Memory {
     ratio: f64,
     /// Messages that were shortened already.
     checked: usize,
+    /// Bytes of each message: counted once, for a long conversation has many.
+    sizes: Vec<usize>,
 }
 
 impl Memory {
@@ -112,7 +114,17 @@ impl Memory {
     pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
         let head = messages.len();
-        Self { history, context, head, keep, beside, summary: None, ratio: 1.0 / BYTES, checked: head }
+        Self {
+            history,
+            context,
+            head,
+            keep,
+            beside,
+            summary: None,
+            ratio: 1.0 / BYTES,
+            checked: head,
+            sizes: Vec::new(),
+        }
     }
 
     /// Makes the conversation ready for the next question. The error ends the attempt.
@@ -138,6 +150,7 @@ impl Memory {
                     self.checked += 1;
                     if let Some(end) = messages.get(index).and_then(tail) {
                         context.tell(messages, &Event::Shortened { message: index, content: end });
+                        self.sizes.truncate(index);
                     }
                 }
             }
@@ -159,6 +172,7 @@ impl Memory {
         let long: Vec<usize> = (self.head..messages.len()).filter(|index| is_long(&messages[*index], SHORT)).collect();
         for &index in long.iter().take(long.len().div_ceil(2)) {
             shorten(index, SHORT, messages, context);
+            self.sizes.truncate(index);
         }
         !long.is_empty()
     }
@@ -176,6 +190,7 @@ impl Memory {
         let event = Event::Forgotten { from: self.head, count, keep: self.keep, note };
         context.tell(messages, &event);
         self.checked = self.checked.saturating_sub(count).max(self.head);
+        self.sizes.clear();
     }
 
     /// Brings the summary up to date. Where the model may not be asked any more, the one before stays.
@@ -202,22 +217,28 @@ impl Memory {
         }
         let newest = newest(messages);
         for index in self.head..messages.len() {
-            let most = if index < newest { SHORT } else { NEWEST };
-            if tokens <= if index < newest { room * DOWN_TO } else { room } {
+            let (most, goal) = if index < newest { (SHORT, room * DOWN_TO) } else { (NEWEST, room) };
+            if tokens <= goal {
                 return;
             }
             if is_long(&messages[index], most) {
                 let before = messages[index].content.len();
                 shorten(index, most, messages, context);
+                self.sizes.truncate(index);
                 tokens -= before.saturating_sub(messages[index].content.len()) as f64 * self.ratio;
             }
         }
     }
 
-    fn bytes(&self, messages: &[Message]) -> usize {
+    fn bytes(&mut self, messages: &[Message]) -> usize {
         let calls =
             |message: &Message| message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
-        self.beside + messages.iter().map(|message| message.content.len() + calls(message)).sum::<usize>()
+        // The newest may have grown: what is said by the user in a row is one message.
+        self.sizes.pop();
+        for message in &messages[self.sizes.len().min(messages.len())..] {
+            self.sizes.push(message.content.len() + calls(message));
+        }
+        self.beside + self.sizes.iter().sum::<usize>()
     }
 }
 

@@ -19,6 +19,7 @@ pub mod prompts;
 pub mod protocol;
 mod random;
 mod react;
+mod reflexion;
 mod repo;
 pub mod retrieval;
 mod scripted;

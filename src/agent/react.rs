@@ -1,7 +1,7 @@
 //! `react`: the model decides, step by step: it thinks, calls one tool and sees what came of it (Yao et al., 2023), as in
 //! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Settings, label, written};
 use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Task, material};
+use super::{Agent, Context, End, Event, Limits, Task, material, reflexion};
 use crate::error::Result;
 use crate::model::{Message, Model, ModelError, Request, Role};
 
@@ -27,6 +27,17 @@ pub struct React {
     retriever: Retriever,
     /// Bytes of the tools as they are sent with each call.
     tools_bytes: usize,
+}
+
+/// What a try begins with and leaves behind.
+struct Work {
+    /// What it may spend, as it is told.
+    limits: Limits,
+    /// What it is told of the try before.
+    lesson: Option<String>,
+    /// The conversation.
+    request: Request,
+    session: Session,
 }
 
 impl React {
@@ -52,6 +63,7 @@ impl React {
             ("context", settings.context_tokens.unwrap_or(0).to_string(), "0".to_owned()),
             ("tools", written(settings.tools), written(default.tools)),
             ("protocol", written(settings.protocol), written(default.protocol)),
+            ("reflexion", settings.reflexion.max(1).to_string(), "1".to_owned()),
         ]);
         let manner = Manner { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
         let tools_bytes =
@@ -59,21 +71,71 @@ impl React {
         Ok(Self { name: label("react", &parts), settings: settings.clone(), manner, retriever, tools_bytes })
     }
 
+    /// Several tries, each with its share of the budget, until nothing speaks against one.
+    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> (End, Option<String>) {
+        let tries = self.settings.reflexion;
+        let mut why = None;
+        let mut lesson = None;
+        let mut session = Session::default();
+        let mut number = 0;
+        loop {
+            number += 1;
+            context.trajectory.push(&Event::Try { number, why: why.take() });
+            let limits = context.budget.share(tries);
+            let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
+            let (end, detail) = self.work(task, model, &mut work, context).await;
+            // What comes now belongs to no try, and may use what is left of the whole.
+            context.budget.share(1);
+            if end.is_infrastructure() {
+                return (end, detail);
+            }
+            if number >= tries || context.budget.exceeded().is_some() {
+                return match &context.answer {
+                    Some(_) if end != End::Answered => {
+                        (End::Answered, Some(format!("reported in an earlier try; the last one ended with {end:?}")))
+                    }
+                    _ => (end, detail),
+                };
+            }
+            let failure = match reflexion::failed(end, detail.as_deref(), task, context).await {
+                Ok(Some(failure)) => failure,
+                Ok(None) => return (end, detail),
+                Err(ended) => return ended,
+            };
+            match reflexion::plan(&failure, &work.request.messages, context).await {
+                Ok(plan) => lesson = Some(dynamic::try_again(&failure, plan.as_deref())),
+                Err(ended) => return ended,
+            }
+            why = Some(failure);
+            session = work.session;
+            session.directory = PathBuf::new();
+        }
+    }
+
     /// One try, from the prompts to an end.
-    async fn work(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn work(
+        &self,
+        task: &Task,
+        model: &dyn Model,
+        work: &mut Work,
+        context: &mut Context<'_>,
+    ) -> (End, Option<String>) {
         let manner = &self.manner;
-        let mut request = Request { tools: manner.offered().to_vec(), ..Request::default() };
+        let Work { limits, lesson, request, session } = work;
+        request.tools = manner.offered().to_vec();
         let system = dynamic::system(self.settings.prompt, manner, self.settings.history);
         say(Role::System, system, &mut request.messages, context);
-        say(Role::User, dynamic::task(task, context.budget.limits(), manner), &mut request.messages, context);
+        say(Role::User, dynamic::task(task, limits, manner), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
             Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
             Err(end) => return end,
         }
+        if let Some(lesson) = lesson.take() {
+            say(Role::User, lesson, &mut request.messages, context);
+        }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
         let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
-        let mut session = Session::default();
         let mut errors = 0;
         let mut told = false;
         loop {
@@ -116,7 +178,7 @@ impl React {
                     context.tell(&mut request.messages, &event);
                     match last {
                         Some(why) => step::act_last(&reply, why, manner, context),
-                        None => step::act(&reply, manner, &mut session, &mut request.messages, context).await,
+                        None => step::act(&reply, manner, session, &mut request.messages, context).await,
                     }
                 }
             };
@@ -148,7 +210,12 @@ impl Agent for React {
         let Some(model) = context.model else {
             return (End::ModelDenied, Some("`react` needs a model and was given none".to_owned()));
         };
-        self.work(task, model, context).await
+        if self.settings.reflexion > 1 {
+            return self.reflect(task, model, context).await;
+        }
+        let limits = *context.budget.limits();
+        let mut work = Work { limits, lesson: None, request: Request::default(), session: Session::default() };
+        self.work(task, model, &mut work, context).await
     }
 }
 

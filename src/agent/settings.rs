@@ -61,6 +61,8 @@ pub struct Settings {
     pub tools: ToolChoice,
     /// How it calls them.
     pub protocol: Protocol,
+    /// Tries within an attempt, each but the first after a plan from the one before; 0 and 1 are one try.
+    pub reflexion: u32,
 }
 
 impl Default for Settings {
@@ -80,13 +82,14 @@ impl Default for Settings {
             context_tokens: None,
             tools: ToolChoice::default(),
             protocol: Protocol::default(),
+            reflexion: 0,
         }
     }
 }
 
 /// The keys of an agent's own settings.
 const KEYS: &str = "`paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, \
-                    `tools`, `protocol` of `react`";
+                    `tools`, `protocol`, `reflexion` of `react`";
 
 impl Settings {
     /// These settings with those that stand behind an agent's name: `paper=none,repair=2`.
@@ -112,6 +115,7 @@ impl Settings {
                 "history" => this.history = value.parse().map_err(|hint: String| wrong().hint(hint))?,
                 "context" => this.context_tokens = Some(number()?.into()),
                 "tools" => this.tools = choice(value).map_err(|hint| wrong().hint(hint))?,
+                "reflexion" => this.reflexion = number()?,
                 "protocol" => this.protocol = choice(value).map_err(|hint| wrong().hint(hint))?,
                 _ => return Err(wrong().hint(format!("the keys are {KEYS}"))),
             }
@@ -208,7 +212,7 @@ mod tests {
         let hint = |text: &str| run.with(text).unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is no history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

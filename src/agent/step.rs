@@ -88,7 +88,7 @@ pub async fn act(
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
     let mut content = cut_middle(&content, OBSERVATION_LIMIT).into_owned();
-    if session.same_as_before(&call.name, arguments, &content) {
+    if session.same_as_before(&call.name, arguments, &content) && !tool.waits() {
         content = dynamic::same_as_before(manner);
     }
     if !others.is_empty() {

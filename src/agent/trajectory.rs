@@ -114,6 +114,14 @@ pub enum Event {
         /// What was wrong.
         what: String,
     },
+    /// The agent begins once more, with a conversation of its own.
+    Try {
+        /// Number of the try, from 1.
+        number: u32,
+        /// Why the one before failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
     /// Steps have left the conversation: messages `from`, `from + 1`, ... and so on, `count` of them.
     Forgotten {
         /// Number of the first message that leaves, from 0.

@@ -55,7 +55,7 @@ pub struct Arguments {
     /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`. Several may be given,
     /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
     /// (keys: paper, code, passages, snippets; of `fixed`: fill, repair, reasoning; of `react`: prompt, history, context,
-    /// tools, protocol).
+    /// tools, protocol, reflexion).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]

@@ -67,6 +67,10 @@ pub struct DynamicOptions {
     /// How it calls them.
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "tools", help_heading = "Dynamic agent")]
     protocol: Protocol,
+    /// Tries within an attempt, each with a K-th of its budget: after one that failed (no answer, or experiments that give
+    /// no result) the model writes a plan for the next.
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Dynamic agent")]
+    reflexion: u32,
 }
 
 impl DynamicOptions {
@@ -78,6 +82,7 @@ impl DynamicOptions {
             context_tokens: self.context_tokens,
             tools: self.tools,
             protocol: self.protocol,
+            reflexion: self.reflexion,
             ..settings
         }
     }

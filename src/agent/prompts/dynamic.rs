@@ -169,3 +169,15 @@ pub fn summarise(before: Option<&str>, steps: &str) -> String {
 pub fn left_out(summary: Option<&str>) -> String {
     render("left_out", context! { summary => summary.unwrap_or_default() })
 }
+
+/// Asks for a plan after a try that failed.
+#[must_use]
+pub fn reflect(why: &str, steps: &str) -> String {
+    render("reflect", context! { why, steps })
+}
+
+/// What the next try is told of the one before.
+#[must_use]
+pub fn try_again(why: &str, plan: Option<&str>) -> String {
+    render("try_again", context! { why, plan => plan.unwrap_or_default() })
+}

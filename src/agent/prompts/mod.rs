@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::End;
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 23] = [
+const TEMPLATES: [(&str, &str); 25] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
@@ -27,6 +27,8 @@ const TEMPLATES: [(&str, &str); 23] = [
     ("call_text", include_str!("call_text.md")),
     ("summarise", include_str!("summarise.md")),
     ("left_out", include_str!("left_out.md")),
+    ("reflect", include_str!("reflect.md")),
+    ("try_again", include_str!("try_again.md")),
     ("edit_file", include_str!("edit_file.md")),
     ("understand_file", include_str!("understand_file.md")),
     ("understand_notes", include_str!("understand_notes.md")),
@@ -150,6 +152,8 @@ mod tests {
             dynamic::format_error("the reply was empty", &by_text),
             dynamic::summarise(Some("before"), "steps"),
             dynamic::left_out(Some("summary")),
+            dynamic::reflect("no results were reported", "steps"),
+            dynamic::try_again("no results were reported", Some("plan")),
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),

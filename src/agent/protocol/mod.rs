@@ -185,7 +185,7 @@ fn escape(text: &str) -> String {
 pub fn results(text: &str) -> Option<String> {
     let (mut found, mut from, mut looked_at) = (None, 0, 0);
     while let Some(start) = next_object(text, from) {
-        if looked_at > SEARCH {
+        if looked_at > SEARCH / 4 {
             break;
         }
         let end = object_end(text, start);
@@ -306,11 +306,13 @@ mod tests {
 
     #[test]
     fn hostile_nesting_takes_no_time() {
-        let begun = std::time::Instant::now();
+        let now = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let begun = now();
         for hostile in ["{\"a\":", "{\"", "{}", "{\"name\":{", "{\"a\":{\"b\":1},", "\"{\""] {
             let long = hostile.repeat((1 << 20) / hostile.len());
             let _ = (read(&long), results(&long));
         }
-        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+        let took = std::time::Duration::from(now() - begun);
+        assert!(took < std::time::Duration::from_secs(10), "{took:?}");
     }
 }

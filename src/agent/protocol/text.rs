@@ -202,6 +202,11 @@ mod tests {
         let none = "the reply has no code fence with a call";
         assert_eq!(read(ToolChoice::Autoexperiment, "```python\nx = 1\n```").unwrap_err(), none);
         assert_eq!(read(ToolChoice::Autoexperiment, "I shall look.").unwrap_err(), none);
+        let python = read(ToolChoice::Super, "```python\nx = 1\n```").unwrap();
+        assert_eq!(python, [("execute".to_owned(), Ok(json!({"code": "x = 1"})))]);
+        let edit = read(ToolChoice::SweAgent, "```edit\nstart_line: 3\nend_line: 3\n    x: int = 1\n```").unwrap();
+        let expected = json!({"start_line": 3, "end_line": 3, "replacement": "    x: int = 1\n"});
+        assert_eq!(edit, [("edit".to_owned(), Ok(expected))]);
     }
 
     #[test]

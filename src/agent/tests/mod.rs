@@ -9,4 +9,5 @@ mod malformed;
 mod manner;
 mod random;
 mod react;
+mod reflexion;
 pub mod support;

@@ -15,7 +15,9 @@ use crate::agent::{
 };
 use crate::error::Error;
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
-use crate::sandbox::{Backend, Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLimits, Spec, Unconfined};
+use crate::sandbox::{
+    Backend, Command, Entry, EntryKind, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec, Unconfined,
+};
 use crate::suite::{Paper, ResultRule};
 use crate::workspace::Layers;
 
@@ -111,6 +113,79 @@ impl Sandbox for Stuck {
     }
 }
 
+/// A sandbox that runs nothing: what it answers is drawn from what sandboxes may answer. For replies that must not run on
+/// this machine.
+struct Drawn {
+    draws: Vec<u8>,
+    asked: usize,
+}
+
+impl Drawn {
+    fn draw(&mut self) -> u8 {
+        self.asked += 1;
+        // Not the same again and again, however few there are.
+        self.draws.get(self.asked % self.draws.len().max(1)).copied().unwrap_or(0).wrapping_add(self.asked as u8)
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        match self.draw() % 12 {
+            0 => Vec::new(),
+            1 => vec![0xff; 300],
+            2 => vec![b'x'; 200_000],
+            3 => b"/tmp/folder\nready\n".to_vec(),
+            4 => b"done\nout\n".to_vec(),
+            5 => b"ended 3\n".to_vec(),
+            6 => b"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n{\"Experiment 1\": 1}".to_vec(),
+            7 => "def f(\u{e9}):\n    return 1\n".repeat(200).into_bytes(),
+            8 => b"a:b:c\n:\n::3\n".to_vec(),
+            _ => b"hi\n".to_vec(),
+        }
+    }
+
+    fn fault(&mut self) -> Result<(), Fault> {
+        match self.draw() {
+            0 => Err(Fault::Lost("gone".into())),
+            1..=25 => Err(Fault::Refused("not possible".into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for Drawn {
+    fn workdir(&self) -> &Path {
+        Path::new("/workspace")
+    }
+    async fn exec(&mut self, _: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
+        self.fault()?;
+        let exit = match self.draw() % 16 {
+            0 => Exit::TimedOut,
+            1 => Exit::Signal(9),
+            2 => Exit::DiskFull,
+            3..=5 => Exit::Code(1),
+            _ => Exit::Code(0),
+        };
+        let (stdout, stderr) = (self.bytes(), self.bytes());
+        let wall = if exit == Exit::TimedOut { limits.wall } else { Duration::ZERO };
+        Ok(Exec { exit, stdout, stderr, cut: 0, wall, cpu: Duration::ZERO, peak_memory: 0 })
+    }
+    async fn read(&mut self, _: &Path, _: u64) -> Result<Vec<u8>, Fault> {
+        self.fault()?;
+        Ok(self.bytes())
+    }
+    async fn write(&mut self, _: &Path, _: &[u8]) -> Result<(), Fault> {
+        self.fault()
+    }
+    async fn list(&mut self, _: &Path) -> Result<Vec<Entry>, Fault> {
+        self.fault()?;
+        let name = format!("{}.py", self.draw() % 3).into();
+        Ok(vec![Entry { name, kind: EntryKind::File, size: 3 }])
+    }
+    async fn destroy(self: Box<Self>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
 /// Everything around one attempt.
 pub struct World {
     pub dir: TempDir,
@@ -189,6 +264,12 @@ impl World {
     /// The sandbox's files cannot be read, written or listed in any time.
     pub fn stuck(mut self) -> Self {
         self.sandbox = Box::new(Stuck { inner: self.sandbox });
+        self
+    }
+
+    /// The sandbox runs nothing, and answers as these draws say.
+    pub fn drawn(mut self, draws: Vec<u8>) -> Self {
+        self.sandbox = Box::new(Drawn { draws, asked: 0 });
         self
     }
 

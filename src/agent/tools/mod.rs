@@ -16,6 +16,9 @@ mod move_file;
 mod read_file;
 mod sets;
 mod show;
+mod submit;
+mod super_agent;
+mod swe_agent;
 #[cfg(test)]
 mod tests;
 mod understand_file;
@@ -88,6 +91,10 @@ pub trait Tool: Send + Sync {
     fn description(&self) -> &'static str;
     /// JSON schema of the arguments, an object.
     fn parameters(&self) -> Value;
+    /// Whether it waits for something, so that a call which showed the same as the one before may yet show more.
+    fn waits(&self) -> bool {
+        false
+    }
     /// Runs it.
     async fn run(
         &self,
@@ -106,6 +113,10 @@ pub struct Session {
     home: Option<PathBuf>,
     /// The last call that was run, and what the model was shown of it.
     last: Option<(String, Map<String, Value>, String)>,
+    /// The open file, of tools that see files through a window.
+    window: Option<swe_agent::Window>,
+    /// The running Python session, of tools that have one.
+    python: Option<super_agent::Python>,
 }
 
 impl Session {
@@ -190,6 +201,10 @@ fn schema<T: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     plain(&mut schema);
+    if let Value::Object(map) = &mut schema {
+        // Some providers want it also where there are none.
+        map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
     schema
 }
 

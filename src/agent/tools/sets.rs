@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Tool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
-    inspect_file_lines, list_files, move_file, read_file, shown, understand_file, write_file,
+    inspect_file_lines, list_files, move_file, read_file, shown, submit, super_agent, swe_agent, understand_file,
+    write_file,
 };
 use crate::model;
 
@@ -17,6 +18,10 @@ pub enum ToolChoice {
     /// The original's: files, scripts, and a model that reads and edits files
     #[default]
     Autoexperiment,
+    /// Files through a window, searches, edits by line range that keep the syntax, as in SWE-agent
+    SweAgent,
+    /// A Python session that lasts, edits by exact lines, as in SUPER
+    Super,
     /// One shell tool, as in mini-swe-agent
     Bash,
 }
@@ -68,6 +73,29 @@ static AUTOEXPERIMENT: &[&dyn Tool] = &[
 
 static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
 
+/// The tools of SWE-agent; its shell is `command_line`, whose folder `change_directory` sets.
+static SWE_AGENT: &[&dyn Tool] = &[
+    &command_line::CommandLine,
+    &change_directory::ChangeDirectory,
+    &swe_agent::Open,
+    &swe_agent::Goto,
+    &swe_agent::Scroll,
+    &swe_agent::SearchFile,
+    &swe_agent::SearchDir,
+    &swe_agent::FindFile,
+    &swe_agent::Edit,
+    &swe_agent::Create,
+    &submit::Submit,
+];
+
+static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
+
+/// The tools of SUPER's agents.
+static SUPER: &[&dyn Tool] =
+    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &submit::Submit];
+
+static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
+
 /// The one tool of mini-swe-agent.
 static BASH: &[&dyn Tool] = &[&bash::Bash];
 
@@ -86,6 +114,24 @@ impl ToolSet {
                 shell: Some("command_line"),
                 python: None,
                 example: "```write_file\npath: notes.txt\nFirst line.\nSecond line.\n```",
+            },
+            ToolChoice::SweAgent => Self {
+                choice,
+                tools: SWE_AGENT,
+                shown: &SWE_AGENT_SHOWN,
+                answering: Answering::Tool(submit::NAME),
+                shell: Some("command_line"),
+                python: None,
+                example: "```edit\nstart_line: 3\nend_line: 4\n    total = sum(values)\n    return total\n```",
+            },
+            ToolChoice::Super => Self {
+                choice,
+                tools: SUPER,
+                shown: &SUPER_SHOWN,
+                answering: Answering::Tool(submit::NAME),
+                shell: None,
+                python: Some("execute"),
+                example: "```execute\nimport pathlib\nprint(pathlib.Path('experiments.md').read_text())\n```",
             },
             ToolChoice::Bash => Self {
                 choice,
