@@ -8,7 +8,7 @@ use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
-use super::strategy::{FixedOptions, RetrievalOptions};
+use super::strategy::{DynamicOptions, FixedOptions, RetrievalOptions};
 use crate::agent::Limits;
 use crate::env::Options;
 use crate::error::{Error, Result};
@@ -35,6 +35,9 @@ Examples:
   Six settings of the fixed agent as rows of one report:
     autoexperiment run -n 1,2 --agent fixed:paper=none --agent fixed:paper=oracle --agent fixed:paper=full \\
       --agent fixed:repair=2 --agent fixed:reasoning=512 --agent fixed:code=ast --model openai:gpt-5-mini
+  Three ways of prompting a dynamic agent, and two histories:
+    autoexperiment run -n 1,2 --agent react --agent react:prompt=mlagentbench --agent react:prompt=planning \\
+      --agent react:history=window:5 --agent react:history=summary:5 --model openai:gpt-5-mini
   A local server with an OpenAI-compatible interface, which costs nothing:
     autoexperiment run --agent react --model qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
@@ -51,8 +54,9 @@ pub struct Arguments {
     full: bool,
 
     /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`. Several may be given,
-    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` (keys: paper, code, passages,
-    /// snippets, fill, repair, reasoning).
+    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
+    /// (keys: paper, code, passages, snippets; of `fixed`: fill, repair, reasoning; of `react`: prompt, history, context,
+    /// tools, protocol, reflexion).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]
@@ -65,6 +69,8 @@ pub struct Arguments {
     max_tokens: Option<u32>,
     #[command(flatten)]
     retrieval: RetrievalOptions,
+    #[command(flatten)]
+    dynamic: DynamicOptions,
     #[command(flatten)]
     fixed: FixedOptions,
 
@@ -195,7 +201,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         draw,
         k: arguments.k,
         agents: arguments.agents.iter().map(|spec| absolute_spec(spec)).collect::<Result<_>>()?,
-        settings: arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?),
+        settings: arguments
+            .dynamic
+            .over(arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?)),
         model: arguments.model.choice()?,
         sampling: Sampling {
             temperature: arguments.temperature,
