@@ -10,13 +10,16 @@ macro_rules! talk {
 
 mod check;
 mod compare;
+mod completions;
 mod curtail;
 mod doctor;
 mod env;
+mod export;
 mod gold;
 mod image;
 mod index;
 mod list;
+mod man;
 mod mask;
 mod model;
 mod naming;
@@ -90,8 +93,11 @@ enum Verb {
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
     VerifyRuns(verify_runs::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Parses the command line, runs the verb and renders its error, if any.
@@ -129,6 +135,9 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
+        Verb::Export(arguments) => export::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }
