@@ -10,9 +10,7 @@ use crate::error::{Error, Result};
 
 /// Print the manual page, or write the pages of all verbs
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  autoexperiment man | man -l -\n  autoexperiment man -o ~/.local/share/man/man1"
-)]
+#[command(after_help = "Examples:\n  autoexperiment man | man -l -\n  autoexperiment man -o ~/.local/share/man/man1")]
 pub struct Arguments {
     /// Write a page for the program and one for each verb into this folder.
     #[arg(short, long, value_name = "DIR")]

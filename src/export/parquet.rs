@@ -35,8 +35,7 @@ pub fn save<R: Serialize + JsonSchema>(table: &Table<R>, path: &Path) -> Result<
     let written_by = KeyValue::new("autoexperiment".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![written_by])).build();
     let destination = Destination::create(path)?;
-    let mut writer =
-        SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
+    let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
     for rows in table.rows.chunks(GROUP) {
         let rows = rows.iter().map(cells).collect::<Result<Vec<_>>>()?;
         let group = writer.next_row_group().map_err(failed)?;

@@ -61,7 +61,10 @@ impl Source {
                 Ok(line) => lines.push(line),
                 Err(error) => {
                     let place = number + 1;
-                    self.note(format!("the trajectory of {} is cut off before its line {place}: {error}", name(record)));
+                    self.note(format!(
+                        "the trajectory of {} is cut off before its line {place}: {error}",
+                        name(record)
+                    ));
                     break;
                 }
             }

@@ -212,10 +212,7 @@ pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<P
         return Ok(vec![save(&attempts(source), format, path)?]);
     }
     let file = |name: &str| path.join(format!("{name}.{extension}"));
-    Ok(vec![
-        save(&attempts(source), format, &file("attempts"))?,
-        save(&values(source), format, &file("values"))?,
-    ])
+    Ok(vec![save(&attempts(source), format, &file("attempts"))?, save(&values(source), format, &file("values"))?])
 }
 
 fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: &Path) -> Result<PathBuf> {

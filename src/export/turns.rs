@@ -165,7 +165,9 @@ mod tests {
 
     fn reply(calls: &Value) -> Line {
         let usage = json!({ "input": 5, "cached": 0, "output": 2, "reasoning": 0 });
-        line(json!({ "event": "reply", "step": 1, "text": "t", "tool_calls": calls, "usage": usage, "cost": 0.5, "seconds": 2.0 }))
+        line(
+            json!({ "event": "reply", "step": 1, "text": "t", "tool_calls": calls, "usage": usage, "cost": 0.5, "seconds": 2.0 }),
+        )
     }
 
     fn observation(call_id: Option<&str>, content: &str) -> Line {

@@ -89,7 +89,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Valu
     }
     let began = attempts.iter().map(|record| record.started).min();
     let ended = attempts.iter().map(|record| Moment::of(record.started).after(record.wall_seconds).timestamp()).max();
-    let scores: Vec<Value> = ["reported", "verified"].into_iter().filter_map(|scorer| score(scorer, attempts)).collect();
+    let scores: Vec<Value> =
+        ["reported", "verified"].into_iter().filter_map(|scorer| score(scorer, attempts)).collect();
     header["status"] = status.into();
     header["results"] = json!({
         "total_samples": planned.max(attempts.len()),

@@ -263,7 +263,11 @@ fn name(end: End) -> String {
 fn thin(mut score: Value) -> Value {
     if let Some(score) = score.as_object_mut() {
         score.remove("metadata");
-        for text in ["answer", "explanation"].iter().filter_map(|name| Some((name, score.get(*name)?.as_str()?.to_owned()))).collect::<Vec<_>>() {
+        for text in ["answer", "explanation"]
+            .iter()
+            .filter_map(|name| Some((name, score.get(*name)?.as_str()?.to_owned())))
+            .collect::<Vec<_>>()
+        {
             score.insert((*text.0).to_owned(), Value::String(cut(&text.1)));
         }
     }

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 import datasets
+import jsonschema
 import duckdb
 import pandas
 
 datasets.disable_progress_bars()
-folder = Path(sys.argv[1])
+folder, schemas = Path(sys.argv[1]), Path(sys.argv[2])
 found = {}
 for name in ["attempts", "values"]:
     parquet = pandas.read_parquet(folder / f"{name}.parquet")
@@ -17,6 +18,9 @@ for name in ["attempts", "values"]:
     lines = datasets.load_dataset(
         "json", data_files=str(folder / f"{name}.jsonl"), split="train", cache_dir=str(folder / "cache")
     )
+    schema = json.loads((schemas / f"{name}.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    valid = [validator.is_valid(json.loads(line)) for line in open(folder / f"{name}.jsonl")]
     rows = pandas.read_json(folder / f"{name}.jsonl", lines=True)
     duck = duckdb.connect()
     described = duck.sql(f"describe select * from '{folder}/{name}.parquet'").fetchall()
@@ -24,6 +28,7 @@ for name in ["attempts", "values"]:
         "parquet": len(parquet),
         "csv": len(csv),
         "datasets": len(lines),
+        "valid": sum(valid),
         "duckdb": duck.sql(f"select count(*) from '{folder}/{name}.parquet'").fetchall()[0][0],
         "passed": duck.sql(f"select count(*) from '{folder}/{name}.parquet' where pass").fetchall()[0][0],
         "passed_lines": int(rows["pass"].sum()),
