@@ -17,6 +17,7 @@ mod env;
 mod export;
 mod gold;
 mod image;
+mod import;
 mod index;
 mod list;
 mod man;
@@ -76,6 +77,7 @@ enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
     New(Box<new::Arguments>),
+    Import(import::Arguments),
     Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
@@ -118,6 +120,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::Import(arguments) => import::run(&arguments),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
