@@ -125,6 +125,103 @@ fn harbors_models_take_the_trajectories() {
     assert_eq!(found["trajectories"]["gold/tiny_0.0"]["steps"], json!(["agent"]));
 }
 
+/// Every file below a folder as text.
+fn texts(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(texts(&entry.path()));
+        } else {
+            let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+            found.push((entry.path().display().to_string(), text));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals() {
+    let lab = ran();
+    lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
+    if let Some(readers) = Readers::harbor() {
+        let found = readers.read("harbor_files.py", &[&lab.path("harbor")]);
+        assert_eq!((found["tasks"].as_object().unwrap().len(), found["trajectories"].as_object().unwrap().len()), (4, 24));
+        let task = &found["tasks"]["tiny_0"];
+        assert_eq!((&task["name"], &task["verifier"]), (&json!("autoexperiment/tiny_0"), &json!("separate")));
+        assert_eq!((&task["verifier_folder"], &task["network"]), (&json!("tests"), &json!("no-network")));
+        assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
+    }
+    let given = texts(&lab.path("harbor/tasks/tiny_0/environment"));
+    assert!(given.iter().any(|(path, text)| path.ends_with("tiny/means.py") && text.contains("raise NotImplementedError")));
+    for (path, text) in given {
+        for secret in ["body-of-arithmetic", "4.16666", "3.58308", "4.82638", "1.15833"] {
+            assert!(!text.contains(secret), "{path}: {secret}");
+        }
+    }
+    for part in ["tests/task.json", "solution/files/tiny/means.py", "environment/Dockerfile", "tests/Dockerfile"] {
+        assert!(lab.path(&format!("harbor/tasks/tiny_0/{part}")).exists(), "{part}");
+    }
+    assert!(!lab.read("harbor/tasks/tiny_0/solution/experiments.json").contains("gold"));
+}
+
+#[test]
+fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
+    let python = Path::new("/usr/bin/python3");
+    if !python.exists() {
+        println!("skipped: no /usr/bin/python3, which every user can run");
+        return;
+    }
+    let lab = Lab::new();
+    lab.ok(&["run", "--sample", "tiny_0,1", "--agent", "noop", "--name", "r"]);
+    lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
+    let task = lab.path("harbor/tasks/tiny_0-1");
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    std::os::unix::fs::symlink(python, lab.path("bin/python")).unwrap();
+    // Experiments run as nobody, who has to reach the interpreter, and must not read gold.
+    for (path, mode) in [(lab.path(""), 0o755), (lab.path("bin"), 0o755), (task.join("tests"), 0o700)] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let run = |arguments: &[&Path]| {
+        let path = format!("{}:/usr/bin:/bin", lab.path("bin").display());
+        let ran = Command::new(python).args(arguments).env("PATH", path).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let logs = lab.path("logs");
+    let reward = |workspace: &Path| -> Value {
+        run(&[&task.join("tests/verify.py"), &task.join("tests"), workspace, &logs]);
+        serde_json::from_str(&lab.read("logs/reward.json")).unwrap()
+    };
+    let masked = task.join("environment/workspace");
+    assert_eq!(reward(&masked), json!({ "reward": 0.0, "reported": 0.0, "verified": 0.0 }));
+
+    let gold = lab.path("gold");
+    support::copy(&masked, &gold);
+    support::copy(&task.join("solution/files"), &gold);
+    run(&[&task.join("solution/measure.py"), &task.join("solution/experiments.json"), &gold]);
+    assert_eq!(reward(&gold), json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 }));
+    lab.edit("gold/answer.json", "4.16", "5.16");
+    assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
+
+    // Reads gold, writes the reward, changes the data, puts a module in the place of Python's own.
+    let secret = task.join("tests/task.json");
+    let means = format!(
+        "import json\n\n\ndef arithmetic(values):\n    try:\n        open({:?}, 'w').write('{{\"reward\": 1}}')\n    except OSError:\n        pass\n    \
+         return json.load(open({:?}))['experiments'][0]['gold']['arithmetic']\n\n\ndef geometric(values):\n    return 1\n",
+        logs.join("reward.json"),
+        secret
+    );
+    lab.write("gold/tiny/means.py", &means);
+    lab.write("gold/data.json", "[1]");
+    lab.write("gold/json.py", "raise SystemExit(0)\n");
+    let cheated = reward(&gold);
+    let verdict: Value = serde_json::from_str(&lab.read("logs/verdict.json")).unwrap();
+    assert_eq!(verdict["ignored"], json!(["data.json", "json.py"]));
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(cheated, json!({ "reward": 0.0, "reported": 0.0, "verified": 0.0 }));
+        assert_eq!(verdict["experiments"]["means"]["error"], "exit code 1");
+    }
+}
+
 #[test]
 fn a_prediction_is_a_patch_that_git_applies_to_the_masked_repo() {
     let lab = ran();
@@ -232,6 +329,11 @@ fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     assert!(!lab.path("all.eval").exists());
     lab.write("runs/empty/run.json", &lab.read("runs/r/run.json"));
     assert!(lab.fails(7, &["export", "empty", "--format", "jsonl", "-o", "x"]).contains("has no finished attempt"));
+    lab.write("runs/hostile/run.json", &lab.read("runs/r/run.json"));
+    let mut record = lab.records("r").remove(0);
+    record["agent"] = json!("../../outside");
+    lab.write("runs/hostile/attempts.jsonl", &json_lines(&[record]));
+    assert!(lab.fails(7, &["export", "hostile", "--format", "atif", "-o", "x"]).contains("can be no agent or sample"));
     assert!(lab.fails(7, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("is no run"));
 }
 

@@ -66,7 +66,8 @@ def scale(weights):
 def total(weights): return sum(weights)
 "#;
 
-const MAIN: &str = "import json, sys\nfrom losses import *\nprint(json.dumps({'loss': EnergyLoss()([0.5, 0.25], [1, 0])}))\n";
+const MAIN: &str =
+    "import json, sys\nfrom losses import *\nprint(json.dumps({'loss': EnergyLoss()([0.5, 0.25], [1, 0])}))\n";
 
 const PAPER: &str = "# Losses\n\n## Energy {#sec:energy}\n\nThe energy loss is one minus the energy that lies inside the box.\n\n## Results\n\n| loss | IoU |\n|------|-----|\n| energy | 0.3333 |\n";
 
@@ -96,7 +97,10 @@ fn lab(functions: &[Value], experiments: &[Value]) -> Lab {
     lab.write(&format!("{paper}/losses.yml"), "name: losses\ndependencies:\n  - python>=3.10\n");
     lab.write(&format!("{paper}/functions.jsonl"), &json_lines(functions));
     lab.write(&format!("{paper}/experiments.jsonl"), &json_lines(experiments));
-    lab.write("MLRC/mlrc_main.csv", "Title,github,paper_id,conda_env\nLosses,https://example.org/losses,2303.00001,losses\n");
+    lab.write(
+        "MLRC/mlrc_main.csv",
+        "Title,github,paper_id,conda_env\nLosses,https://example.org/losses,2303.00001,losses\n",
+    );
     lab
 }
 
@@ -106,7 +110,8 @@ const IMPORT: [&str; 5] = ["import", "mlrc", "MLRC", "--suite", "suite"];
 fn import(lab: &Lab, more: &[&str]) -> (Vec<String>, String) {
     let ran = lab.ok(&[&IMPORT[..], more].concat());
     let manifest = lab.read("suite/papers/2303.00001/paper.toml");
-    let selectors = manifest.lines().filter_map(|line| line.strip_prefix("at = ")).map(|at| at.trim_matches('"').to_owned());
+    let selectors =
+        manifest.lines().filter_map(|line| line.strip_prefix("at = ")).map(|at| at.trim_matches('"').to_owned());
     (selectors.collect(), ran.stdout)
 }
 
@@ -121,7 +126,11 @@ fn refusal(functions: &[Value]) -> String {
 fn a_name_that_is_there_once_is_found_whatever_the_lines_say() {
     let lab = lab(
         // One exact; one 20 lines off; one whose range is somewhere else altogether.
-        &[function("0", "scale", [52, 53, 54], ""), function("1", "total", [37, 37, 38], ""), function("2", "cached", [900, 901, 950], "")],
+        &[
+            function("0", "scale", [52, 53, 54], ""),
+            function("1", "total", [37, 37, 38], ""),
+            function("2", "cached", [900, 901, 950], ""),
+        ],
         &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
     );
     let (selectors, said) = import(&lab, &[]);
@@ -155,8 +164,14 @@ fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines(
     );
     assert!(said.contains("correction: function 0: `__call__` is `EnergyLoss.__call__`"), "{said}");
     assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, its lines being stale"), "{said}");
-    assert!(said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("takes what stands above"), "{said}");
-    assert!(said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines alone"), "{said}");
+    assert!(
+        said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("takes what stands above"),
+        "{said}"
+    );
+    assert!(
+        said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines alone"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -171,24 +186,38 @@ fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_i
     );
     let (selectors, said) = import(&lab, &[]);
     assert_eq!(selectors.len(), 3);
-    assert!(said.contains("function 0: lines 19 and 20 to 23 were published, it is 20 and 21 to 23: the header is a decorator's line"), "{said}");
+    assert!(
+        said.contains(
+            "function 0: lines 19 and 20 to 23 were published, it is 20 and 21 to 23: the header is a decorator's line"
+        ),
+        "{said}"
+    );
     assert!(said.contains("function 1: lines 27 and 28 to 34 were published, it is 27 and 32 to 34: the range begins inside the signature"), "{said}");
     // What the mask then is, is proven by parsing; that it takes nothing else is seen here.
-    for (place, gone, kept) in [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")] {
+    for (place, gone, kept) in
+        [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
+    {
         let tree = format!("masked{place}");
         let arguments = ["mask", "2303.00001", "-f", place, "-o", &tree, "--suite", "suite"];
         lab.ok(&arguments);
         let masked = lab.read(&format!("{tree}/losses.py"));
         assert_eq!(masked.matches("raise NotImplementedError").count(), 2, "{masked}");
         assert!(gone.is_empty() || !masked.contains(gone), "{masked}");
-        assert!(masked.contains(kept) && masked.contains("def __init__(self):\n        self.binarize = False"), "{masked}");
+        assert!(
+            masked.contains(kept) && masked.contains("def __init__(self):\n        self.binarize = False"),
+            "{masked}"
+        );
     }
 }
 
 #[test]
 fn functions_listed_out_of_line_order_are_each_their_own() {
     let lab = lab(
-        &[function("0", "scale", [52, 53, 54], ""), function("1", "cached", [4, 5, 5], ""), function("2", "L1Loss.__call__", [38, 39, 39], "")],
+        &[
+            function("0", "scale", [52, 53, 54], ""),
+            function("1", "cached", [4, 5, 5], ""),
+            function("2", "L1Loss.__call__", [38, 39, 39], ""),
+        ],
         &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
     );
     import(&lab, &[]);
@@ -231,7 +260,10 @@ fn a_person_decides_what_cannot_be_told_or_leaves_it_out() {
     let left = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, said) = import(&left, &["--leave-out"]);
     assert_eq!(selectors, ["losses.py::scale"]);
-    assert!(said.contains("left out: function 0:") && said.contains("left out: experiment 0: it needs function 0"), "{said}");
+    assert!(
+        said.contains("left out: function 0:") && said.contains("left out: experiment 0: it needs function 0"),
+        "{said}"
+    );
     let wrong = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let place = "2303.00001:0=losses.py::Gone.__call__";
     assert!(wrong.fails(3, &[&IMPORT[..], &["--at", place]].concat()).contains("no function `Gone.__call__`"));
@@ -258,9 +290,16 @@ fn dependencies_are_kept_and_contradictions_told() {
 fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
     let lab = lab(
         &[function("0", "total", [57, 57, 57], "")],
-        &[experiment("0", "{\"loss\": 0.5}", "0"), experiment("1", "{'loss': 0.51}", "0"), experiment("2", "loss: 3", "0")],
+        &[
+            experiment("0", "{\"loss\": 0.5}", "0"),
+            experiment("1", "{'loss': 0.51}", "0"),
+            experiment("2", "loss: 3", "0"),
+        ],
     );
-    lab.write("MLRC/experiments.jsonl", &json_lines(&[experiment("0", "{\"loss\": 0.502}", "0"), experiment("1", "{\"loss\": 0.8}", "0")]));
+    lab.write(
+        "MLRC/experiments.jsonl",
+        &json_lines(&[experiment("0", "{\"loss\": 0.502}", "0"), experiment("1", "{\"loss\": 0.8}", "0")]),
+    );
     let sample = json!({
         "paper_id": "2303.00001", "func_ids": "0", "results": { "Experiment 1": { "loss": 0.9 } },
         "solution": "echo Experiment 1\npython main.py --number 0\n",
@@ -270,7 +309,10 @@ fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
     assert!(said.contains("doubt: experiment 0: its published results disagree by more than 5%: the paper's experiments.jsonl and mlrc_n=1.jsonl"), "{said}");
     assert!(said.contains("doubt: experiment 1: its published results disagree by more than 5%: the paper's experiments.jsonl and experiments.jsonl"), "{said}");
     assert!(said.contains("doubt: experiment 1: answers of experiments 0 pass for it"), "{said}");
-    assert!(said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is no JSON: `loss: 3`"), "{said}");
+    assert!(
+        said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is no JSON: `loss: 3`"),
+        "{said}"
+    );
     let published: Value = serde_json::from_str(&lab.read("suite/papers/2303.00001/published.json")).unwrap();
     let expected = json!({ "the paper's experiments.jsonl": { "loss": 0.5 }, "experiments.jsonl": { "loss": 0.502 }, "mlrc_n=1.jsonl": { "loss": 0.9 } });
     assert_eq!(published["e0"], expected);
@@ -286,7 +328,8 @@ fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() 
     assert!(!text.contains("0.3333") && text.contains("| energy |"), "{text}");
     assert!(said.contains("correction: paper.md: 1 results still stood in the published text"), "{said}");
     let manifest = lab.read("suite/papers/2303.00001/paper.toml");
-    for line in ["title = \"Losses\"", "year = 2023", "url = \"https://arxiv.org/abs/2303.00001\"", "    \"main.py\","] {
+    for line in ["title = \"Losses\"", "year = 2023", "url = \"https://arxiv.org/abs/2303.00001\"", "    \"main.py\","]
+    {
         assert!(manifest.contains(line), "{line}\n{manifest}");
     }
     assert!(manifest.contains("passages = [\"Energy {#sec:energy}\"]"), "{manifest}");

@@ -6,8 +6,9 @@ use super::naming::run_folder;
 use super::shared::print;
 use crate::error::Result;
 use crate::export::table::{self, TableFormat};
-use crate::export::{Source, atif, inspect, predictions, traj};
+use crate::export::{Source, atif, harbor, inspect, predictions, traj};
 use crate::report::clean;
+use crate::suite::Suite;
 
 /// Write a stored run in another project's format
 ///
@@ -29,6 +30,9 @@ pub struct Arguments {
     /// Folder of the runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
+    /// For Harbor: the folder of the suite [default: that of the run].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
 }
 
 /// A format to export to.
@@ -36,6 +40,8 @@ pub struct Arguments {
 enum Format {
     /// Logs of Inspect AI, `.eval`: one for each agent and model, attempts as epochs.
     Inspect,
+    /// Tasks of Harbor, one for each sample of the run, and the run's trajectories in ATIF.
+    Harbor,
     /// Trajectories in ATIF 1.8, Harbor's format: one for each attempt.
     Atif,
     /// Trajectories as SWE-agent's `.traj`: one for each attempt.
@@ -52,7 +58,13 @@ enum Format {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let source = Source::open(&run_folder(&arguments.run, &arguments.runs))?;
-    let written = write(&source, arguments.format, &arguments.output)?;
+    let written = match arguments.format {
+        Format::Harbor => {
+            let suite = arguments.suite.as_ref().unwrap_or(&source.run.configuration.suite);
+            harbor::export(&source, &Suite::open(suite)?, &arguments.output)?
+        }
+        other => write(&source, other, &arguments.output)?,
+    };
     for note in source.notes() {
         talk!("{}", clean(&note));
     }
@@ -62,6 +74,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn write(source: &Source, format: Format, path: &Path) -> Result<Vec<PathBuf>> {
     match format {
+        // It needs a suite as well.
+        Format::Harbor => Ok(Vec::new()),
         Format::Inspect => inspect::export(source, path),
         Format::Atif => atif::export(source, path),
         Format::Traj => traj::export(source, path),

@@ -65,8 +65,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         let done = import(&suite, &published, paper, &decisions)?;
         if !arguments.json {
-            let mut text =
-                format!("{}: {} functions, {} experiments\n", clean(&done.paper), done.functions.len(), done.experiments);
+            let mut text = format!(
+                "{}: {} functions, {} experiments\n",
+                clean(&done.paper),
+                done.functions.len(),
+                done.experiments
+            );
             for finding in &done.findings {
                 let (kind, about, what) = finding.parts();
                 text.push_str(&format!("  {kind}: {}: {}\n", clean(about), clean(what)));

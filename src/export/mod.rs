@@ -6,6 +6,7 @@
 
 pub mod atif;
 mod destination;
+pub mod harbor;
 pub mod inspect;
 pub mod jsonl;
 pub mod parquet;

@@ -26,6 +26,11 @@ impl Source {
     pub fn open(folder: &Path) -> Result<Self> {
         let (store, run) = Store::open(folder)?;
         let records = store.records()?;
+        // Files are named after these, and a store may come from somebody else.
+        let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
+        if let Some(wrong) = named.into_iter().find(|name| !is_name(name)) {
+            return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
+        }
         let counts = counting(&records);
         Ok(Self { run, store, records, counts, notes: RefCell::default() })
     }
@@ -105,6 +110,11 @@ impl Source {
     pub fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }
+}
+
+/// Whether a file can be called so.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
 /// An attempt as notes name it.

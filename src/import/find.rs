@@ -3,7 +3,7 @@
 //! A name that only one function of the file has is that function, whatever the lines say. Where several have it, they
 //! are told apart by what was published of the function: its class, its source, words that only one candidate shares
 //! with its description and its passage of the paper, and, where no words speak, lines that agree with one
-//! candidate exactly. Evidence that contradicts itself decides nothing.
+//! candidate alone. Evidence that contradicts itself decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,7 +62,8 @@ pub fn find(
                 continue;
             }
             Err(why) => {
-                refused.push(format!("function {} (`{}` in `{}`): {why}", function.number, function.name, function.file));
+                refused
+                    .push(format!("function {} (`{}` in `{}`): {why}", function.number, function.name, function.file));
                 continue;
             }
         };
@@ -81,7 +82,10 @@ pub fn find(
         return Ok(found);
     }
     Err(Error::suite(format!("paper `{}`: functions that cannot be told for sure\n{}", paper.id, refused.join("\n")))
-        .hint(format!("say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`", paper.id)))
+        .hint(format!(
+            "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
+            paper.id
+        )))
 }
 
 /// A selector that a person gave: it must be there.
@@ -143,7 +147,10 @@ fn place(
         findings.push(Finding::correction(about, format!("`{}` is `{label}`", function.name)));
     }
     if let Some(why) = why {
-        findings.push(Finding::doubt(about, format!("one of {} of that name; taken for `{label}` {why}", candidates.len())));
+        findings.push(Finding::doubt(
+            about,
+            format!("one of {} of that name; taken for `{label}` {why}", candidates.len()),
+        ));
     }
     if let Some(lines) = function.lines
         && let Some(what) = line_fault(module, chosen, lines)
@@ -190,14 +197,16 @@ fn tell_apart(
     let by_lines: Vec<usize> = candidates
         .iter()
         .copied()
-        .filter(|&at| function.lines.is_some_and(|lines| line_fault(module, at, lines).is_none()))
+        .filter(|&at| function.lines.is_some_and(|lines| lines_agree(&module.functions()[at], lines)))
         .collect();
     match (by_words, by_lines.as_slice()) {
         (Some(words), [lines]) if words == *lines => Ok((words, "by its description and its lines")),
         (Some(_), [_]) => Err("its description speaks for one function and its lines for another".to_owned()),
         (Some(words), _) => Ok((words, "by its description, its lines being stale")),
         (None, [lines]) => Ok((*lines, "by its lines alone")),
-        (None, _) => Err(format!("{} functions have the name, and nothing published tells them apart", candidates.len())),
+        (None, _) => {
+            Err(format!("{} functions have the name, and nothing published tells them apart", candidates.len()))
+        }
     }
 }
 
@@ -218,7 +227,9 @@ fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction)
     let mut scores: Vec<(usize, usize)> = of
         .iter()
         .zip(candidates)
-        .map(|(words, &at)| (words.iter().filter(|word| published.contains(*word) && !common.contains(word)).count(), at))
+        .map(|(words, &at)| {
+            (words.iter().filter(|word| published.contains(*word) && !common.contains(word)).count(), at)
+        })
         .collect();
     scores.sort_unstable();
     match scores.as_slice() {
@@ -254,6 +265,12 @@ fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
+/// Whether published lines are this function's: the header and the last line, of which one too many may be named. The first
+/// line of the body says little, since it was mostly taken to be the one behind the header.
+fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
+    header == function.first_line && (function.last_line..=function.last_line + 1).contains(&end)
+}
+
 /// What is wrong with published lines, if anything. Right is a header on a line of the signature, a first line behind it, and
 /// as the last line that of the last statement or the one before the next thing: one line too many was always cut.
 fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
@@ -277,5 +294,8 @@ fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> O
     } else {
         return None;
     };
-    Some(format!("lines {header} and {start} to {end} were published, it is {first} and {} to {last}: {what}", signature_end + 1))
+    Some(format!(
+        "lines {header} and {start} to {end} were published, it is {first} and {} to {last}: {what}",
+        signature_end + 1
+    ))
 }

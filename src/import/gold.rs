@@ -38,7 +38,8 @@ pub fn experiments(
 ) -> Result<Vec<Experiment>> {
     let of_paper = |value: &&Value| value["paper_id"].as_str() == Some(&paper.id);
     let together: Vec<&Value> = published.experiments.iter().filter(of_paper).collect();
-    let own: Vec<&Value> = if paper.experiments.is_empty() { together.clone() } else { paper.experiments.iter().collect() };
+    let own: Vec<&Value> =
+        if paper.experiments.is_empty() { together.clone() } else { paper.experiments.iter().collect() };
     if own.is_empty() {
         return Err(Error::suite(format!("paper `{}` has no experiments", paper.id))
             .hint("they belong in its `experiments.jsonl`"));
@@ -100,7 +101,9 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
 fn read(result: &Value) -> Option<Value> {
     match result {
         Value::Null => None,
-        Value::String(text) => serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\'', "\""))).ok(),
+        Value::String(text) => {
+            serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\'', "\""))).ok()
+        }
         other => Some(other.clone()),
     }
 }
@@ -140,7 +143,8 @@ fn commands(script: &str) -> BTreeMap<String, String> {
 /// Tells of published results of one experiment that do not agree within 5%.
 fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
     let Some(((first, gold), others)) = experiment.results.split_first() else { return };
-    let differing: Vec<&str> = others.iter().filter(|(_, other)| !agree(gold, other)).map(|(file, _)| file.as_str()).collect();
+    let differing: Vec<&str> =
+        others.iter().filter(|(_, other)| !agree(gold, other)).map(|(file, _)| file.as_str()).collect();
     if !differing.is_empty() {
         findings.push(Finding::doubt(
             format!("experiment {}", experiment.number),

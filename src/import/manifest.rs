@@ -40,7 +40,9 @@ pub fn write(sheet: &Sheet<'_>) -> String {
         quoted(&paper.id),
         quoted(sheet.env)
     );
-    text.push_str("# Guessed from the commands: files whose changes do not count when an attempt is verified.\nprotected = [\n");
+    text.push_str(
+        "# Guessed from the commands: files whose changes do not count when an attempt is verified.\nprotected = [\n",
+    );
     for file in entry_scripts(sheet) {
         let _ = writeln!(text, "    {},", quoted(&file));
     }

@@ -135,7 +135,8 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
         .map_err(|error| Error::internal("failed to serialise dependencies").because(error))?;
     json.push('\n');
     draft.write("dependencies.json", &json)?;
-    findings.push(Finding::doubt("dependencies.json", "published, not measured: `autoexperiment verify` measures them"));
+    findings
+        .push(Finding::doubt("dependencies.json", "published, not measured: `autoexperiment verify` measures them"));
     findings.push(Finding::doubt(
         "gold",
         "has to be recorded here: `autoexperiment gold`; the published results are in published.json",
@@ -197,22 +198,22 @@ fn needs(
 }
 
 /// The paper's text without its results.
-fn paper_text(
-    paper: &PublishedPaper,
-    experiments: &[gold::Experiment],
-    findings: &mut Vec<Finding>,
-) -> Result<String> {
+fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings: &mut Vec<Finding>) -> Result<String> {
     let source = text::Source::read(&paper.text)?;
     let mut values = Vec::new();
     let results = experiments.iter().flat_map(|experiment| &experiment.results);
     for (_, result) in results {
         result_numbers(result, &mut |value| values.push(value));
     }
-    let scrubbed = scrub(&source.text, &ScrubOptions { format: Format::detect(&paper.text, &source.text), gold: &values });
+    let scrubbed =
+        scrub(&source.text, &ScrubOptions { format: Format::detect(&paper.text, &source.text), gold: &values });
     if scrubbed.removed() > 0 {
         findings.push(Finding::correction(
             "paper.md",
-            format!("{} results still stood in the published text, and were removed; read what is left", scrubbed.removed()),
+            format!(
+                "{} results still stood in the published text, and were removed; read what is left",
+                scrubbed.removed()
+            ),
         ));
     }
     Ok(scrubbed.text)
@@ -224,7 +225,8 @@ fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Fin
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?
     } else {
         let name = paper.environment_name.as_deref().unwrap_or("unknown");
-        findings.push(Finding::doubt("environment.yml", format!("not published with the paper (it is called `{name}`)")));
+        findings
+            .push(Finding::doubt("environment.yml", format!("not published with the paper (it is called `{name}`)")));
         "dependencies:\n  - python>=3.10,<3.14\n".to_owned()
     };
     draft.write_env(&yml)?;

@@ -33,9 +33,8 @@ if (folder / "tasks").is_dir():
             "name": task.name,
             "instruction": len(task.instruction),
             "verifier": resolve_task_verifier_mode(task.config).value,
-            "verifier_folder": definition.environment_dir.name
-            if hasattr(definition, "environment_dir")
-            else str(definition),
+            "verifier_folder": definition.directory.name,
+            "network": definition.config.network_mode.value,
             "solution": task.paths.discovered_solve_path is not None,
             "test": task.paths.discovered_test_path is not None,
         }
