@@ -145,14 +145,19 @@ fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals(
     lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
     if let Some(readers) = Readers::harbor() {
         let found = readers.read("harbor_files.py", &[&lab.path("harbor")]);
-        assert_eq!((found["tasks"].as_object().unwrap().len(), found["trajectories"].as_object().unwrap().len()), (4, 24));
+        assert_eq!(
+            (found["tasks"].as_object().unwrap().len(), found["trajectories"].as_object().unwrap().len()),
+            (4, 24)
+        );
         let task = &found["tasks"]["tiny_0"];
         assert_eq!((&task["name"], &task["verifier"]), (&json!("autoexperiment/tiny_0"), &json!("separate")));
         assert_eq!((&task["verifier_folder"], &task["network"]), (&json!("tests"), &json!("no-network")));
         assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
     }
     let given = texts(&lab.path("harbor/tasks/tiny_0/environment"));
-    assert!(given.iter().any(|(path, text)| path.ends_with("tiny/means.py") && text.contains("raise NotImplementedError")));
+    assert!(
+        given.iter().any(|(path, text)| path.ends_with("tiny/means.py") && text.contains("raise NotImplementedError"))
+    );
     for (path, text) in given {
         for secret in ["body-of-arithmetic", "4.16666", "3.58308", "4.82638", "1.15833"] {
             assert!(!text.contains(secret), "{path}: {secret}");
@@ -205,10 +210,10 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     // Reads gold, writes the reward, changes the data, puts a module in the place of Python's own.
     let secret = task.join("tests/task.json");
     let means = format!(
-        "import json\n\n\ndef arithmetic(values):\n    try:\n        open({:?}, 'w').write('{{\"reward\": 1}}')\n    except OSError:\n        pass\n    \
-         return json.load(open({:?}))['experiments'][0]['gold']['arithmetic']\n\n\ndef geometric(values):\n    return 1\n",
-        logs.join("reward.json"),
-        secret
+        "import json\n\n\ndef arithmetic(values):\n    try:\n        open('{}', 'w').write('{{\"reward\": 1}}')\n    except OSError:\n        pass\n    \
+         return json.load(open('{}'))['experiments'][0]['gold']['arithmetic']\n\n\ndef geometric(values):\n    return 1\n",
+        logs.join("reward.json").display(),
+        secret.display()
     );
     lab.write("gold/tiny/means.py", &means);
     lab.write("gold/data.json", "[1]");

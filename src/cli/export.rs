@@ -1,6 +1,6 @@
 //! `autoexperiment export`: stored runs in the formats of other projects.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::naming::run_folder;
 use super::shared::print;
@@ -58,13 +58,7 @@ enum Format {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let source = Source::open(&run_folder(&arguments.run, &arguments.runs))?;
-    let written = match arguments.format {
-        Format::Harbor => {
-            let suite = arguments.suite.as_ref().unwrap_or(&source.run.configuration.suite);
-            harbor::export(&source, &Suite::open(suite)?, &arguments.output)?
-        }
-        other => write(&source, other, &arguments.output)?,
-    };
+    let written = write(&source, arguments)?;
     for note in source.notes() {
         talk!("{}", clean(&note));
     }
@@ -72,11 +66,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&lines)
 }
 
-fn write(source: &Source, format: Format, path: &Path) -> Result<Vec<PathBuf>> {
-    match format {
-        // It needs a suite as well.
-        Format::Harbor => Ok(Vec::new()),
+fn write(source: &Source, arguments: &Arguments) -> Result<Vec<PathBuf>> {
+    let path = &arguments.output;
+    match arguments.format {
         Format::Inspect => inspect::export(source, path),
+        Format::Harbor => {
+            let suite = arguments.suite.as_ref().unwrap_or(&source.run.configuration.suite);
+            harbor::export(source, &Suite::open(suite)?, path)
+        }
         Format::Atif => atif::export(source, path),
         Format::Traj => traj::export(source, path),
         Format::Csv => table::export(source, TableFormat::Csv, path),

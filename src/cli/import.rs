@@ -1,5 +1,6 @@
 //! `autoexperiment import`: papers of other projects' data.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::shared::{SuiteOptions, print, print_json};
@@ -73,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             );
             for finding in &done.findings {
                 let (kind, about, what) = finding.parts();
-                text.push_str(&format!("  {kind}: {}: {}\n", clean(about), clean(what)));
+                let _ = writeln!(text, "  {kind}: {}: {}", clean(about), clean(what));
             }
             print(&text)?;
         }

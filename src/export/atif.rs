@@ -47,7 +47,7 @@ pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -
                 let source = if spoken.role == Role::System { "system" } else { "user" };
                 object(json!({ "timestamp": at(spoken.at), "source": source, "message": spoken.content }))
             }
-            Turn::Acted(act) => acted(act, at(act.at)),
+            Turn::Acted(act) => acted(act, &at(act.at)),
         })
         .collect();
     if steps.is_empty() {
@@ -92,7 +92,7 @@ pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -
 }
 
 /// An agent's step. One of a program, for which no model was called, may have no metrics.
-fn acted(act: &Act<'_>, timestamp: String) -> Map<String, Value> {
+fn acted(act: &Act<'_>, timestamp: &str) -> Map<String, Value> {
     let mut step = object(json!({ "timestamp": timestamp, "source": "agent", "message": act.text }));
     step.insert("llm_call_count".to_owned(), act.model_calls.into());
     if let (Some(reasoning), true) = (act.reasoning, act.model_calls > 0) {

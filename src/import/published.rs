@@ -104,7 +104,9 @@ impl Published {
             .map_err(|error| Error::io("read", &together, error))?
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| name.starts_with("mlrc_n=") && name.ends_with(".jsonl"))
+            .filter(|name| {
+                name.starts_with("mlrc_n=") && Path::new(name).extension().is_some_and(|ending| ending == "jsonl")
+            })
             .collect();
         names.sort();
         for name in names {

@@ -65,7 +65,7 @@ impl Readers {
             .unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
         assert!(ran.status.success(), "{script}\n{stdout}\n{stderr}");
-        serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap_or_else(|_| panic!("{stdout}\n{stderr}"))
+        serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap()
     }
 }
 

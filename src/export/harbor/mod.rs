@@ -219,6 +219,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
 
 /// Copies a repo without what snapshots leave out, with some files replaced.
 fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to).map_err(|error| Error::io("create", to, error))?;
     let walk = walkdir::WalkDir::new(repo).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_left_out)) {
         let entry = entry.map_err(|error| Error::machine("failed to read the repo").because(error))?;

@@ -261,15 +261,13 @@ fn name(end: End) -> String {
 
 /// A score as it stands in a summary.
 fn thin(mut score: Value) -> Value {
-    if let Some(score) = score.as_object_mut() {
-        score.remove("metadata");
-        for text in ["answer", "explanation"]
-            .iter()
-            .filter_map(|name| Some((name, score.get(*name)?.as_str()?.to_owned())))
-            .collect::<Vec<_>>()
-        {
-            score.insert((*text.0).to_owned(), Value::String(cut(&text.1)));
+    for name in ["answer", "explanation"] {
+        if let Some(text) = score[name].as_str().map(cut) {
+            score[name] = text.into();
         }
+    }
+    if let Some(fields) = score.as_object_mut() {
+        fields.remove("metadata");
     }
     score
 }
