@@ -10,14 +10,18 @@ macro_rules! talk {
 
 mod check;
 mod compare;
+mod completions;
 mod curtail;
 mod doctor;
 mod env;
 mod environment;
+mod export;
 mod gold;
 mod image;
+mod import;
 mod index;
 mod list;
+mod man;
 mod mask;
 mod model;
 mod naming;
@@ -74,6 +78,7 @@ enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
     New(Box<new::Arguments>),
+    Import(import::Arguments),
     Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
@@ -91,8 +96,11 @@ enum Verb {
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
     VerifyRuns(verify_runs::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Parses the command line, runs the verb and renders its error, if any.
@@ -113,6 +121,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::Import(arguments) => import::run(&arguments),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
@@ -130,6 +139,9 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
+        Verb::Export(arguments) => export::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }

@@ -16,6 +16,7 @@ mod tests;
 mod verdict;
 mod verifiers;
 
+pub(crate) use clean::cell;
 pub use clean::clean;
 pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
