@@ -1,6 +1,8 @@
 //! pass@k and intervals: pure functions over counts, used by the report.
 
 mod bootstrap;
+#[cfg(test)]
+mod coverage;
 mod normal;
 mod paired;
 mod pass;
