@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::clean::clean;
 use super::console::{plain_table, trimmed};
-use super::summary::counting;
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
 /// The attempts of one agent and model in one run.
@@ -61,10 +60,7 @@ pub struct Comparison {
 #[must_use]
 pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
-    for (record, counts) in records.iter().zip(counting(records)) {
-        if !counts || record.is_infrastructure() {
-            continue;
-        }
+    for record in scored(records) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
             let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
             Contender { name: format!("{prefix}{}{model}", record.agent), samples: BTreeMap::new() }

@@ -22,7 +22,7 @@ pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
-pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
+pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::clean::short;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_at_k};
 
 /// What to summarise.
@@ -114,24 +114,6 @@ pub struct PassAt {
     pub interval: Option<Interval>,
     /// Samples with at least k attempts: the others are left out.
     pub samples: usize,
-}
-
-/// For each record, whether it is the one that counts among those of its agent, model, sample and attempt.
-#[must_use]
-pub fn counting(records: &[AttemptRecord]) -> Vec<bool> {
-    let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
-    for (index, record) in records.iter().enumerate() {
-        let key = (record.agent.as_str(), record.model.as_deref(), record.sample.as_str(), record.attempt);
-        let counts = last.entry(key).or_insert(index);
-        if !record.is_infrastructure() || records[*counts].is_infrastructure() {
-            *counts = index;
-        }
-    }
-    let mut flags = vec![false; records.len()];
-    for index in last.into_values() {
-        flags[index] = true;
-    }
-    flags
 }
 
 /// A record, and whether it counts.

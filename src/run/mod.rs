@@ -6,6 +6,7 @@
 
 pub mod attempt;
 pub mod configuration;
+mod counting;
 pub mod event;
 pub mod experiments;
 pub mod family;
@@ -22,6 +23,7 @@ mod torso;
 mod verification;
 
 pub use configuration::{Configuration, Draw, ModelChoice};
+pub use counting::{counting, scored};
 pub use record::AttemptRecord;
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub use store::Store;
