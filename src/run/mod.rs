@@ -13,6 +13,7 @@ pub mod family;
 pub mod gold;
 pub mod guard;
 pub mod judge;
+pub mod reading;
 pub mod ready;
 mod record;
 pub mod run_file;
