@@ -13,6 +13,7 @@ mod compare;
 mod curtail;
 mod doctor;
 mod env;
+mod events;
 mod gold;
 mod image;
 mod index;
@@ -31,6 +32,8 @@ mod score;
 mod scrub;
 mod session;
 mod shared;
+mod show;
+mod status;
 mod strategy;
 mod suite;
 mod sweep;
@@ -86,6 +89,8 @@ enum Verb {
     Score(score::Arguments),
     Scrub(scrub::Arguments),
     Report(report::Arguments),
+    Status(status::Arguments),
+    Show(show::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
@@ -125,6 +130,8 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Status(arguments) => status::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),

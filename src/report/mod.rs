@@ -9,10 +9,12 @@ mod compare;
 mod console;
 mod csv;
 mod json;
+mod status;
 mod suite;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod trajectory;
 mod verdict;
 mod verifiers;
 
@@ -21,8 +23,10 @@ pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
+pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
 pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
+pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 
