@@ -22,6 +22,7 @@ mod mask;
 mod model;
 mod naming;
 mod new;
+mod power;
 mod progress;
 mod report;
 mod resume;
@@ -94,6 +95,7 @@ enum Verb {
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
+    Power(power::Arguments),
     VerifyRuns(verify_runs::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
@@ -135,6 +137,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Power(arguments) => power::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),

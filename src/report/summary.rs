@@ -19,12 +19,14 @@ pub struct Options {
     pub bootstrap: Bootstrap,
     /// What the run was to do, to say what is missing; empty when that is not known.
     pub planned: Vec<Planned>,
+    /// What is missing of what was stored, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Default for Options {
     /// pass@1, nothing known of the plan.
     fn default() -> Self {
-        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new() }
+        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -274,7 +276,7 @@ fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], ho
 
 /// What is missing or was left out.
 fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &Options) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = options.notes.clone();
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
     }

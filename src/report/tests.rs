@@ -49,7 +49,7 @@ fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
 }
 
 fn options(ks: &[usize]) -> Options {
-    Options { ks: ks.to_vec(), bootstrap: Bootstrap { replicates: 1000, ..Bootstrap::default() }, planned: Vec::new() }
+    Options { ks: ks.to_vec(), bootstrap: Bootstrap { replicates: 1000, ..Bootstrap::default() }, ..Options::default() }
 }
 
 /// Two agents, three n, ten samples, five attempts each.
