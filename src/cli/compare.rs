@@ -8,7 +8,8 @@ use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{clean, compare, compare_console, contenders};
-use crate::run::{RunFile, Store};
+use crate::run::RunFile;
+use crate::run::reading::{Detail, read};
 use crate::stats::{Bootstrap, Population};
 
 /// Compare agents, models or settings on the same samples
@@ -49,21 +50,32 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let mut runs: Vec<RunFile> = Vec::new();
     let mut folders = BTreeSet::new();
     let mut differences = Vec::new();
     for name in &arguments.run {
         let folder = run_folder(name, &arguments.runs);
-        let (store, run) = Store::open(&folder)?;
+        let reading = read(&folder, Detail::Outcome)?;
         let real = folder.canonicalize().map_err(|error| Error::io("resolve", &folder, error))?;
         if !folders.insert(real) {
             return Err(Error::usage(format!("run `{name}` is named twice"))
                 .hint("a run with several agents is several contenders: name it once"));
         }
+        for note in &reading.notes {
+            talk!("{}: {}", clean(name), clean(note));
+        }
         // Runs of the same name, in folders of several machines, are told apart by their paths.
-        let label = if runs.iter().any(|other| other.run == run.run) { name } else { &run.run };
+        let label = if names.contains(&reading.name()) { name.clone() } else { reading.name() };
         let prefix = if arguments.run.len() > 1 { format!("{label}/") } else { String::new() };
-        all.extend(contenders(&store.records()?, &prefix));
+        all.extend(contenders(&reading.records, &prefix));
+        names.push(reading.name());
+        let Some(run) = reading.run else {
+            if arguments.run.len() > 1 {
+                differences.push(format!("`{name}` has no run file: what its attempts were measured by is not known"));
+            }
+            continue;
+        };
         // Without `--every-pair` all are compared with the first run's first contender only.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
         differences.extend(others.iter().flat_map(|other| differ(other, &run)));

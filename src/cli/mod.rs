@@ -15,6 +15,7 @@ mod curtail;
 mod doctor;
 mod env;
 mod environment;
+mod events;
 mod export;
 mod gold;
 mod image;
@@ -26,6 +27,7 @@ mod mask;
 mod model;
 mod naming;
 mod new;
+mod power;
 mod progress;
 mod report;
 mod resume;
@@ -36,6 +38,8 @@ mod score;
 mod scrub;
 mod session;
 mod shared;
+mod show;
+mod status;
 mod strategy;
 mod suite;
 mod sweep;
@@ -92,9 +96,12 @@ enum Verb {
     Score(score::Arguments),
     Scrub(scrub::Arguments),
     Report(report::Arguments),
+    Status(status::Arguments),
+    Show(show::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
+    Power(power::Arguments),
     VerifyRuns(verify_runs::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
@@ -135,9 +142,12 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Status(arguments) => status::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Power(arguments) => power::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),

@@ -1,13 +1,17 @@
 //! `autoexperiment report`: tables over stored runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::naming::{report_options, run_folder};
-use super::shared::print;
+use super::naming::{read_runs, report_options, unplanned_options};
+use super::shared::{print, print_json};
+use crate::agent::Trajectory;
 use crate::error::Result;
-use crate::report::{self, Options};
+use crate::report::{self, Course, Options};
+use crate::run::reading::Detail;
 use crate::run::{AttemptRecord, Store};
 use crate::stats::{Bootstrap, Population};
+use crate::suite::{LoadedPaper, Suite};
 
 /// Print pass rates by agent and n over stored runs
 ///
@@ -20,6 +24,12 @@ pub struct Arguments {
     /// Runs: folders, or names under --runs. Several are shown side by side.
     #[arg(required = true)]
     run: Vec<String>,
+    /// How attempts went: first runs that crashed, what came of them, what samples took, what lost attempts could change.
+    #[arg(long, conflicts_with_all = ["csv", "attempts", "values"])]
+    how: bool,
+    /// How the pass rate falls with n, where half of all attempts fail, and which functions are hard.
+    #[arg(long, conflicts_with_all = ["how", "csv", "attempts", "values"])]
+    difficulty: bool,
     #[command(flatten)]
     output: OutputOptions,
     /// Folder of the runs.
@@ -71,6 +81,11 @@ impl OutputOptions {
         print(&text)
     }
 
+    /// Whether single attempts or values are shown.
+    pub const fn is_detailed(&self) -> bool {
+        self.attempts || self.values
+    }
+
     /// The values of k that were asked for.
     pub fn k(&self) -> &[usize] {
         &self.k
@@ -78,31 +93,33 @@ impl OutputOptions {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let mut records = Vec::new();
+    let detail = if arguments.output.is_detailed() { Detail::Whole } else { Detail::Outcome };
+    let named = read_runs(&arguments.run, &arguments.runs, detail)?;
+    let (mut records, mut stores) = (Vec::new(), Vec::new());
     let mut options: Option<Options> = None;
-    for name in &arguments.run {
-        let (store, run) = match Store::open(&run_folder(name, &arguments.runs)) {
-            Ok(opened) => opened,
-            // One folder among several that is no run, as `runs/*` may hold, hides none of the others.
-            Err(error) if arguments.run.len() > 1 => {
-                talk!("left out: {}", report::clean(&error.to_string()));
-                continue;
-            }
-            Err(error) => return Err(error),
+    let mut notes = named.notes;
+    // Several runs have one suite, or their functions are not the same.
+    let suite = named.readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
+    for mut reading in named.readings {
+        let name = reading.name();
+        let mut asked = match &reading.run {
+            Some(run) => report_options(run, arguments.output.k()),
+            None => unplanned_options(&reading.records, arguments.output.k()),
         };
-        let mut of_run = store.records()?;
-        let mut asked = report_options(&run, arguments.output.k());
-        if arguments.run.len() > 1 {
-            // The same agent in two runs is two rows, not one with twice the attempts.
-            for agent in of_run
-                .iter_mut()
-                .map(|record| &mut record.agent)
-                .chain(asked.planned.iter_mut().map(|planned| &mut planned.agent))
-            {
-                *agent = format!("{}/{agent}", run.run);
-            }
+        let several = arguments.run.len() > 1;
+        let prefix = if several { format!("{name}/") } else { String::new() };
+        // The same agent in two runs is two rows, not one with twice the attempts.
+        for agent in reading
+            .records
+            .iter_mut()
+            .map(|record| &mut record.agent)
+            .chain(asked.planned.iter_mut().map(|planned| &mut planned.agent))
+        {
+            agent.insert_str(0, &prefix);
         }
-        records.append(&mut of_run);
+        notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
+        records.append(&mut reading.records);
+        stores.push((prefix, reading.store));
         match &mut options {
             None => options = Some(asked),
             Some(options) => {
@@ -113,7 +130,64 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    arguments.output.show(&records, &options.unwrap_or_default())
+    let options = Options { notes, ..options.unwrap_or_default() };
+    if arguments.how {
+        return show_how(arguments, &records, &stores, &options);
+    }
+    if arguments.difficulty {
+        return show_difficulty(arguments, &records, suite.as_ref(), &options);
+    }
+    arguments.output.show(&records, &options)
+}
+
+/// How the pass rate falls with n, and which functions are hard. Names of functions come from the suite, where it is
+/// still there.
+fn show_difficulty(
+    arguments: &Arguments,
+    records: &[AttemptRecord],
+    suite: Option<&PathBuf>,
+    options: &Options,
+) -> Result<()> {
+    let mut papers: BTreeMap<&str, Option<LoadedPaper>> = BTreeMap::new();
+    let suite = suite.and_then(|folder| Suite::open(folder).ok());
+    for record in records {
+        let load = || LoadedPaper::load(suite.as_ref()?, &record.paper).ok();
+        papers.entry(&record.paper).or_insert_with(load);
+    }
+    let mut found = report::difficulty(records, options.bootstrap.level, |paper, function| {
+        Some(papers.get(paper)?.as_ref()?.paper.functions.get(function)?.at.clone())
+    });
+    for (paper, _) in papers.iter().filter(|(_, loaded)| loaded.is_none()) {
+        found.notes.push(format!("paper `{paper}` is not in the suite any more: its functions are numbers only"));
+    }
+    found.notes.splice(0..0, options.notes.iter().cloned());
+    if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
+}
+
+/// How attempts went, from their trajectories.
+fn show_how(
+    arguments: &Arguments,
+    records: &[AttemptRecord],
+    stores: &[(String, Store)],
+    options: &Options,
+) -> Result<()> {
+    let bootstrap = Bootstrap { population: arguments.output.intervals, ..options.bootstrap };
+    let rows = report::how(records, bootstrap, |record| {
+        // The prefixes end in `/`, which no agent's label holds.
+        let of_run =
+            stores.iter().find_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)));
+        let Some((store, agent)) = of_run else { return Ok(None) };
+        // One that is gone or broken is counted as not read.
+        let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));
+        Ok(lines.ok().map(|lines| Course::of(&lines)))
+    })?;
+    if arguments.output.json {
+        return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": options.notes }));
+    }
+    for note in &options.notes {
+        talk!("{}", report::clean(note));
+    }
+    print(&report::how_console(&rows))
 }
 
 /// `suite` or `papers`.

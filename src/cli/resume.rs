@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Go on though the suite, an env or the prompts have changed since the run was started.
     #[arg(long)]
     changed_suite: bool,
+    /// Print every event on stdout as a line of JSON, and no report at the end.
+    #[arg(long)]
+    json_events: bool,
     /// End with exit code 9 when any attempt fails.
     #[arg(long)]
     require_pass: bool,
@@ -67,6 +70,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         baseline: !arguments.no_baseline,
         named: true,
         require_pass: arguments.require_pass,
+        json_events: arguments.json_events,
         changed_suite: arguments.changed_suite,
     };
     session.resume(suite, store, run).await

@@ -104,6 +104,9 @@ pub struct Arguments {
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
 
+    /// Print every event on stdout as a line of JSON, and no report at the end.
+    #[arg(long, help_heading = "Running")]
+    json_events: bool,
     /// Attempts at once [default: one a core].
     #[arg(short, long, help_heading = "Running")]
     jobs: Option<usize>,
@@ -243,6 +246,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         baseline: !arguments.no_baseline,
         named: arguments.name.is_some(),
         require_pass: arguments.require_pass,
+        json_events: arguments.json_events,
         changed_suite: false,
     };
     session.start(suite, configuration).await

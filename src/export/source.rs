@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::agent::Line;
 use crate::error::{Error, Result};
-use crate::report::counting;
-use crate::run::{AttemptRecord, RunFile, Store};
+use crate::run::{AttemptRecord, RunFile, Store, counting};
 
 /// A stored run, opened for export.
 pub struct Source {
