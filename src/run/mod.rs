@@ -15,6 +15,7 @@ pub mod judge;
 pub mod ready;
 mod record;
 pub mod run_file;
+pub mod salvage;
 pub mod scheduler;
 pub mod scratch;
 pub mod store;

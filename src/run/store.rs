@@ -92,6 +92,11 @@ impl Store {
         Ok((Self { folder: folder.to_owned() }, run))
     }
 
+    /// A folder that may hold a run, of which nothing was read.
+    pub(super) fn unread(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
     /// The run's folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -174,11 +179,11 @@ impl Store {
         Ok(())
     }
 
-    /// All records of all shards, in the order of writing; a torn last line is dropped.
+    /// The files that hold records, one a shard, by name.
     ///
     /// # Errors
-    /// Kind `Store`, with file and line, for a broken line before the last.
-    pub fn records(&self) -> Result<Vec<AttemptRecord>> {
+    /// Kind `Store` when the folder cannot be read.
+    pub fn attempt_files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         let entries = std::fs::read_dir(&self.folder).map_err(|error| read_failed(&self.folder, error))?;
         for entry in entries {
@@ -190,8 +195,16 @@ impl Store {
             }
         }
         files.sort();
+        Ok(files)
+    }
+
+    /// All records of all shards, in the order of writing; a torn last line is dropped.
+    ///
+    /// # Errors
+    /// Kind `Store`, with file and line, for a broken line before the last.
+    pub fn records(&self) -> Result<Vec<AttemptRecord>> {
         let mut records = Vec::new();
-        for path in files {
+        for path in self.attempt_files()? {
             let text = std::fs::read(&path).map_err(|error| read_failed(&path, error))?;
             let whole = whole_lines(&text);
             for (number, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
