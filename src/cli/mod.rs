@@ -23,6 +23,7 @@ mod naming;
 mod new;
 mod progress;
 mod report;
+mod report_files;
 mod resume;
 mod retrieve;
 mod run;
@@ -37,6 +38,7 @@ mod sweep;
 mod verified;
 mod verify;
 mod verify_runs;
+mod view;
 
 use std::process::ExitCode;
 
@@ -86,6 +88,7 @@ enum Verb {
     Score(score::Arguments),
     Scrub(scrub::Arguments),
     Report(report::Arguments),
+    View(view::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
@@ -125,6 +128,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::View(arguments) => shared::block_on(view::run(&arguments)),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),

@@ -8,6 +8,8 @@ mod clean;
 mod compare;
 mod console;
 mod csv;
+pub mod figures;
+pub mod html;
 mod json;
 mod suite;
 mod summary;
@@ -22,11 +24,12 @@ pub use console::console;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use json::json;
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
+use summary::name;
 pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 
 /// Name of an end as it is stored and shown: `step_limit`.
-fn end_name(end: crate::agent::End) -> String {
+pub(crate) fn end_name(end: crate::agent::End) -> String {
     serde_json::to_value(end).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
