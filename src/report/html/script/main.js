@@ -13,6 +13,7 @@ const route = async () => {
   if (!page) {
     overview.hidden = false;
     $('page').hidden = true;
+    document.body.dataset.shown = location.hash;
     const target = parts[0] && document.getElementById(parts[0]);
     if (target && overview.contains(target)) target.scrollIntoView();
     return;
