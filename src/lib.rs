@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → cli
+//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → view → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -29,4 +29,5 @@ pub mod scrub;
 pub mod stats;
 pub mod suite;
 pub mod verifier;
+pub mod view;
 pub mod workspace;

@@ -30,6 +30,7 @@ mod new;
 mod power;
 mod progress;
 mod report;
+mod report_files;
 mod resume;
 mod retrieve;
 mod run;
@@ -46,6 +47,7 @@ mod sweep;
 mod verified;
 mod verify;
 mod verify_runs;
+mod view;
 
 use std::process::ExitCode;
 
@@ -98,6 +100,7 @@ enum Verb {
     Report(report::Arguments),
     Status(status::Arguments),
     Show(show::Arguments),
+    View(view::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
@@ -144,6 +147,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
+        Verb::View(arguments) => shared::block_on(view::run(&arguments)),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::naming::{read_runs, report_options, unplanned_options};
+use super::naming::{read_runs, report_options, run_folder, unplanned_options};
+use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::Trajectory;
 use crate::error::Result;
@@ -12,13 +13,14 @@ use crate::run::reading::Detail;
 use crate::run::{AttemptRecord, Store};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
+use crate::view::Reader;
 
 /// Print pass rates by agent and n over stored runs
 ///
 /// Runs that are still going on, or were cut off, are reported as far as they are.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv"
+    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
 )]
 pub struct Arguments {
     /// Runs: folders, or names under --runs. Several are shown side by side.
@@ -32,6 +34,15 @@ pub struct Arguments {
     difficulty: bool,
     #[command(flatten)]
     output: OutputOptions,
+    /// Write a page for a browser: overview, samples, trajectories. Broken runs are shown as far as they can be read.
+    #[arg(long, value_name = "FILE", group = "format")]
+    html: Option<PathBuf>,
+    /// Write the figures for a paper into a folder: SVG, PDF and PNG, 5.5 inches wide, and their numbers as CSV.
+    #[arg(long, value_name = "DIR", group = "format")]
+    figures: Option<PathBuf>,
+    /// Folder of the suite, for --html [default: the one that each run names].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
     /// Folder of the runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -93,6 +104,17 @@ impl OutputOptions {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.html.is_some() || arguments.figures.is_some() {
+        let folders = arguments.run.iter().map(|name| run_folder(name, &arguments.runs)).collect();
+        let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
+        let ks = arguments.output.k().to_vec();
+        let mut reader = Reader::new(folders, arguments.suite.clone(), ks, bootstrap);
+        return match (&arguments.html, &arguments.figures) {
+            (Some(file), _) => html(&mut reader, file),
+            (None, Some(folder)) => write_figures(&mut reader, folder),
+            (None, None) => Ok(()),
+        };
+    }
     let detail = if arguments.output.is_detailed() { Detail::Whole } else { Detail::Outcome };
     let named = read_runs(&arguments.run, &arguments.runs, detail)?;
     let (mut records, mut stores) = (Vec::new(), Vec::new());

@@ -10,7 +10,9 @@ mod console;
 mod course;
 mod csv;
 mod difficulty;
+pub mod figures;
 mod how;
+pub mod html;
 mod json;
 mod power;
 mod status;
@@ -34,12 +36,13 @@ pub use json::json;
 pub use power::{Known, PowerRow, power_console, power_rows};
 pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
+use summary::name;
 pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
 pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 
 /// Name of an end as it is stored and shown: `step_limit`.
-fn end_name(end: crate::agent::End) -> String {
+pub(crate) fn end_name(end: crate::agent::End) -> String {
     serde_json::to_value(end).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

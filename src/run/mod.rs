@@ -17,6 +17,7 @@ pub mod reading;
 pub mod ready;
 mod record;
 pub mod run_file;
+pub mod salvage;
 pub mod scheduler;
 pub mod scratch;
 pub mod store;

@@ -220,9 +220,8 @@ impl Store {
     /// # Errors
     /// Kind `Store`, with file and line, for a broken line before the last.
     pub fn records(&self) -> Result<Vec<AttemptRecord>> {
-        let files = self.record_files()?;
         let mut records = Vec::new();
-        for path in files {
+        for path in self.record_files()? {
             let text = std::fs::read(&path).map_err(|error| read_failed(&path, error))?;
             let whole = whole_lines(&text);
             for (number, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
