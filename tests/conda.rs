@@ -344,6 +344,24 @@ fn channels_are_in_strict_order_and_come_from_condas_own_configuration() {
 }
 
 #[test]
+fn a_mirror_that_is_down_is_passed_over() {
+    let Some(channels) = channels() else { return };
+    let server = Server::of(channels);
+    let mut conda = Conda::of(channels, &YML.replace("  - demo-library=1\n", ""));
+    conda.alias.clear();
+    let mirrors = format!("[http://127.0.0.1:9/conda-forge, {}/conda-forge]", server.url());
+    conda
+        .lab
+        .write("rc", &format!("channel_alias: http://127.0.0.1:9\nmirrored_channels:\n  conda-forge: {mirrors}\n"));
+    for verb in ["lock", "build"] {
+        let mut command = conda.command(&["env", verb, "--env", "conda", "tiny"]);
+        let ran: Ran = command.env("CONDARC", conda.lab.path("rc")).output().unwrap().into();
+        assert_eq!(ran.code, 0, "{verb}: {}", ran.stderr);
+    }
+    assert_eq!(server.sent("demo-activate"), 1);
+}
+
+#[test]
 fn a_build_is_what_was_locked_whatever_the_channel_has_now() {
     let Some(channels) = channels() else { return };
     let mut conda = Conda::of(channels, &YML.replace("demo-library=1", "demo-library=1.0"));

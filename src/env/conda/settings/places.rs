@@ -35,6 +35,14 @@ impl Places {
         self.variable("HOME").map(Path::new)
     }
 
+    /// Where conda itself is installed, as its shell hook tells: the programs lie in a folder of that folder.
+    fn conda_root(&self) -> Option<PathBuf> {
+        let of_program = |program: &str| Some(Path::new(program).parent()?.parent()?.to_owned());
+        (self.variable("CONDA_ROOT").map(PathBuf::from))
+            .or_else(|| self.variable("CONDA_EXE").and_then(of_program))
+            .or_else(|| self.variable("MAMBA_ROOT_PREFIX").map(PathBuf::from))
+    }
+
     /// A text with its variables put in, as `${TOKEN}` and `$TOKEN`; one that is not set stays as it is written.
     pub(super) fn expanded(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
@@ -69,7 +77,7 @@ impl Places {
             let folders = [
                 Some(self.root.join("etc/conda")),
                 Some(self.root.join("var/lib/conda")),
-                self.variable("CONDA_ROOT").map(PathBuf::from),
+                self.conda_root(),
                 self.variable("XDG_CONFIG_HOME").map(|folder| Path::new(folder).join("conda")),
                 home.map(|home| home.join(".config/conda")),
                 home.map(|home| home.join(".conda")),

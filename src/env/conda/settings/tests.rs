@@ -125,6 +125,14 @@ fn a_restricted_search_reads_the_named_file_alone() {
 }
 
 #[test]
+fn condas_own_folder_is_where_its_program_is() {
+    let lab = Lab::new(&[("miniforge3/.condarc", "channels: [conda-forge]\n")]);
+    for told in [("CONDA_EXE", "LAB/miniforge3/bin/conda"), ("MAMBA_ROOT_PREFIX", "LAB/miniforge3")] {
+        assert_eq!(lab.read(&[told], None).unwrap().channels, ["conda-forge"], "{told:?}");
+    }
+}
+
+#[test]
 fn what_else_conda_is_told_and_an_empty_file_do_no_harm() {
     assert_eq!(user("# nothing\n"), Settings::default());
     assert_eq!(user(""), Settings::default());
