@@ -275,7 +275,8 @@ fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
 /// as the last line that of the last statement or the one before the next thing: one line too many was always cut.
 fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
     let function = &module.functions()[at];
-    let lines_in = |range: std::ops::Range<usize>| module.source()[range].iter().filter(|byte| **byte == b'\n').count();
+    let lines_in =
+        |range: std::ops::Range<usize>| module.source()[range].split(|byte| *byte == b'\n').count().saturating_sub(1);
     let (first, last) = (function.first_line, function.last_line);
     let signature_end = first + lines_in(function.header.clone());
     let decorated = first - lines_in(function.whole.start..function.header.start);
