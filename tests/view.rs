@@ -358,7 +358,7 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     let lines: Vec<&str> = all.lines().collect();
     // Cut off anywhere: between lines, in a line, before the first.
     for cut in [0, 1, lines[0].len() / 2, lines[0].len() + 1, all.len() / 2, all.len() - 1] {
-        let end = (cut..).find(|&at| all.is_char_boundary(at)).unwrap();
+        let end = (cut..=all.len()).find(|&at| all.is_char_boundary(at)).unwrap();
         lab.write("runs/r/attempts.jsonl", &all[..end]);
         expect(&["stored as planned, "]);
     }

@@ -58,7 +58,7 @@ fn the_policy_names_the_script_and_the_style_and_nothing_else() {
     let style = html.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     for part in [script, style] {
         let digest = pack::digest(part).replace('\'', "&#x27;").replace('/', "&#x2f;");
-        assert!(html.contains(&digest), "{digest} in {:.900}", html);
+        assert!(html.contains(&digest), "{digest} in {html:.900}");
     }
     assert!(html.contains("no attempt has been stored yet"));
     assert!(!policy(false, false).contains("strict-dynamic") && policy(true, false).contains("connect-src 'self'"));
