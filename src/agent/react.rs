@@ -160,7 +160,7 @@ impl React {
             request.call = context.budget.calls;
             request.sampling = context.next_sampling();
             let begun = Instant::now();
-            let asked = model.query(&request).await;
+            let asked = model.query(request).await;
             let waited = begun.elapsed();
             let next = match asked {
                 Err(failed) => {

@@ -131,7 +131,7 @@ pub fn act_last(reply: &Reply, why: End, manner: &Manner, context: &mut Context<
                 |call: &Call| call.arguments.as_ref().ok()?.values().find_map(|it| it.as_str().map(str::to_owned));
             let commands = manner.calls(reply).unwrap_or_default();
             let texts = std::iter::once(reply.text.clone()).chain(commands.iter().filter_map(called));
-            match texts.filter_map(|text| protocol::results(&text)).last() {
+            match texts.filter_map(|text| protocol::results(&text)).next_back() {
                 Some(raw) => return answered(raw, context),
                 None => "no results in the last reply".to_owned(),
             }

@@ -153,7 +153,9 @@ mod tests {
     use super::*;
     use crate::agent::tools::ToolChoice;
 
-    fn read(choice: ToolChoice, text: &str) -> Result<Vec<(String, Result<Value, String>)>, String> {
+    type Named = (String, Result<Value, String>);
+
+    fn read(choice: ToolChoice, text: &str) -> Result<Vec<Named>, String> {
         let calls = calls(text, &ToolSet::of(choice))?;
         Ok(calls.into_iter().map(|call| (call.name, call.arguments.map(Value::from))).collect())
     }

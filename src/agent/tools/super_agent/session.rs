@@ -11,11 +11,11 @@ use crate::agent::tools::{Failure, OUTPUT, Session};
 use crate::sandbox::{Command, Exec, Exit};
 
 /// Seconds after which a call returns though its code is still running, as in the original.
-pub const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(5) } else { Duration::from_secs(300) };
+pub const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(5) } else { Duration::from_mins(5) };
 /// What an interrupted session has to come to an end.
 const TO_STOP: Duration = if cfg!(test) { Duration::from_secs(3) } else { Duration::from_secs(10) };
 /// What a session has to begin.
-const TO_START: Duration = Duration::from_secs(60);
+const TO_START: Duration = Duration::from_mins(1);
 /// What short commands have.
 const SHORTLY: Duration = Duration::from_secs(20);
 

@@ -45,15 +45,12 @@ impl Tool for SearchFile {
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
         let Arguments { text: wanted, path } = arguments(self, given)?;
-        let (text, shown) = match path {
-            Some(path) => {
-                let file = session.path(context, &path).await?;
-                (read_text(context, &file, &path, READ_LIMIT).await?, path)
-            }
-            None => {
-                let window = window::open(session)?;
-                (window.text(context).await?, window.shown.clone())
-            }
+        let (text, shown) = if let Some(path) = path {
+            let file = session.path(context, &path).await?;
+            (read_text(context, &file, &path, READ_LIMIT).await?, path)
+        } else {
+            let window = window::open(session)?;
+            (window.text(context).await?, window.shown.clone())
         };
         let found: Vec<String> = text
             .lines()

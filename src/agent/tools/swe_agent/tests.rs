@@ -9,7 +9,7 @@ use crate::model::Reply;
 async fn observe(replies: Vec<Reply>) -> Attempt {
     let submit = call("submit", json!({"answer": {"Experiment 1": {"x": 1}}}));
     let world = World::new(replies.into_iter().chain([submit]).collect()).await;
-    let long: String = (1..=250).map(|number| format!("line {number}\n")).collect();
+    let long = (1..=250).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
     std::fs::create_dir(world.dir.path().join("sub")).unwrap();
     std::fs::write(world.dir.path().join("sub/long.txt"), long).unwrap();
     let attempt = world.react_with("tools=swe-agent").await;
