@@ -121,7 +121,8 @@ impl Status {
             failed,
             lost,
             running: if being_written { begun } else { 0 },
-            cost: records.iter().map(|record| record.cost).sum(),
+            // The sum of nothing would be -0.
+            cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
             max_cost: run.and_then(|run| run.configuration.max_cost),
             per_minute: per_second.map(|rate| 60.0 * rate),
             seconds_left: per_second.zip(left).map(|(rate, left)| left as f64 / rate),
