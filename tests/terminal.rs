@@ -46,7 +46,7 @@ fn the_status_of_a_run_is_told_from_another_terminal_while_it_goes_on_and_afterw
     // In the end two attempts sleep side by side, behind the two of `noop` before them, and no other is made.
     let settled = |status: &Value| status["running"] == 2 && status["finished"] == 2;
     while !lab.path("runs/r/lock").exists() || !settled(&status()) {
-        assert!(begun.elapsed() < Duration::from_secs(120), "the two attempts were not told of");
+        assert!(begun.elapsed() < Duration::from_mins(2), "the two attempts were not told of");
         std::thread::sleep(Duration::from_millis(100));
     }
     let going = status();
