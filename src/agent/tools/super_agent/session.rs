@@ -30,7 +30,7 @@ folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/done" || exit 1
     python -u -c "$1" "$folder" 3>&-
     code=$?
     while [ -p "$folder/done" ]; do
-        echo "ended $code" > "$folder/word"
+        echo "ended $code" > "$folder/word.new" && mv -f "$folder/word.new" "$folder/word"
         echo > "$folder/done"
     done
 ) > /dev/null 2>&1 < /dev/null &
