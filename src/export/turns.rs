@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    fn line(event: Value) -> Line {
+    fn line(event: &Value) -> Line {
         let mut line = json!({ "at": 1.0 });
         line.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
         serde_json::from_value(line).unwrap()
@@ -166,7 +166,7 @@ mod tests {
     fn reply(calls: &Value) -> Line {
         let usage = json!({ "input": 5, "cached": 0, "output": 2, "reasoning": 0 });
         line(
-            json!({ "event": "reply", "step": 1, "text": "t", "tool_calls": calls, "usage": usage, "cost": 0.5, "seconds": 2.0 }),
+            &json!({ "event": "reply", "step": 1, "text": "t", "tool_calls": calls, "usage": usage, "cost": 0.5, "seconds": 2.0 }),
         )
     }
 
@@ -175,14 +175,14 @@ mod tests {
         if let Some(id) = call_id {
             event["call_id"] = id.into();
         }
-        line(event)
+        line(&event)
     }
 
     #[test]
     fn every_call_gets_its_own_observation_and_one_that_was_not_run_the_reason() {
         let calls = json!([{ "id": "a", "name": "x", "arguments": {} }, { "id": "b", "name": "y", "arguments": {} }]);
         let refused = json!({ "event": "message", "role": "tool", "call_id": "b", "content": "not run" });
-        let lines = [reply(&calls), observation(Some("a"), "seen"), line(refused)];
+        let lines = [reply(&calls), observation(Some("a"), "seen"), line(&refused)];
         let turns = turns(&lines);
         let [Turn::Acted(act)] = turns.as_slice() else { panic!("{turns:?}") };
         let seen: Vec<_> = act.calls.iter().map(|call| call.observation.unwrap()).collect();
@@ -193,7 +193,7 @@ mod tests {
     fn a_call_written_into_the_text_gets_an_id_and_what_its_tool_asked_is_added_up() {
         let usage = json!({ "input": 7, "cached": 0, "output": 1, "reasoning": 0 });
         let asked = json!({ "event": "tool_model_call", "step": 1, "tool": "x", "text": "", "usage": usage, "cost": 0.25, "seconds": 1.0 });
-        let lines = [reply(&json!([])), line(asked), observation(None, "seen")];
+        let lines = [reply(&json!([])), line(&asked), observation(None, "seen")];
         let turns = turns(&lines);
         let [Turn::Acted(act)] = turns.as_slice() else { panic!("{turns:?}") };
         assert_eq!((act.model_calls, act.usage.input, act.cost), (2, 12, 0.75));
