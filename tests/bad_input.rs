@@ -256,7 +256,7 @@ fn a_folder_that_is_no_run_hides_no_other_from_a_report() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     lab.write("runs/other/notes.txt", "");
     let ran = lab.ok(&["report", "runs/other", "runs/r"]);
-    assert!(ran.stderr.contains("left out: `runs/other` is no run"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("left out: `runs/other` is no run"), "{}", ran.stdout);
     assert!(ran.stdout.contains("r/noop"), "{}", ran.stdout);
     lab.fails(7, &["report", "runs/other"]);
 }
