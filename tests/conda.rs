@@ -9,6 +9,7 @@ mod channel;
 mod http;
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -271,6 +272,54 @@ fn a_bundled_paper_gives_its_gold_in_a_conda_env_with_packages_of_pip() {
     let from = python(&prefix, "import numpy; print(numpy.__version__, numpy.__file__)");
     assert!(yml.contains(&format!("numpy=={}", from.split(' ').next().unwrap())), "{from}");
     assert!(from.contains(&prefix.display().to_string()), "{from}");
+}
+
+/// Paths and contents of all files below a folder.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(contents(&entry.path()));
+        } else if kind.is_symlink() {
+            found.insert(entry.path(), fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes());
+        } else {
+            found.insert(entry.path(), fs::read(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn two_builds_of_a_lock_are_the_same_bytes_and_hold_nothing_of_where_they_came_from() {
+    let Some(channels) = channels() else { return };
+    let server = Server::of(channels);
+    let odd = "cost $5 `id` $HOME \"\\";
+    let yml = YML.replace("  - demo-activate\n", "  - demo-activate\n  - pip\n  - pip:\n    - six==1.17.0\n");
+    let mut conda =
+        Conda::new(&format!("{yml}  ODD: '{odd}'\n"), &server.url().replace("http://", "http://me:secret-word@"));
+    conda.lock();
+    let prefix = conda.build();
+    let complete = fs::read_to_string(conda.homes()[0].join("complete.json")).unwrap();
+    let complete: Value = serde_json::from_str(&complete).unwrap();
+    assert_eq!(complete["variables"]["ODD"], odd, "no shell has read it");
+    let first = contents(&prefix);
+    for (path, content) in &first {
+        let text = String::from_utf8_lossy(content);
+        assert!(!text.contains("secret-word"), "{}", path.display());
+    }
+    let lock = conda.lab.read("envs/tiny/conda.lock");
+    assert!(!lock.contains("secret-word"), "{lock}");
+    // From nothing, by another way, at the same place.
+    conda.ok(&["env", "prune", "tiny"]);
+    conda.ok(&["env", "prune", "--downloads"]);
+    conda.alias = file(channels);
+    assert_eq!(conda.build(), prefix);
+    let second = contents(&prefix);
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    let differ: Vec<_> =
+        first.iter().filter(|(path, content)| second[*path] != **content).map(|(path, _)| path).collect();
+    assert!(differ.is_empty(), "{differ:?}");
 }
 
 #[test]

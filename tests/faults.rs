@@ -164,6 +164,9 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
         daemons.load(Ordering::Relaxed),
         begun.elapsed().as_secs_f64()
     );
+    // Nothing is shown by faults that did not happen.
+    assert!(containers.load(Ordering::Relaxed) > 0 && harnesses > 0);
+    assert!(engine.is_none() || daemons.load(Ordering::Relaxed) > 0);
     check_verdicts(&lab, sandbox, 22 * each);
 
     let mut swept = command(&["sweep"]);

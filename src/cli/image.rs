@@ -77,7 +77,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 .list()
                 .await?
                 .into_iter()
-                .filter(|object| object.size.is_some())
+                .filter(|object| object.size.is_some() && !object.name.starts_with("sha256:"))
                 .map(|object| object.name)
                 .collect();
             if let Some(unknown) = images.iter().find(|image| !there.contains(image)) {

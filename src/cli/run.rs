@@ -137,7 +137,7 @@ pub struct MachineOptions {
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
     /// Memory of a sandbox in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(16..=1 << 30), help_heading = "Running")]
     memory: u64,
     /// CPUs of a sandbox, as `1.5` [default: no limit].
     #[arg(long, value_name = "CPUS", value_parser = parse_cpus, help_heading = "Running")]

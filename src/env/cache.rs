@@ -103,6 +103,10 @@ pub fn remove_cached(env: &Cached) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
     lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
+    if !env.complete && Complete::read(&env.path).is_some() {
+        // It was being built, and now it is.
+        return Ok(());
+    }
     clear(&env.path)
 }
 

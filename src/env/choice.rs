@@ -73,7 +73,7 @@ impl Options {
     /// The backend for these options.
     ///
     /// # Errors
-    /// EnvKind `Usage` for a wrong alias, or for conda in a program that was built without it; `Machine` for a conda
+    /// Kind `Usage` for a wrong alias, or for conda in a program that was built without it; `Machine` for a conda
     /// configuration that cannot be read.
     pub fn open(&self) -> Result<Arc<dyn Backend>> {
         match self.kind {

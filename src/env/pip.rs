@@ -95,7 +95,9 @@ pub(super) async fn compile(
     lock: &File,
     on_progress: OnProgress<'_>,
 ) {
-    let mut arguments: Vec<&OsStr> = ["-m", "compileall", "-q", "-q", "-j", "0"].map(OsStr::new).into();
+    // Without the time at which the source was unpacked, so that two builds of one lock are the same bytes.
+    let mut arguments: Vec<&OsStr> =
+        ["-m", "compileall", "-q", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"].map(OsStr::new).into();
     if let Some(stripped) = stripped {
         arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
     }
@@ -296,7 +298,9 @@ fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
                     .hint("take it from a package index, not from a folder or repository")
             })?;
             let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
-            let file = path.rsplit('/').next().unwrap_or_default().to_owned();
+            // What an address escapes among the characters that names of wheels may have.
+            let file = path.rsplit('/').next().unwrap_or_default();
+            let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
             Ok((Package { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] }, file))
         })
         .collect::<Result<Vec<_>>>()?;

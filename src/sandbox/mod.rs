@@ -253,6 +253,10 @@ pub async fn choose_with(name: &str, exe: Option<&Path>, gpus: Option<Gpus>) -> 
         "local" => Ok(Arc::new(LocalBackend::probe(exe).await?)),
         "none" => Ok(Arc::new(Unconfined)),
         "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        "podman" if gpus.is_some() => {
+            Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
+                .hint("use `--sandbox docker` for `--gpus`"))
+        }
         "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
         _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local`, `docker`, `podman` or `none`")),
     }

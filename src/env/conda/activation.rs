@@ -22,7 +22,8 @@ const LIMITS: ProcessLimits = ProcessLimits { timeout: Duration::from_mins(1), o
 /// Variables of the shell itself.
 const SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", "HOME"];
 
-/// The variables of the activated prefix that `variables` of the yml and the packages set.
+/// The variables of the activated prefix: those that the packages set, then those of the yml, each exactly as it is written
+/// there. Scripts see the yml's.
 ///
 /// # Errors
 /// Kind `Machine` when a script fails, with what it said.
@@ -31,13 +32,13 @@ pub(super) async fn activate(
     platform: Subdir,
     variables: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>> {
-    let mut activator = Activator::from_path(prefix, Bash::default(), platform)
+    let activator = Activator::from_path(prefix, Bash::default(), platform)
         .map_err(|error| Error::machine("failed to read the env's activation scripts").because(error))?;
-    for (name, value) in variables {
-        activator.env_vars.insert(name.clone(), value.clone());
-    }
+    // Not by the activator, which would write them into a shell script, to be expanded there.
+    let fixed = [("PATH", SYSTEM_PATH), ("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8")];
+    let given = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let start: EnvironmentSnapshot =
-        [("PATH", SYSTEM_PATH), ("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8")].into_iter().collect();
+        given.filter(|(name, _)| fixed.iter().all(|(one, _)| one != name)).chain(fixed).collect();
     let from = ActivationVariables {
         path: Some(std::env::split_paths(SYSTEM_PATH).collect()),
         path_modification_behavior: PathModificationBehavior::Replace,
@@ -54,6 +55,9 @@ pub(super) async fn activate(
         if !SHELL.contains(&name) && start.get(name).and_then(|before| before.to_str()) != Some(value) {
             found.insert(name.to_owned(), value.to_owned());
         }
+    }
+    for (name, value) in variables {
+        found.entry(name.clone()).or_insert_with(|| value.clone());
     }
     Ok(found)
 }

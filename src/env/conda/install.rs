@@ -31,8 +31,8 @@ pub(super) async fn install(
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
     std::fs::create_dir_all(packages).map_err(|error| Error::io("create", packages, error))?;
-    // What a killed process or a tidy user left half removed is seen and fetched again.
-    let cache = PackageCache::new_layered([packages.to_owned()], false, ValidationMode::Fast);
+    // Every file is held against its hash: what a killed process left, or anybody changed, is seen and fetched again.
+    let cache = PackageCache::new_layered([packages.to_owned()], false, ValidationMode::Full);
     if offline {
         refuse_missing(&cache, &records).await?;
     }

@@ -8,9 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::workspace::remove_tree;
+use crate::workspace::{hex, remove_tree};
 
 /// A layer as its file tells.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,8 @@ struct Layer {
     files: Vec<PathBuf>,
     /// Those among them that hold the prefix's path.
     rewritten: BTreeSet<PathBuf>,
+    /// sha256 of all names and contents, hex: they are linked into prefixes, where somebody may change them.
+    digest: String,
 }
 
 /// The part of a package's record in `conda-meta` that matters here.
@@ -32,10 +35,14 @@ struct Installed {
 /// Puts the layer of this key into a prefix, if there is one; whether there was.
 ///
 /// # Errors
-/// Kind `Machine` when one is damaged. It is gone then.
+/// Kind `Machine` when one cannot be used. One that is not what was kept counts as none. Both are gone then.
 pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let home = layers.join(key);
     let Some(layer) = read(&home) else { return Ok(false) };
+    if digest(&home.join("files"), &layer.files).is_ok_and(|found| found != layer.digest) {
+        let _ = remove_tree(&home);
+        return Ok(false);
+    }
     let applied = layer.files.iter().try_for_each(|file| {
         let (from, to) = (home.join("files").join(file), prefix.join(file));
         if to.symlink_metadata().is_ok() {
@@ -100,7 +107,8 @@ fn survey(prefix: &Path) -> Option<Layer> {
             conda.extend(installed.files);
         }
     }
-    let mut layer = Layer { prefix: prefix.to_owned(), files: Vec::new(), rewritten: BTreeSet::new() };
+    let mut layer =
+        Layer { prefix: prefix.to_owned(), files: Vec::new(), rewritten: BTreeSet::new(), digest: String::new() };
     let walk = walkdir::WalkDir::new(prefix).into_iter().filter_entry(|entry| entry.path() != meta);
     for entry in walk {
         let entry = entry.ok()?;
@@ -119,8 +127,24 @@ fn survey(prefix: &Path) -> Option<Layer> {
         }
         layer.files.push(file);
     }
+    layer.digest = digest(prefix, &layer.files).ok()?;
     // Something took files of conda's away; to put the layer over them would not.
     conda.is_empty().then_some(layer)
+}
+
+/// Digest of files and links below a folder.
+fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
+    let mut hasher = Sha256::new();
+    for file in files {
+        let path = folder.join(file);
+        let is_link = path.symlink_metadata()?.is_symlink();
+        let content = if is_link { bytes(&std::fs::read_link(&path)?).to_vec() } else { std::fs::read(&path)? };
+        for part in [bytes(file), &[u8::from(is_link)], &content] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    Ok(hex(&hasher.finalize()))
 }
 
 fn read(home: &Path) -> Option<Layer> {
@@ -208,6 +232,20 @@ mod tests {
         let other = place.path().join("other");
         assert!(!apply(&layers, "gone", &other).unwrap(), "a file of conda's is missing");
         assert!(!apply(&layers, "binary", &other).unwrap(), "the path is in a binary file");
+    }
+
+    #[test]
+    fn a_layer_that_somebody_has_changed_is_not_used() {
+        let place = tempdir().unwrap();
+        let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
+        write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);
+        write(&prefix, "lib/six.py", "import sys");
+        keep(&layers, "key", &prefix);
+        // The same file, by another link.
+        fs::write(prefix.join("lib/six.py"), "import os").unwrap();
+        let other = place.path().join("other");
+        assert!(!apply(&layers, "key", &other).unwrap());
+        assert!(!other.exists() && !layers.join("key").exists());
     }
 
     #[test]

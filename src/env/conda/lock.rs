@@ -188,6 +188,11 @@ pub(super) fn channel_name(record: &RepoDataRecord) -> Option<&str> {
     (record.url.scheme() == SCHEME).then(|| record.url.path().trim_start_matches('/').rsplitn(3, '/').nth(2)).flatten()
 }
 
+/// The address of the channel that a record of a lock comes from, where the lock has it.
+pub(super) fn channel_address(record: &RepoDataRecord) -> Option<String> {
+    (record.url.scheme() != SCHEME).then(|| record.url.as_str().rsplitn(3, '/').nth(2).map(str::to_owned)).flatten()
+}
+
 /// The record with its address on this machine: its channel's place is looked up by name.
 ///
 /// # Errors

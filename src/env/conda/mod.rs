@@ -2,8 +2,8 @@
 //!
 //! Everything that knows the libraries for conda packages is in here. `environment.yml` ([`Source`]) and the user's
 //! configuration ([`settings`]) give specifications and channels ([`spec`]), these a solution ([`solve`]), which is
-//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`], [`layer`]) and activated once
-//! ([`activation`]).
+//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`], [`layer`]), activated once
+//! ([`activation`]) and rid of where it came from ([`origin`]).
 
 mod activation;
 mod channels;
@@ -12,6 +12,7 @@ mod failure;
 mod install;
 mod layer;
 mod lock;
+mod origin;
 mod progress;
 mod settings;
 mod solve;
@@ -70,12 +71,18 @@ impl Conda {
             let section = lock.section(here().ok()?, folder, &source).ok()?;
             let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
             let path = Lock::path(folder);
-            let channels = names.into_iter().map(|name| self.settings.locate_one(name, &path).ok());
-            Some((channels.collect::<Option<Vec<_>>>()?, client::client(self.offline).ok()?))
+            let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
+            let mut channels = channels.collect::<Option<Vec<_>>>()?;
+            // Those that the yml gives by address.
+            let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
+            for address in given {
+                channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
+            }
+            Some((channels, client::client(self.offline).ok()?))
         };
         let Some((channels, client)) = here() else { return false };
-        let asked = channels.iter().map(|channel| async {
-            let places = channel.urls.iter().map(|url| client::answers(url, &client));
+        let asked = channels.iter().map(|urls| async {
+            let places = urls.iter().map(|url| client::answers(url, &client));
             futures_util::future::join_all(places).await.contains(&true)
         });
         futures_util::future::join_all(asked).await.iter().all(|answers| *answers)
@@ -153,6 +160,7 @@ impl Conda {
         }
         on_progress(Progress::Stage("activating".into()));
         let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
+        origin::forget(&prefix, &section.records)?;
         protect(&prefix)?;
         let mut variables = prefix::variables(&prefix);
         variables.extend(activated);

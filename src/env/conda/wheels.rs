@@ -18,6 +18,16 @@ pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgre
     let scratch = scratch(&std::env::temp_dir())?;
     let requirements = write(scratch.path(), &(lines.join("\n") + "\n"))?;
     let solved = pip::solve_over(python, &requirements, scratch.path(), on_progress).await?;
+    // To build one, pip would fetch tools that no lock names.
+    if let Some((package, file)) =
+        solved.iter().find(|(_, file)| Path::new(file).extension().is_none_or(|kind| kind != "whl"))
+    {
+        return Err(Error::suite(format!(
+            "`{}` {} comes as source, `{file}`, not as a wheel",
+            package.name, package.version
+        ))
+        .hint("ask for a version that has a wheel, or take the package from a conda channel"));
+    }
     Ok(solved
         .into_iter()
         .map(|(package, file)| PipPackage {

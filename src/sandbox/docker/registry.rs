@@ -106,15 +106,13 @@ fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker")))?;
     let stored = std::fs::read_to_string(folder.join("config.json")).ok()?;
-    stored_for(&serde_json::from_str(&stored).ok()?, host(image))
+    stored_for(&serde_json::from_str(&stored).ok()?, host(image)?)
 }
 
-/// The registry's host and port; Docker's own where a name begins with none.
-fn host(image: &str) -> &str {
-    match image.split_once('/') {
-        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,
-        _ => "https://index.docker.io/v1/",
-    }
+/// The registry's host and port. A name without one is the engine's own registry's, which gives its images to anybody.
+fn host(image: &str) -> Option<&str> {
+    let (host, _) = image.split_once('/')?;
+    (host.contains(['.', ':']) || host == "localhost").then_some(host)
 }
 
 fn stored_for(config: &serde_json::Value, host: &str) -> Option<DockerCredentials> {
@@ -139,8 +137,8 @@ mod tests {
         assert_eq!(split("127.0.0.1:5000/me/base"), ("127.0.0.1:5000/me/base", ""));
         assert_eq!(split("debian@sha256:abc"), ("debian@sha256:abc", ""));
         assert_eq!(name_in("r.example/me/", "localhost/autoexperiment/env:abc"), "r.example/me/env:abc");
-        assert_eq!(host("127.0.0.1:5000/me/base:1"), "127.0.0.1:5000");
-        assert_eq!(host("debian:bookworm-slim"), "https://index.docker.io/v1/");
+        assert_eq!(host("127.0.0.1:5000/me/base:1"), Some("127.0.0.1:5000"));
+        assert_eq!(host("debian:bookworm-slim"), None);
     }
 
     #[test]
