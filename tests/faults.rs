@@ -26,6 +26,8 @@ const LOCAL: usize = 5;
 /// Between two kills of the daemon, of the harness.
 const DAEMON: Duration = Duration::from_secs(31);
 const HARNESS: Duration = Duration::from_secs(17);
+/// A local run ends soon.
+const LOCAL_HARNESS: Duration = Duration::from_secs(3);
 /// Harnesses that are killed; the next goes on to the end.
 const HARNESSES: u32 = 4;
 
@@ -92,6 +94,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     let (done, harness, mut pids) = (AtomicBool::new(false), AtomicI32::new(0), Vec::new());
     let (containers, daemons, mut harnesses) = (AtomicU64::new(0), AtomicU64::new(0), 0);
     let most_kills = (22 * each / 2) as u64;
+    let patience = if engine.is_some() { HARNESS } else { LOCAL_HARNESS };
     let begun = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -136,7 +139,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                     break Some(status);
                 }
                 // The last is left to go on by itself, or it would never end.
-                if started.elapsed() > HARNESS && harnesses < HARNESSES {
+                if started.elapsed() > patience && harnesses < HARNESSES {
                     child.kill().unwrap();
                     child.wait().unwrap();
                     harnesses += 1;
