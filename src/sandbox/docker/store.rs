@@ -142,7 +142,9 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     for container in containers {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
-        let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead())) else { continue };
+        let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead(engine.is_local))) else {
+            continue;
+        };
         remove_all(engine, &id).await?;
         swept.containers += 1;
     }
