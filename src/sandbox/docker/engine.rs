@@ -156,8 +156,13 @@ impl Engine {
         let docker = Docker::connect_with_host(address)?.with_timeout(Duration::from_secs(10));
         let docker = docker.negotiate_version().await?;
         let info = docker.info().await?;
+        Ok(Self::over(flavour, address, &docker, info))
+    }
+
+    /// An engine that was reached at this address.
+    pub(super) fn over(flavour: Flavour, address: &str, docker: &Docker, info: SystemInfo) -> Self {
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
-        Ok(Self {
+        Self {
             flavour,
             docker: with(PATIENCE),
             builder: with(BUILD_PATIENCE),
@@ -165,7 +170,7 @@ impl Engine {
             is_local: address.starts_with("unix://"),
             quota: Arc::new(Quota::of(&info)),
             info,
-        })
+        }
     }
 
     /// Version and storage, for people.
