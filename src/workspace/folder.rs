@@ -38,6 +38,23 @@ impl Folder {
         Ok(names)
     }
 
+    /// The same, or `None` when the sizes of all names together exceed `room`.
+    pub(crate) fn entries_within(
+        &self,
+        size: impl Fn(&OsStr) -> usize,
+        room: usize,
+    ) -> io::Result<Option<Vec<OsString>>> {
+        let (mut names, mut left) = (Vec::new(), room);
+        for entry in std::fs::read_dir(self.by_handle())? {
+            let name = entry?.file_name();
+            let Some(rest) = left.checked_sub(size(&name)) else { return Ok(None) };
+            left = rest;
+            names.push(name);
+        }
+        names.sort_unstable();
+        Ok(Some(names))
+    }
+
     /// What is known of an entry, a link's own data for a link.
     pub(crate) fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)

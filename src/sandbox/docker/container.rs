@@ -30,8 +30,8 @@ const SETUP: Duration = Duration::from_mins(1);
 const REMOVALS: u32 = 120;
 /// Processes of all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Bytes of a listing of the whole workspace.
-const SURVEY: u64 = 256 << 20;
+/// Bytes of a listing of the whole workspace, its last entry and its end included.
+const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Bytes of standard error that are kept of a container whose init fails.
 const LAST_WORDS: usize = 2000;
 
@@ -226,9 +226,18 @@ impl Container {
         let gone = |fault: Fault| Fault::Lost(fault.to_string());
         self.conversation.settle().await?;
         let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
-        let survey = tree::decode_survey(&survey).map_err(lost)?;
+        let mut survey = tree::decode_survey(&survey).map_err(lost)?;
+        if survey.is_cut {
+            // Too much is there, which is the agent's doing. What it was given is looked at all the same.
+            let (tree, upper) = (self.tree.clone(), self.upper.clone());
+            let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
+            let paths = tree::encode_paths(known.iter().map(Vec::as_slice));
+            let most = (known.len() * tree::ENTRY) as u64;
+            let found = self.conversation.file_job("read", here, Job::Survey, &paths, most).await.map_err(gone)?;
+            survey = survey.completed(&known, tree::decode_survey(&found).map_err(lost)?);
+        }
         let (tree, upper) = (self.tree.clone(), self.upper.clone());
-        let left = blocking(move || upper::compare(&tree, &upper, survey)).await.map_err(lost)?;
+        let left = blocking(move || upper::compare(&tree, &upper, survey.entries)).await.map_err(lost)?;
         let wanted = tree::encode_wanted(left.wanted.iter().map(|(path, size)| (path.as_slice(), *size)));
         let most: u64 = left.wanted.iter().map(|(_, size)| size + 8).sum();
         let bytes = if left.wanted.is_empty() {

@@ -254,7 +254,14 @@ impl Server {
             Job::Write { path } => files::write(&self.workdir.join(path), input),
             Job::List { path } => stdout.write_all(&files::encode(&files::list(&self.workdir.join(path))?)),
             Job::Lay => tree::lay(&self.workdir, input),
-            Job::Survey => tree::survey(&self.workdir, self.growth.as_ref().map(Growth::since), &mut stdout),
+            Job::Survey => {
+                let since = self.growth.as_ref().map(Growth::since);
+                if input.is_empty() {
+                    tree::survey(&self.workdir, since, tree::SurveyLimits::default(), &mut stdout)
+                } else {
+                    tree::survey_known(&self.workdir, since, input, &mut stdout)
+                }
+            }
             Job::Collect => tree::collect(&self.workdir, input, &mut stdout),
             Job::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
         }

@@ -56,7 +56,7 @@ pub(in crate::sandbox) enum Job {
     List { path: PathBuf },
     /// Write and remove files as standard input says.
     Lay,
-    /// Kill everything else and print what the workspace holds.
+    /// Kill everything else and print what the workspace holds, or which of the paths on standard input.
     Survey,
     /// Print the files that standard input names.
     Collect,
