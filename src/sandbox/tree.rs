@@ -189,7 +189,7 @@ impl Survey {
 /// reached, which the list then says.
 pub(super) fn survey(root: &Path, since: Option<Moment>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
     let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
-    if walk.folder(&Folder::open(root)?, &mut Vec::new(), 0)?.is_break() {
+    if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
         // An empty path, which no entry has.
         to.write_all(&0_u64.to_le_bytes())?;
     }
@@ -278,7 +278,7 @@ pub(super) fn survey_known(
     mut paths: &[u8],
     to: &mut impl Write,
 ) -> io::Result<()> {
-    let top = Folder::open(root)?;
+    let top = Folder::open_again(root)?;
     while !paths.is_empty() {
         let path = inside(take(&mut paths)?)?;
         if let Some(sort) = known(&top, path, since)? {
@@ -504,6 +504,15 @@ mod tests {
         }
         survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits { fresh: 0, ..all }, &mut list).unwrap();
         assert!(!decode_survey(&list).unwrap().is_cut);
+    }
+
+    #[test]
+    fn a_workspace_that_was_closed_is_opened_for_its_survey() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("file"), "").unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o050)).unwrap();
+        assert_eq!(surveyed(root.path(), SurveyLimits::default()).0, ["file"]);
+        assert_eq!(fs::metadata(root.path()).unwrap().permissions().mode() & 0o777, 0o750);
     }
 
     #[test]

@@ -30,6 +30,16 @@ impl Folder {
         File::open(path).map(Self)
     }
 
+    /// The same for an attempt's own folder, made accessible to its owner first where an attempt has closed it.
+    pub(crate) fn open_again(path: &Path) -> io::Result<Self> {
+        let wanted = Mode::S_IRWXU.bits();
+        let mode = std::fs::metadata(path)?.permissions().mode();
+        if mode & wanted != wanted {
+            std::fs::set_permissions(path, Permissions::from_mode(mode | wanted))?;
+        }
+        Self::open(path)
+    }
+
     /// Names of the entries, sorted by their bytes.
     pub(crate) fn entries(&self) -> io::Result<Vec<OsString>> {
         let mut names =
