@@ -109,6 +109,7 @@ fn survey(prefix: &Path) -> Option<Layer> {
     }
     let mut layer =
         Layer { prefix: prefix.to_owned(), files: Vec::new(), rewritten: BTreeSet::new(), digest: String::new() };
+    let mut hasher = Sha256::new();
     let walk = walkdir::WalkDir::new(prefix).into_iter().filter_entry(|entry| entry.path() != meta);
     for entry in walk {
         let entry = entry.ok()?;
@@ -116,8 +117,9 @@ fn survey(prefix: &Path) -> Option<Layer> {
         if entry.file_type().is_dir() || conda.remove(&file) {
             continue;
         }
+        let content = content(entry.path(), entry.path_is_symlink()).ok()?;
+        take(&mut hasher, &file, entry.path_is_symlink(), &content);
         if entry.file_type().is_file() {
-            let content = std::fs::read(entry.path()).ok()?;
             if find(&content, bytes(prefix)).is_some() {
                 if content.contains(&0) {
                     return None;
@@ -127,7 +129,7 @@ fn survey(prefix: &Path) -> Option<Layer> {
         }
         layer.files.push(file);
     }
-    layer.digest = digest(prefix, &layer.files).ok()?;
+    layer.digest = hex(&hasher.finalize());
     // Something took files of conda's away; to put the layer over them would not.
     conda.is_empty().then_some(layer)
 }
@@ -138,13 +140,22 @@ fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
     for file in files {
         let path = folder.join(file);
         let is_link = path.symlink_metadata()?.is_symlink();
-        let content = if is_link { bytes(&std::fs::read_link(&path)?).to_vec() } else { std::fs::read(&path)? };
-        for part in [bytes(file), &[u8::from(is_link)], &content] {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
+        take(&mut hasher, file, is_link, &content(&path, is_link)?);
     }
     Ok(hex(&hasher.finalize()))
+}
+
+/// What a file holds, or where a link points.
+fn content(path: &Path, is_link: bool) -> std::io::Result<Vec<u8>> {
+    if is_link { Ok(bytes(&std::fs::read_link(path)?).to_vec()) } else { std::fs::read(path) }
+}
+
+/// Takes one file or link into a layer's digest.
+fn take(hasher: &mut Sha256, file: &Path, is_link: bool, content: &[u8]) {
+    for part in [bytes(file), &[u8::from(is_link)], content] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
 }
 
 fn read(home: &Path) -> Option<Layer> {
