@@ -119,13 +119,11 @@ fn survey(prefix: &Path) -> Option<Layer> {
         }
         let content = content(entry.path(), entry.path_is_symlink()).ok()?;
         take(&mut hasher, &file, entry.path_is_symlink(), &content);
-        if entry.file_type().is_file() {
-            if find(&content, bytes(prefix)).is_some() {
-                if content.contains(&0) {
-                    return None;
-                }
-                layer.rewritten.insert(file.clone());
+        if entry.file_type().is_file() && find(&content, bytes(prefix)).is_some() {
+            if content.contains(&0) {
+                return None;
             }
+            layer.rewritten.insert(file.clone());
         }
         layer.files.push(file);
     }

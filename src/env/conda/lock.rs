@@ -183,14 +183,19 @@ pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: 
     record
 }
 
+/// The channel's part of a package's location, `CHANNEL/SUBDIR/FILE`.
+pub(super) fn channel_of(location: &str) -> Option<&str> {
+    location.rsplitn(3, '/').nth(2)
+}
+
 /// The channel that a record of a lock comes from, unless the lock has its address.
 pub(super) fn channel_name(record: &RepoDataRecord) -> Option<&str> {
-    (record.url.scheme() == SCHEME).then(|| record.url.path().trim_start_matches('/').rsplitn(3, '/').nth(2)).flatten()
+    (record.url.scheme() == SCHEME).then(|| channel_of(record.url.path().trim_start_matches('/'))).flatten()
 }
 
 /// The address of the channel that a record of a lock comes from, where the lock has it.
 pub(super) fn channel_address(record: &RepoDataRecord) -> Option<String> {
-    (record.url.scheme() != SCHEME).then(|| record.url.as_str().rsplitn(3, '/').nth(2).map(str::to_owned)).flatten()
+    (record.url.scheme() != SCHEME).then(|| channel_of(record.url.as_str()).map(str::to_owned)).flatten()
 }
 
 /// The record with its address on this machine: its channel's place is looked up by name.

@@ -7,6 +7,7 @@ use std::path::Path;
 use rattler_conda_types::RepoDataRecord;
 use serde_json::Value;
 
+use super::lock::channel_of;
 use crate::error::{Error, Result};
 
 /// Rewrites `conda-meta`: addresses as the lock has them, no folders of this machine, no history of when.
@@ -40,7 +41,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
         let Some(fields) = record.as_object_mut() else { continue };
         let url = fields.get("fn").and_then(Value::as_str).and_then(|file| addresses.get(file)).cloned();
         let url = url.unwrap_or_default();
-        let channel = url.rsplitn(3, '/').nth(2).unwrap_or_default().to_owned();
+        let channel = channel_of(&url).unwrap_or_default().to_owned();
         fields.insert("url".into(), url.into());
         fields.insert("channel".into(), channel.into());
         for local in ["extracted_package_dir", "package_tarball_full_path", "link"] {
