@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::naming::{read_runs, report_options, run_folder, unplanned_options};
+use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::Trajectory;
@@ -105,7 +105,7 @@ impl OutputOptions {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.html.is_some() || arguments.figures.is_some() {
-        let folders = arguments.run.iter().map(|name| run_folder(name, &arguments.runs)).collect();
+        let folders = distinct_folders(&arguments.run, &arguments.runs)?;
         let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
         let ks = arguments.output.k().to_vec();
         let mut reader = Reader::new(folders, arguments.suite.clone(), ks, bootstrap);
@@ -122,8 +122,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut notes = named.notes;
     // Several runs have one suite, or their functions are not the same.
     let suite = named.readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
-    for mut reading in named.readings {
-        let name = reading.name();
+    let names = labels(&named.readings);
+    for (mut reading, name) in named.readings.into_iter().zip(names) {
         let mut asked = match &reading.run {
             Some(run) => report_options(run, arguments.output.k()),
             None => unplanned_options(&reading.records, arguments.output.k()),
@@ -195,9 +195,11 @@ fn show_how(
 ) -> Result<()> {
     let bootstrap = Bootstrap { population: arguments.output.intervals, ..options.bootstrap };
     let rows = report::how(records, bootstrap, |record| {
-        // The prefixes end in `/`, which no agent's label holds.
-        let of_run =
-            stores.iter().find_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)));
+        // The longest: one run's label may begin with another's.
+        let of_run = stores
+            .iter()
+            .filter_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)))
+            .min_by_key(|(_, agent)| agent.len());
         let Some((store, agent)) = of_run else { return Ok(None) };
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));
