@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::report;
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::reading::{Detail, Reading, Readings, read_all};
 use crate::run::{AttemptRecord, RunFile};
 
 /// A name for a run that none under `runs` has.
@@ -79,33 +79,12 @@ pub fn report_options(run: &RunFile, k: &[usize]) -> report::Options {
     report::Options { ks: k, planned: planned.collect(), ..report::Options::default() }
 }
 
-/// Runs that were named on the command line.
-pub struct NamedRuns {
-    /// Those that could be read, if only in part.
-    pub readings: Vec<Reading>,
-    /// Those that could not, a sentence each.
-    pub notes: Vec<String>,
-}
-
-/// Reads runs. One folder among several that is no run, as `runs/*` may hold, hides none of the others.
+/// Reads the runs of these names.
 ///
 /// # Errors
 /// Kind `Usage` for a run that is named twice, kind `Store` when none of them can be read.
-pub fn read_runs(names: &[String], runs: &Path, detail: Detail) -> Result<NamedRuns> {
-    let (mut readings, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
-    for folder in distinct_folders(names, runs)? {
-        match read(&folder, detail) {
-            Ok(reading) => readings.push(reading),
-            Err(error) => {
-                notes.push(format!("left out: {error}"));
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    match first_error {
-        Some(error) if readings.is_empty() => Err(error),
-        _ => Ok(NamedRuns { readings, notes }),
-    }
+pub fn read_runs(names: &[String], runs: &Path, detail: Detail) -> Result<Readings> {
+    read_all(&distinct_folders(names, runs)?, detail)
 }
 
 /// How records are summarised of which no `run.json` says what was planned.
