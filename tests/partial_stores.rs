@@ -106,22 +106,6 @@ fn a_run_outlives_its_paper() {
 }
 
 #[test]
-fn functions_are_named_from_the_paper_that_was_run_only() {
-    let lab = lab();
-    let said = |more: &[&str]| lab.ok(&[&["report", "r", "--difficulty"], more].concat()).stdout;
-    assert!(said(&[]).contains("means.py::"));
-    for folder in ["papers", "repos", "envs"] {
-        support::copy(&lab.path(folder), &lab.path("same").join(folder));
-    }
-    let text = lab.read("papers/tiny/paper.md");
-    lab.write("papers/tiny/paper.md", &format!("{text}\nMore.\n"));
-    let changed = said(&[]);
-    assert!(!changed.contains("means.py::"), "{changed}");
-    assert!(changed.contains("is not known to be the one that was run"), "{changed}");
-    assert!(said(&["--suite", "same"]).contains("means.py::"));
-}
-
-#[test]
 fn a_single_attempt_has_every_kind_of_report() {
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--name", "r"]);
