@@ -207,6 +207,20 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     lab.edit("gold/answer.json", "4.16", "5.16");
     assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
 
+    // Answers that no reader is prepared for count as none, and so does a link to gold.
+    let deep = "[".repeat(200_000);
+    let huge = format!("{{\"means\": {{\"arithmetic\": 1{}}}}}", "0".repeat(400));
+    let digits = format!("{{\"means\": {{\"arithmetic\": {}}}}}", "9".repeat(6000));
+    let nested = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    for answer in [deep.as_str(), &huge, &digits, &nested, "", "\u{0}"] {
+        lab.write("gold/answer.json", answer);
+        assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }), "{answer:.40}");
+    }
+    std::fs::remove_file(gold.join("answer.json")).unwrap();
+    std::os::unix::fs::symlink(task.join("tests/task.json"), gold.join("answer.json")).unwrap();
+    assert_eq!(reward(&gold)["reported"], 0.0);
+    std::fs::remove_file(gold.join("answer.json")).unwrap();
+
     // Reads gold, writes the reward, changes the data, puts a module in the place of Python's own.
     let secret = task.join("tests/task.json");
     let means = format!(

@@ -367,7 +367,7 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     lab.write("runs/r/attempts.jsonl", &format!("{}\n", lines[0]));
     expect(&["1 of "]);
     lab.write("runs/r/attempts.jsonl", &format!("{}\n\u{1}garbage\n{}\n", lines[0], lines[1]));
-    expect(&["line 2 cannot be read"]);
+    expect(&["line 2 of `attempts.jsonl` is broken"]);
     lab.write("runs/r/attempts.jsonl", &all);
     // A paper that is gone, trajectories that are gone.
     fs::rename(lab.path("papers/tiny"), lab.path("papers/gone")).unwrap();
@@ -378,7 +378,8 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     // Of a newer version, garbage, gone.
     let run = lab.read("runs/r/run.json");
     lab.write("runs/r/run.json", &run.replacen("\"format\": 1", "\"format\": 2", 1));
-    expect(&["the run is of format 2"]);
+    let newer = lab.run(&["report", "r", "--html", "report.html"]);
+    assert!(newer.code == 7 && newer.stderr.contains("the run is of format 2"), "{}", newer.stderr);
     lab.write("runs/r/run.json", "{");
     expect(&["broken run file"]);
     fs::remove_file(lab.path("runs/r/run.json")).unwrap();

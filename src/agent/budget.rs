@@ -110,14 +110,14 @@ impl Budget {
     /// Tokens read and written so far.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
-        self.usage.input + self.usage.output
+        self.usage.input.saturating_add(self.usage.output)
     }
 
     /// Counts a step and what its reply cost.
     pub fn charge_reply(&mut self, reply: &Reply, waited: Duration) {
         self.charge_step();
         self.charge_call(reply, waited);
-        self.last = (reply.cost, reply.usage.input + reply.usage.output);
+        self.last = (reply.cost, reply.usage.input.saturating_add(reply.usage.output));
     }
 
     /// Counts a step that no model was asked for, as of a script.

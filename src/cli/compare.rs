@@ -1,9 +1,8 @@
 //! `autoexperiment compare`: do runs differ by more than chance?
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::naming::run_folder;
+use super::naming::distinct_folders;
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
@@ -52,16 +51,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
     let mut names: Vec<String> = Vec::new();
     let mut runs: Vec<RunFile> = Vec::new();
-    let mut folders = BTreeSet::new();
+    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let mut differences = Vec::new();
-    for name in &arguments.run {
-        let folder = run_folder(name, &arguments.runs);
-        let reading = read(&folder, Detail::Outcome)?;
-        let real = folder.canonicalize().map_err(|error| Error::io("resolve", &folder, error))?;
-        if !folders.insert(real) {
-            return Err(Error::usage(format!("run `{name}` is named twice"))
-                .hint("a run with several agents is several contenders: name it once"));
-        }
+    for (name, folder) in arguments.run.iter().zip(&folders) {
+        let reading = read(folder, Detail::Outcome)?;
         for note in &reading.notes {
             talk!("{}: {}", clean(name), clean(note));
         }

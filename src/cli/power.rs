@@ -70,7 +70,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (mut known, assumed) =
         if let Some(run) = &arguments.run { learned(arguments, run, ns)? } else { assumed(arguments, ns) };
     // Without a suite at hand it is not known how many samples there are.
-    if let Ok(suite) = arguments.suite.open() {
+    let suite = match arguments.suite.open() {
+        Err(error) if arguments.suite.is_named() => return Err(error),
+        opened => opened.ok(),
+    };
+    if let Some(suite) = suite {
         for it in &mut known {
             it.available = available(&suite, it.n);
         }

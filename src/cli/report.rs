@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::naming::{read_runs, report_options, run_folder, unplanned_options};
+use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::Trajectory;
 use crate::error::Result;
 use crate::report::{self, Course, Options};
-use crate::run::reading::Detail;
+use crate::run::reading::{Detail, Reading};
 use crate::run::{AttemptRecord, Store};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
@@ -35,12 +35,12 @@ pub struct Arguments {
     #[command(flatten)]
     output: OutputOptions,
     /// Write a page for a browser: overview, samples, trajectories. Broken runs are shown as far as they can be read.
-    #[arg(long, value_name = "FILE", group = "format")]
+    #[arg(long, value_name = "FILE", group = "format", conflicts_with_all = ["how", "difficulty"])]
     html: Option<PathBuf>,
     /// Write the figures for a paper into a folder: SVG, PDF and PNG, 5.5 inches wide, and their numbers as CSV.
-    #[arg(long, value_name = "DIR", group = "format")]
+    #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
     figures: Option<PathBuf>,
-    /// Folder of the suite, for --html [default: the one that each run names].
+    /// Folder of the suite, for --html and --difficulty [default: the one that each run names].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
     /// Folder of the runs.
@@ -105,7 +105,7 @@ impl OutputOptions {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.html.is_some() || arguments.figures.is_some() {
-        let folders = arguments.run.iter().map(|name| run_folder(name, &arguments.runs)).collect();
+        let folders = distinct_folders(&arguments.run, &arguments.runs)?;
         let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
         let ks = arguments.output.k().to_vec();
         let mut reader = Reader::new(folders, arguments.suite.clone(), ks, bootstrap);
@@ -120,10 +120,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (mut records, mut stores) = (Vec::new(), Vec::new());
     let mut options: Option<Options> = None;
     let mut notes = named.notes;
-    // Several runs have one suite, or their functions are not the same.
-    let suite = named.readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
-    for mut reading in named.readings {
-        let name = reading.name();
+    let papers =
+        if arguments.difficulty { named_papers(&named.readings, arguments.suite.as_ref()) } else { BTreeMap::new() };
+    let names = labels(&named.readings);
+    for (mut reading, name) in named.readings.into_iter().zip(names) {
         let mut asked = match &reading.run {
             Some(run) => report_options(run, arguments.output.k()),
             None => unplanned_options(&reading.records, arguments.output.k()),
@@ -157,31 +157,46 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return show_how(arguments, &records, &stores, &options);
     }
     if arguments.difficulty {
-        return show_difficulty(arguments, &records, suite.as_ref(), &options);
+        return show_difficulty(arguments, &records, &papers, &options);
     }
     arguments.output.show(&records, &options)
 }
 
-/// How the pass rate falls with n, and which functions are hard. Names of functions come from the suite, where it is
-/// still there.
+/// The papers of runs, for the names of their functions, or why these are not known. A paper that is not the one that
+/// was run may have other functions in the same places.
+fn named_papers(readings: &[Reading], suite: Option<&PathBuf>) -> BTreeMap<String, Result<LoadedPaper, String>> {
+    // Several runs have one suite, or their functions are not the same.
+    let of_runs = || readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
+    let suite = suite.cloned().or_else(of_runs).and_then(|folder| Suite::open(&folder).ok());
+    let mut found = BTreeMap::new();
+    for id in readings.iter().flat_map(|reading| &reading.records).map(|record| &record.paper) {
+        if found.contains_key(id) {
+            continue;
+        }
+        let loaded = suite.as_ref().and_then(|suite| LoadedPaper::load(suite, id).ok());
+        let known = loaded.ok_or("is not in the suite any more").and_then(|loaded| {
+            let mut ran = readings.iter().filter(|reading| reading.records.iter().any(|record| record.paper == *id));
+            let is_same = |reading: &Reading| {
+                reading.run.as_ref().and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest)
+            };
+            if ran.all(is_same) { Ok(loaded) } else { Err("is not known to be the one that was run") }
+        });
+        found.insert(id.clone(), known.map_err(|why| format!("paper `{id}` {why}: its functions are numbers only")));
+    }
+    found
+}
+
+/// How the pass rate falls with n, and which functions are hard.
 fn show_difficulty(
     arguments: &Arguments,
     records: &[AttemptRecord],
-    suite: Option<&PathBuf>,
+    papers: &BTreeMap<String, Result<LoadedPaper, String>>,
     options: &Options,
 ) -> Result<()> {
-    let mut papers: BTreeMap<&str, Option<LoadedPaper>> = BTreeMap::new();
-    let suite = suite.and_then(|folder| Suite::open(folder).ok());
-    for record in records {
-        let load = || LoadedPaper::load(suite.as_ref()?, &record.paper).ok();
-        papers.entry(&record.paper).or_insert_with(load);
-    }
     let mut found = report::difficulty(records, options.bootstrap.level, |paper, function| {
-        Some(papers.get(paper)?.as_ref()?.paper.functions.get(function)?.at.clone())
+        Some(papers.get(paper)?.as_ref().ok()?.paper.functions.get(function)?.at.clone())
     });
-    for (paper, _) in papers.iter().filter(|(_, loaded)| loaded.is_none()) {
-        found.notes.push(format!("paper `{paper}` is not in the suite any more: its functions are numbers only"));
-    }
+    found.notes.extend(papers.values().filter_map(|known| known.as_ref().err().cloned()));
     found.notes.splice(0..0, options.notes.iter().cloned());
     if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
 }
@@ -195,9 +210,11 @@ fn show_how(
 ) -> Result<()> {
     let bootstrap = Bootstrap { population: arguments.output.intervals, ..options.bootstrap };
     let rows = report::how(records, bootstrap, |record| {
-        // The prefixes end in `/`, which no agent's label holds.
-        let of_run =
-            stores.iter().find_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)));
+        // The longest: one run's label may begin with another's.
+        let of_run = stores
+            .iter()
+            .filter_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)))
+            .min_by_key(|(_, agent)| agent.len());
         let Some((store, agent)) = of_run else { return Ok(None) };
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::naming::run_folder;
+use super::naming::distinct_folders;
 use super::report::parse_population;
 use super::shared::print;
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let folders = arguments.run.iter().map(|name| run_folder(name, &arguments.runs)).collect();
+    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let bootstrap = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
     let mut reader = Reader::new(folders, arguments.suite.clone(), arguments.k.clone(), bootstrap);
     // What is wrong with the names shows here, not in the browser.

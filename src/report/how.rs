@@ -167,7 +167,7 @@ fn row(n: Option<usize>, attempts: &[Told<'_>], options: Bootstrap) -> Option<Ho
         ended_right: count(&crashed, &is_right),
         ended_right_share: share(&crashed, is_right, options),
         steps_to_working: of(steps.iter().map(|&step| step as usize).sum(), steps.len()),
-        tokens_per_sample: per_sample(|record| (record.usage.input + record.usage.output) as f64),
+        tokens_per_sample: per_sample(|record| record.usage.input.saturating_add(record.usage.output) as f64),
         cost_per_sample: per_sample(|record| record.cost),
         seconds_per_sample: per_sample(|record| record.wall_seconds),
         unsupported: scored.iter().filter(|(record, _)| record.is_unsupported()).count(),

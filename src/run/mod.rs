@@ -17,7 +17,6 @@ pub mod reading;
 pub mod ready;
 mod record;
 pub mod run_file;
-pub mod salvage;
 pub mod scheduler;
 pub mod scratch;
 pub mod store;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -67,7 +67,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
             return Err(error);
         }
         Err(error) => {
-            notes.push(format!("what the run was to do is not known: {error}"));
+            notes.push(format!("what the run was to do is not known: {}", told(&error)));
             (Store::at(folder), None)
         }
     };
@@ -76,6 +76,42 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
         read_file(&path, detail, &mut records, &mut notes)?;
     }
     Ok(Reading { store, run, records, notes })
+}
+
+/// What could be read of several runs.
+#[derive(Debug)]
+pub struct Readings {
+    /// Those that could be read, if only in part.
+    pub readings: Vec<Reading>,
+    /// Those that could not, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads runs. One folder among several that is no run, as `runs/*` may hold, hides none of the others.
+///
+/// # Errors
+/// Those of [`read`] when none of them can be read.
+pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
+    let (mut readings, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
+    for folder in folders {
+        match read(folder, detail) {
+            Ok(reading) => readings.push(reading),
+            Err(error) => {
+                notes.push(format!("left out: {}", told(&error)));
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if readings.is_empty() => Err(error),
+        _ => Ok(Readings { readings, notes }),
+    }
+}
+
+/// An error with its cause, which says what is broken.
+fn told(error: &Error) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
 }
 
 /// Appends the records of one file.
@@ -97,10 +133,14 @@ fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, note
             break;
         }
         let torn = blocks.last().is_some_and(|block| block.last() != Some(&b'\n'));
-        let parsed: Vec<_> = std::thread::scope(|scope| {
+        let mut parsed: Vec<_> = std::thread::scope(|scope| {
             let workers: Vec<_> = blocks.iter().map(|block| scope.spawn(move || parse(block, detail))).collect();
             workers.into_iter().map(|worker| worker.join().unwrap_or_default()).collect()
         });
+        // A whole record may lack its line break only; resuming drops it all the same.
+        if torn && parsed.last_mut().and_then(Vec::pop).flatten().is_some() {
+            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
+        }
         for lines in parsed {
             for parsed in lines {
                 match parsed {
@@ -110,10 +150,6 @@ fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, note
                 }
                 line += 1;
             }
-        }
-        if torn && broken.last().is_some_and(|(at, _)| at + 1 == line) {
-            broken.pop();
-            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
         }
     }
     for (line, what) in broken.iter().take(NAMED) {
@@ -255,14 +291,13 @@ mod tests {
     #[test]
     fn a_store_cut_off_anywhere_is_read_up_to_there() {
         let text = (0..3).map(line).collect::<String>();
-        for cut in (0..=text.len()).step_by(7) {
+        let breaks = text.match_indices('\n').map(|(at, _)| at);
+        for cut in (0..=text.len()).step_by(7).chain(breaks) {
             let read = reading(&text.as_bytes()[..cut], Detail::Outcome);
             let whole = text[..cut].matches('\n').count();
-            // A line that lacks its line break only is whole.
-            let last_is_whole = text[cut..].starts_with('\n');
-            assert_eq!(read.records.len(), whole + usize::from(last_is_whole), "{cut}");
+            assert_eq!(read.records.len(), whole, "{cut}");
             let told = read.notes.iter().any(|note| note.contains("is cut off"));
-            assert_eq!(told, cut > 0 && !text[..cut].ends_with('\n') && !last_is_whole, "{cut}: {:?}", read.notes);
+            assert_eq!(told, cut > 0 && !text[..cut].ends_with('\n'), "{cut}: {:?}", read.notes);
             assert!(read.notes[0].contains("is no run"), "{:?}", read.notes);
         }
     }

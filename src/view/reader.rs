@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
 use crate::report::{Options, Planned};
-use crate::run::salvage::{Salvaged, salvage};
+use crate::run::reading::{Detail, Reading, Readings, read_all};
 use crate::run::{AttemptRecord, RunFile, Store};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
@@ -90,18 +90,19 @@ impl Reader {
     /// Reads everything but the trajectories.
     ///
     /// # Errors
-    /// Kind `Store` when a run's folder does not exist.
+    /// Kind `Store` when none of the runs can be read.
     pub fn gather(&mut self) -> Result<Gathered> {
-        let folders = self.folders.clone();
-        let found = folders.iter().map(|folder| salvage(folder)).collect::<Result<Vec<_>>>()?;
-        let several = found.len() > 1;
+        let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
+        let several = self.folders.len() > 1;
         let mut material = Material {
             options: Options { ks: Vec::new(), bootstrap: self.bootstrap, planned: Vec::new(), notes: Vec::new() },
+            notes,
             ..Material::default()
         };
         let (mut stores, mut ks, mut names) = (Vec::new(), self.ks.clone(), Vec::new());
-        for (place, (salvaged, folder)) in found.into_iter().zip(&folders).enumerate() {
-            let Salvaged { store, run, mut records, notes } = salvaged;
+        for (place, reading) in readings.into_iter().enumerate() {
+            let Reading { store, run, mut records, notes } = reading;
+            let folder = store.folder();
             let name = run_name(run.as_ref(), folder, &names);
             let label = |agent: &str| if several { format!("{name}/{agent}") } else { agent.to_owned() };
             let about = |note: String| if several { format!("{name}: {note}") } else { note };
@@ -144,6 +145,8 @@ impl Reader {
             stores.push(store);
             names.push(name);
         }
+        // The overview's own figures are of pass@1, whatever else was asked for.
+        ks.push(1);
         ks.sort_unstable();
         ks.dedup();
         material.options.ks = ks;

@@ -12,6 +12,8 @@
 //! where its changes are laid over a fresh masked repo and the experiments run again; a reward written by the agent's code
 //! is not believed.
 
+mod copy;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::copy::copy_repo;
 use super::{Destination, Source, atif};
 use crate::agent::{Task, files::task_files};
 use crate::error::{Error, Result};
@@ -26,7 +29,6 @@ use crate::run::gold::{gold_of, tolerance};
 use crate::run::ready::task_experiments;
 use crate::sample::Sample;
 use crate::suite::{LoadedPaper, Suite};
-use crate::workspace::is_left_out;
 
 const MEASURE: &str = include_str!("measure.py");
 const VERIFY: &str = include_str!("verify.py");
@@ -184,7 +186,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
             })
         })
         .collect();
-    let measured = json!({ "protected": loaded.paper.protected, "experiments": listed });
+    let measured = json!({ "protected": expressions(&loaded.paper.protected), "experiments": listed });
     save(&tests.join("task.json"), &pretty(&measured)?)?;
     save(&tests.join("measure.py"), MEASURE.as_bytes())?;
     save(&tests.join("verify.py"), VERIFY.as_bytes())?;
@@ -217,25 +219,11 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
     Ok(folder.to_owned())
 }
 
-/// Copies a repo without what snapshots leave out, with some files replaced.
-fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) -> Result<()> {
-    std::fs::create_dir_all(to).map_err(|error| Error::io("create", to, error))?;
-    let walk = walkdir::WalkDir::new(repo).min_depth(1).sort_by_file_name().into_iter();
-    for entry in walk.filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_left_out)) {
-        let entry = entry.map_err(|error| Error::machine("failed to read the repo").because(error))?;
-        let path = entry.path().strip_prefix(repo).unwrap_or(entry.path());
-        let target = to.join(path);
-        let failed = |error| Error::io("copy", entry.path(), error);
-        if entry.file_type().is_dir() {
-            std::fs::create_dir_all(&target).map_err(failed)?;
-        } else if let Some(bytes) = replaced.get(path) {
-            save(&target, bytes)?;
-        } else if entry.path().is_file() {
-            // A link within the repo becomes the file that it points at: Harbor refuses links.
-            std::fs::copy(entry.path(), &target).map_err(failed)?;
-        }
-    }
-    Ok(())
+/// Globs as expressions over bytes that Python reads as they are meant here.
+fn expressions(globs: &[String]) -> Vec<String> {
+    let globs = globs.iter().filter_map(|glob| globset::Glob::new(glob).ok());
+    // Python's expressions over bytes need no flag for that, and have none.
+    globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
 }
 
 fn instruction(task: &Task, sample: &Sample, loaded: &LoadedPaper) -> String {
@@ -324,4 +312,59 @@ fn script(path: &Path, text: &str) -> Result<()> {
     save(path, text.as_bytes())?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(path, mode).map_err(|error| Error::io("write", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verifier_reads_globs_as_they_are_meant_here() {
+        let python = Path::new("/usr/bin/python3");
+        if !python.exists() {
+            println!("skipped: no /usr/bin/python3");
+            return;
+        }
+        let globs =
+            ["scripts/*", "**/config.py", "data/**", "a[!b]?.{py,txt}", "[[]x].md", "caf\u{e9}/*.py", "a-b#c.py"];
+        let paths = [
+            "scripts/run.py",
+            "scripts/deep/run.py",
+            "config.py",
+            "deep/er/config.py",
+            "myconfig.py",
+            "data",
+            "data/x/y.csv",
+            "ac1.py",
+            "ab1.py",
+            "ac1.txt",
+            "[x].md",
+            "caf\u{e9}/a.py",
+            "cafe/a.py",
+            "a-b#c.py",
+            "scripts/a\nb.py",
+            "config.py\n",
+        ];
+        let code = "import json, sys, verify\nexpressions, paths = json.load(sys.stdin)\n\
+                    print(json.dumps([[verify.protects([one], path) for path in paths] for one in verify.compiled(expressions)]))";
+        let mut child = std::process::Command::new(python)
+            .args(["-c", code])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let asked = json!([expressions(&globs.map(str::to_owned)), paths]).to_string();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), asked.as_bytes()).unwrap();
+        let answered = child.wait_with_output().unwrap();
+        assert!(answered.status.success());
+        let theirs: Vec<Vec<bool>> = serde_json::from_slice(&answered.stdout).unwrap();
+        for (glob, theirs) in globs.iter().zip(theirs) {
+            let matcher = globset::Glob::new(glob).unwrap().compile_matcher();
+            for (path, theirs) in paths.iter().zip(theirs) {
+                assert_eq!(theirs, matcher.is_match(path), "{glob} {path:?}");
+            }
+        }
+    }
 }

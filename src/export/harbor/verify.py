@@ -5,10 +5,10 @@ the task protects and new files that Python would import in the place of somethi
 read neither the gold results nor write the reward.
 """
 
-import fnmatch
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import stat
@@ -21,7 +21,6 @@ from pathlib import Path
 import measure
 
 SLACK = 4.0 * sys.float_info.epsilon
-MOST_BYTES = 16 << 20
 # A user of this verification's own.
 USER = 20000 + os.getpid() % 10000
 TASK_FILES = {"paper.txt", "experiments.md", "run_experiments.sh", "answer.json"}
@@ -39,9 +38,13 @@ def number(value):
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return float(value)
-    return None
+    if not isinstance(value, (int, float)):
+        return None
+    try:
+        value = float(value)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def agrees(gold, got, tolerance):
@@ -62,32 +65,46 @@ def agrees(gold, got, tolerance):
     return difference <= tolerance["relative"] * abs(gold) + SLACK * max(abs(gold), abs(found))
 
 
+def compiled(expressions):
+    """The task's globs, written as expressions over bytes, as whoever wrote them matches them."""
+    return [re.compile(expression.encode(), re.DOTALL) for expression in expressions]
+
+
 def protects(globs, path):
-    return any(fnmatch.fnmatchcase(path, glob) for glob in globs)
+    return any(glob.fullmatch(os.fsencode(path)) for glob in globs)
 
 
 def library():
-    """Names that Python imports from its library and the environment."""
-    names = set(sys.stdlib_module_names) | {"sitecustomize", "usercustomize"}
-    for kind in ["purelib", "platlib"]:
-        folder = Path(sysconfig.get_paths()[kind])
-        if folder.is_dir():
-            names.update(entry.name.split(".")[0] for entry in folder.iterdir())
+    """Names that can be imported from Python's library and the environment, and those that Python imports of itself."""
+    paths = sysconfig.get_paths()
+    folders = {Path(paths[kind]) for kind in ["stdlib", "platstdlib", "purelib", "platlib"]}
+    folders |= {Path(paths[kind], "lib-dynload") for kind in ["stdlib", "platstdlib"]}
+    names = {"sitecustomize", "usercustomize"}
+    for folder in folders:
+        for entry in folder.iterdir() if folder.is_dir() else []:
+            if entry.suffix in (".py", ".so") or entry.is_dir():
+                names.add(entry.name.split(".")[0])
     return names
 
 
-def shadows(path, modules, roots, names):
+def shadows(path, original, modules, roots, names):
     """Whether Python would import a new file of this path in the place of something else."""
     for module in modules:
         rest = path.removeprefix(module)
-        if rest != path and (rest.startswith("/") or (rest.startswith(".") and rest.endswith((".so", ".pyc")))):
+        if rest == path:
+            continue
+        if rest.startswith("/") and not Path(original, module).exists():
+            return True
+        if rest.startswith(".") and rest.endswith((".so", ".pyc")):
             return True
     for root in roots:
         inside = path if not root else path.removeprefix(root + "/")
         if root and inside == path:
             continue
-        first = inside.split("/")[0]
-        if ("/" in inside or first.endswith((".py", ".so", ".pyc"))) and first.split(".")[0] in names:
+        first, _, rest = inside.partition("/")
+        is_module = bool(rest) or first.endswith((".py", ".so", ".pyc"))
+        is_known = bool(rest) and Path(original, root, first).exists()
+        if is_module and first.split(".")[0] in names and not is_known:
             return True
     return False
 
@@ -100,7 +117,7 @@ def files(root):
         for name in names:
             path = os.path.join(folder, name)
             facts = os.lstat(path)
-            if stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_BYTES:
+            if stat.S_ISREG(facts.st_mode) and facts.st_size <= measure.MOST_BYTES:
                 found[os.path.relpath(path, root)] = path
     return found
 
@@ -110,23 +127,32 @@ def rebuild(original, workspace, globs, target):
     shutil.copytree(original, target, symlinks=True)
     before, after = files(original), files(workspace)
     modules = {path[:-3] for path in before if path.endswith(".py") and protects(globs, path)}
-    packages = {os.path.dirname(path) for path in before if os.path.basename(path) == "__init__.py"}
-    roots = {""} | {os.path.dirname(module) for module in modules if os.path.dirname(module) not in packages}
+    roots = {""}
+    for folder in map(os.path.dirname, modules):
+        if not Path(original, folder, "__init__.py").exists():
+            roots.add(folder)
     names, ignored = library(), []
+    for path in before.keys() - after.keys() - TASK_FILES:
+        if not protects(globs, path):
+            Path(target, path).unlink(missing_ok=True)
     for path, source in sorted(after.items()):
         if path in TASK_FILES:
             continue
         if path in before and Path(before[path]).read_bytes() == Path(source).read_bytes():
             continue
-        if protects(globs, path) or (path not in before and shadows(path, modules, roots, names)):
+        is_new = not Path(original, path).exists()
+        if protects(globs, path) or (is_new and shadows(path, original, modules, roots, names)):
             ignored.append(path)
             continue
         place = Path(target, path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-    for path in before.keys() - after.keys() - TASK_FILES:
-        if not protects(globs, path):
-            Path(target, path).unlink(missing_ok=True)
+        try:
+            if place.is_dir() and not files(place):
+                shutil.rmtree(place)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, place)
+        except OSError:
+            # Something that is protected is in its place.
+            ignored.append(path)
     return ignored
 
 
@@ -146,18 +172,35 @@ def sweep(user):
         time.sleep(0.05)
 
 
+def write(logs, verdict, reward):
+    logs.mkdir(parents=True, exist_ok=True)
+    (logs / "verdict.json").write_text(json.dumps(verdict, indent=2))
+    (logs / "reward.json").write_text(json.dumps(reward))
+
+
 def main(tests, workspace, logs):
+    """Whatever goes wrong is the attempt's loss: a verifier that it can end without a reward would let it choose."""
+    nothing = {"reward": 0.0, "reported": 0.0, "verified": 0.0}
+    write(logs, {"error": "verification did not end"}, nothing)
+    try:
+        verdict, reward = verify(tests, workspace)
+        write(logs, verdict, reward)
+    except Exception as error:
+        write(logs, {"error": f"{type(error).__name__}: {error}"[:1000]}, nothing)
+
+
+def verify(tests, workspace):
     task = json.loads((tests / "task.json").read_text())
     try:
-        reported = measure.read_json((workspace / "answer.json").read_text())
+        reported = measure.read_json(measure.read_file(workspace, "answer.json"))
     except (OSError, ValueError):
         reported = {}
     if not isinstance(reported, dict):
         reported = {}
     user = USER if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch, "repo")
-        ignored = rebuild(tests / "original", workspace, task["protected"], root)
+        ignored = rebuild(tests / "original", workspace, compiled(task["protected"]), root)
         if user is not None:
             os.chmod(scratch, 0o755)
             for folder, folders, names in os.walk(root):
@@ -177,9 +220,7 @@ def main(tests, workspace, logs):
     scores = list(verdict["experiments"].values())
     both = [all(score[source] for score in scores) and bool(scores) for source in ["reported", "verified"]]
     reward = {"reward": float(all(both)), "reported": float(both[0]), "verified": float(both[1])}
-    logs.mkdir(parents=True, exist_ok=True)
-    (logs / "verdict.json").write_text(json.dumps(verdict, indent=2))
-    (logs / "reward.json").write_text(json.dumps(reward))
+    return verdict, reward
 
 
 if __name__ == "__main__":

@@ -131,7 +131,8 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
 
 /// How the whiskers were made.
 fn whiskers(source: &Source<'_>) -> String {
-    format!("Whiskers: {:.0}% intervals, {}.", 100.0 * source.summary.level, source.summary.population.legend())
+    let (level, over) = (100.0 * source.summary.level, source.summary.population.legend());
+    format!("Whiskers: {level:.0}% intervals, {over}, Wilson's where all agree.")
 }
 
 /// Pass rate by n, a line a contender.

@@ -83,6 +83,9 @@ impl Scaling {
         type Same = (String, u64, Option<String>);
         let mut found: BTreeMap<Same, Vec<(u64, &Row)>> = BTreeMap::new();
         for row in overall(source.summary) {
+            if row.model.is_none() {
+                continue;
+            }
             let condition = source.conditions.get(&row.agent)?;
             let (base, other) = (self.same)(condition);
             found.entry((base, other, row.model.clone())).or_default().push(((self.limit)(condition)?, row));
@@ -108,13 +111,13 @@ impl Scaling {
     }
 }
 
-/// The attempts that count and were not lost.
+/// The attempts of models that count and were not lost: the steps of an agent without one are no interactions.
 fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
     let records = source.records;
     records
         .iter()
         .zip(counting(records))
-        .filter(|(record, counts)| *counts && !record.is_infrastructure())
+        .filter(|(record, counts)| *counts && record.model.is_some() && !record.is_infrastructure())
         .map(|it| it.0)
 }
 

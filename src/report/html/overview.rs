@@ -47,7 +47,8 @@ pub fn overview(material: &Material) -> Result<String> {
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
     let done: usize = summary.rows.iter().filter(|row| row.n.is_some()).map(|row| row.attempts + row.lost).sum();
-    let whiskers = format!("{:.0}% intervals, {}", 100.0 * summary.level, summary.population.legend());
+    let whiskers =
+        format!("{:.0}% intervals, {}, Wilson's where all agree", 100.0 * summary.level, summary.population.legend());
     let notes: Vec<&String> = material.notes.iter().chain(&summary.notes).collect();
     let runs: Vec<_> = material
         .runs
