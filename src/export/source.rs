@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::agent::Line;
 use crate::error::{Error, Result};
-use crate::run::{AttemptRecord, RunFile, Store, counting};
+use crate::run::{AttemptRecord, RunFile, Store, counting, is_file_name};
 
 /// A stored run, opened for export.
 pub struct Source {
@@ -27,7 +27,7 @@ impl Source {
         let records = store.records()?;
         // Files are named after these, and a store may come from somebody else.
         let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
-        if let Some(wrong) = named.into_iter().find(|name| !is_name(name)) {
+        if let Some(wrong) = named.into_iter().find(|name| !is_file_name(name)) {
             return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
         }
         let counts = counting(&records);
@@ -109,11 +109,6 @@ impl Source {
     pub fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }
-}
-
-/// Whether a file can be called so.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
 /// An attempt as notes name it.

@@ -27,5 +27,5 @@ pub use configuration::{Configuration, Draw, ModelChoice};
 pub use counting::{counting, scored};
 pub use record::AttemptRecord;
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
-pub use store::Store;
+pub use store::{Store, StoredTrajectory, is_file_name};
 pub use torso::torsos;
