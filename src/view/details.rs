@@ -67,10 +67,10 @@ impl Gathered {
             }
             Some(details)
         });
-        let attempts = attempts.collect();
+        let (id, attempts) = (entry.id.clone(), attempts.collect());
         match masked {
-            Ok(masked) => SampleDetails { functions: masked.functions, attempts, problem: None },
-            Err(problem) => SampleDetails { functions: Vec::new(), attempts, problem: Some(problem) },
+            Ok(masked) => SampleDetails { id, functions: masked.functions, attempts, problem: None },
+            Err(problem) => SampleDetails { id, functions: Vec::new(), attempts, problem: Some(problem) },
         }
     }
 

@@ -125,7 +125,11 @@ impl Reader {
                 material.conditions.entry(label(&record.agent)).or_insert_with(|| Condition::of(&record.agent, steps));
             }
             let (begun, note) = begun(&store, &records, place);
-            material.begun.extend(begun.into_iter().map(|one| Begun { agent: label(&one.agent), ..one }));
+            material.begun.extend(begun.into_iter().map(|one| {
+                // Its record will name the model: until then it is the one that was planned.
+                let planned = run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == one.agent);
+                Begun { agent: label(&one.agent), model: planned.and_then(|planned| planned.model.clone()), ..one }
+            }));
             material.notes.extend(note.map(&about));
             match choices(&store) {
                 Ok(choices) => material.choices.extend(choices.into_iter().map(|mut choice| {

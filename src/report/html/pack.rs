@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// Kind `Internal`, should serialisation fail.
-pub(super) fn json(value: &impl Serialize) -> Result<String> {
+pub(super) fn safe_json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(value).map_err(failed)?;
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
