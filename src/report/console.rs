@@ -30,19 +30,31 @@ pub fn console(summary: &Summary) -> String {
 }
 
 fn rates(rows: &[Row], level: f64, population: Population) -> String {
-    let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
-    heading.extend(rows.first().into_iter().flat_map(|row| &row.pass_at).map(|at| format!("pass@{}", at.k)));
-    heading.push("lost".to_owned());
-    let table = render(rows, &heading, key, |row| {
-        let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
-        cells.extend(row.pass_at.iter().map(rate));
-        cells.push(row.lost.to_string());
-        cells
-    });
+    let table = |with_all: bool| {
+        let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
+        let all = |row: &Row| if with_all { row.pass_all.clone() } else { Vec::new() };
+        if let Some(first) = rows.first() {
+            heading.extend(first.pass_at.iter().map(|at| format!("pass@{}", at.k)));
+            heading.extend(all(first).iter().map(|at| format!("pass^{}", at.k)));
+        }
+        heading.push("lost".to_owned());
+        render(rows, &heading, key, |row| {
+            let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
+            cells.extend(row.pass_at.iter().map(rate));
+            cells.extend(all(row).iter().map(|at| percent(at.rate)));
+            cells.push(row.lost.to_string());
+            cells
+        })
+    };
+    // pass^k is for where there is room: one line of headings, and one a row.
+    let wide = table(true);
+    let has_room = rows.iter().any(|row| !row.pass_all.is_empty()) && wide.lines().count() == rows.len() + 1;
+    let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
+    let table = if has_room { wide } else { table(false) };
     let (level, over) = (100.0 * level, population.legend());
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         ({over}, Wilson's where all agree). lost: attempts lost to infrastructure, in no rate."
+         ({over}, Wilson's where all agree).{also} lost: attempts lost to infrastructure, in no rate."
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }

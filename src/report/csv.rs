@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::run::{AttemptRecord, counting};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
-/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
+/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, for each k above 1 the same of `pass^k`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
 /// model_seconds, verify_seconds`.
 ///
@@ -21,8 +21,9 @@ pub fn csv(summary: &Summary) -> Result<String> {
     let ks: Vec<usize> =
         summary.rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     let mut heading = names(&["agent", "model", "n", "samples", "attempts", "passed"]);
-    for k in ks {
-        heading.extend(["", "_low", "_high", "_samples"].map(|part| format!("pass@{k}{part}")));
+    let all = ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k}"));
+    for rate in ks.iter().map(|k| format!("pass@{k}")).chain(all) {
+        heading.extend(["", "_low", "_high", "_samples"].map(|part| format!("{rate}{part}")));
     }
     heading.extend(names(&["reported", "verified", "unsupported", "lost", "ends", "steps", "format_errors"]));
     heading.extend(names(&["cost_per_sample", "cost", "input_tokens", "output_tokens"]));
@@ -36,7 +37,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
             row.attempts.to_string(),
             row.passed.to_string(),
         ];
-        for at in &row.pass_at {
+        for at in row.pass_at.iter().chain(&row.pass_all) {
             let bounds = at.interval.map(|interval| (interval.low, interval.high));
             cells.extend([at.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
             cells.push(at.samples.to_string());
