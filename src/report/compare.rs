@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{keep_names, plain_table, trimmed, wrap};
+use super::console::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
@@ -148,27 +148,18 @@ fn rate(tries: &Tries) -> f64 {
 #[must_use]
 pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let mut table = plain_table();
-    table.set_header([
-        "first",
-        "second",
-        "n",
-        "samples",
-        "first %",
-        "second %",
-        "difference",
-        "only one",
-        "p",
-        "Holm p",
-    ]);
+    let by_n = rows.iter().any(|row| row.n.is_some());
+    let n = |text: String| by_n.then_some(text);
+    let heading = ["samples", "first %", "second %", "difference", "only one", "p", "Holm p"].map(str::to_owned);
+    table.set_header(["first, second".to_owned()].into_iter().chain(n("n".to_owned())).chain(heading));
     for row in rows {
         let interval = row
             .interval
             .map(|bounds| format!(" [{:+.1}, {:+.1}]", 100.0 * bounds.low, 100.0 * bounds.high))
             .unwrap_or_default();
-        table.add_row([
-            clean(&row.first),
-            clean(&row.second),
-            row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
+        // One below the other: side by side two names leave no room for the numbers.
+        let names = format!("{}\n{}", clean(&row.first), clean(&row.second));
+        let cells = [
             row.samples.to_string(),
             format!("{:.1}", 100.0 * row.first_rate),
             format!("{:.1}", 100.0 * row.second_rate),
@@ -176,11 +167,10 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
             format!("{} / {}", row.only_first, row.only_second),
             p_value(row.p),
             p_value(row.adjusted_p),
-        ]);
+        ];
+        let of_n = n(row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()));
+        table.add_row([names].into_iter().chain(of_n).chain(cells));
     }
-    let longest = |name: fn(&Comparison) -> &str| rows.iter().map(|row| clean(name(row)).chars().count()).max();
-    keep_names(&mut table, 0, longest(|row| &row.first).unwrap_or_default());
-    keep_names(&mut table, 1, longest(|row| &row.second).unwrap_or_default());
     let unmatched: usize = rows.iter().filter(|row| row.n.is_none()).map(|row| row.unmatched).sum();
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
@@ -190,7 +180,7 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
         100.0 * how.level,
         how.population.legend()
     );
-    format!("{}\n\n{}\n{left_out}", trimmed(&mut table), wrap(&legend, ""))
+    format!("{}\n\n{}\n{left_out}", trimmed(table, &[0]), wrap(&legend, ""))
 }
 
 fn p_value(p: f64) -> String {

@@ -11,7 +11,7 @@ use crate::stats::Population;
 /// Widest line.
 pub(super) const WIDTH: u16 = 100;
 /// Columns that an agent's name gets before it is broken.
-const NAME_WIDTH: usize = 18;
+const NAME_WIDTH: u16 = 18;
 
 /// The summary as text that ends with a line break, readable without colour.
 #[must_use]
@@ -116,12 +116,11 @@ pub(super) fn render<R>(
     let mut table = plain_table();
     let columns = ["agent", "n"].into_iter().chain(heading.iter().map(String::as_str));
     table.set_header(columns.map(|name| aligned(name, name)));
-    let (mut previous, mut longest) = (None, 0);
+    let mut previous = None;
     for row in rows {
         // A name stands once, in front of the first of its rows.
         let (agent, model, n) = key(row);
         let shown = name(&agent, model.as_deref());
-        longest = longest.max(shown.chars().count());
         let repeated = previous.replace((agent.clone(), model.clone())) == Some((agent, model));
         let agent = if repeated { String::new() } else { shown };
         let n = n.map_or_else(|| "all".to_owned(), |n| n.to_string());
@@ -129,18 +128,7 @@ pub(super) fn render<R>(
         let texts = [agent, n].into_iter().chain(cells(row));
         table.add_row(names.zip(texts).map(|(name, text)| aligned(name, &text)));
     }
-    keep_names(&mut table, 0, longest);
-    trimmed(&mut table)
-}
-
-/// Left to itself a table breaks a column of names before its headings: this one gets room for its longest, up to
-/// [`NAME_WIDTH`].
-pub(super) fn keep_names(table: &mut Table, column: usize, longest: usize) {
-    // The padding of one is part of the width.
-    let width = ColumnConstraint::LowerBoundary(Width::Fixed(longest.min(NAME_WIDTH) as u16 + 1));
-    if let Some(column) = table.column_mut(column) {
-        column.set_constraint(width);
-    }
+    trimmed(table, &[0])
 }
 
 /// The key of a summary's row, for [`render`].
@@ -155,10 +143,20 @@ pub(super) fn plain_table() -> Table {
     table
 }
 
-/// A table's lines without blanks at their ends, nor padding in front.
-pub(super) fn trimmed(table: &mut Table) -> String {
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
+/// A table's lines without blanks at their ends, nor padding in front. Left to itself a table breaks columns of names
+/// before its headings: those in `names` get room for their longest, up to [`NAME_WIDTH`].
+pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
+    let widths = table.column_max_content_widths();
+    for (place, longest) in widths.into_iter().enumerate() {
+        let Some(column) = table.column_mut(place) else { continue };
+        if place == 0 {
+            column.set_padding((0, 1));
+        }
+        if names.contains(&place) {
+            // A constraint's width includes the padding.
+            let width = longest.min(NAME_WIDTH) + column.padding_width();
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+        }
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

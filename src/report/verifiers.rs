@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{keep_names, plain_table, trimmed, wrap};
+use super::console::{plain_table, trimmed, wrap};
 use super::summary::name;
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval, bootstrap, gap_closed, pass_at_k};
@@ -141,16 +141,13 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
             gap,
         ]);
     }
-    let agents = rows.iter().map(|row| name(&row.agent, row.model.as_deref()).chars().count());
-    keep_names(&mut table, 1, agents.max().unwrap_or_default());
-    keep_names(&mut table, 0, rows.iter().map(|row| clean(&row.verifier).chars().count()).max().unwrap_or_default());
     let legend = format!(
         "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
          pass@1). Intervals: {:.0}%, {}.",
         100.0 * how.level,
         how.population.legend()
     );
-    format!("Verifiers\n{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
+    format!("Verifiers\n{}\n{}\n", trimmed(table, &[0, 1]), wrap(&legend, ""))
 }
 
 #[cfg(test)]
