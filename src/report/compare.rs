@@ -175,7 +175,8 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
     let legend = format!(
-        "difference: second less first, in points, with its {:.0}% interval (paired {}). only one: samples whose first \
+        "difference: second less first, in points, with its {:.0}% interval (paired {}; \
+         Wilson's where all differ alike). only one: samples whose first \
          attempt only the first / only the second passes. p: McNemar's exact test on them. Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.population.legend()

@@ -143,7 +143,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
     }
     let legend = format!(
         "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
-         pass@1). Intervals: {:.0}%, {}.",
+         pass@1). Intervals: {:.0}%, {}, Wilson's for rates where all agree.",
         100.0 * how.level,
         how.population.legend()
     );

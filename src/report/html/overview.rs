@@ -180,9 +180,9 @@ fn comparisons(material: &Material) -> (Table, String) {
     let which = if every_pair { "Every pair" } else { "The first agent with each of the others" };
     let legend = format!(
         "{which}, on the samples that both have: pass@1, the second's less the first's, with its {:.0}% interval (paired \
-         {}). Only first, only second: samples whose first attempt only that one passes; p: McNemar's exact test on \
-         them; Holm p: adjusted for all rows. Whether the runs were measured by the same suite, gold and budgets is not \
-         checked here; `autoexperiment compare` does.",
+         {}; Wilson's where all differ alike). Only first, only second: samples whose first attempt only that one \
+         passes; p: McNemar's exact test on them; Holm p: adjusted for all rows. Whether the runs were measured by the \
+         same suite, gold and budgets is not checked here; `autoexperiment compare` does.",
         100.0 * how.level,
         how.population.legend()
     );
