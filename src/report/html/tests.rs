@@ -115,6 +115,7 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
         for i in 0..6 {
             let mut one = record(&format!("{run}/react"), &format!("x_{i}"), 0, i < steps);
             one.steps = steps.min(i + 1);
+            one.model = Some("gpt-x".to_owned());
             records.push(one);
         }
     }
@@ -130,6 +131,24 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
     let two_limits = overview(&material).unwrap();
     assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
     assert!(two_limits.contains("all attempts were given the same context (paper none, code agent)"));
+}
+
+#[test]
+fn the_steps_of_agents_without_a_model_are_no_interactions() {
+    let attempts = |model: Option<&str>, agent: &str| {
+        let record = |i: u32| AttemptRecord {
+            model: model.map(str::to_owned),
+            steps: 3 + i,
+            ..record(agent, &format!("x_{i}"), 0, true)
+        };
+        (0..4).map(record).collect::<Vec<_>>()
+    };
+    let alone = overview(&material(attempts(None, "scripted"))).unwrap();
+    assert!(alone.contains("Not drawn: no attempt of these runs has asked a model"));
+    let both = material([attempts(None, "scripted"), attempts(Some("gpt-x"), "react")].concat());
+    let both = overview(&both).unwrap();
+    let figure = both.split_once("id=\"scaling-interactions\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert!(figure.contains("<td>react</td>") && !figure.contains("scripted"), "{figure}");
 }
 
 #[test]
