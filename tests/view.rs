@@ -382,7 +382,7 @@ fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
         record["agent"].as_str().unwrap().starts_with("scripted")
             && (&record["sample"], &record["attempt"]) == (&json!("tiny_0"), &json!(0))
     };
-    let others: String = all.lines().filter(|line| !is_it(line)).map(|line| format!("{line}\n")).collect();
+    let others: String = all.split_inclusive('\n').filter(|line| !is_it(line)).collect();
     lab.write("runs/r/attempts.jsonl", &others);
     let trajectory = walkdir::WalkDir::new(lab.path("runs/r/trajectories"))
         .into_iter()
@@ -423,8 +423,7 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
     let lab = lab();
     // At first the run has its last samples alone; then the others come before them.
     let all = lab.read("runs/q/attempts.jsonl");
-    let later: String =
-        all.lines().filter(|line| line.contains("\"tiny_0,1\"")).map(|line| format!("{line}\n")).collect();
+    let later: String = all.split_inclusive('\n').filter(|line| line.contains("\"tiny_0,1\"")).collect();
     lab.write("runs/q/attempts.jsonl", &later);
     fs::rename(lab.path("runs/q/trajectories"), lab.path("later")).unwrap();
     let viewer = Viewer::start(&lab, &["q"]);

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::run::{AttemptRecord, counting};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
-/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, for each k above 1 the same of `pass^k`, then `reported, verified, unsupported, lost, ends` (as
+/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`.
+/// model_seconds, verify_seconds`, and for each k above 1 `pass^k, pass^k_low, pass^k_high`.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -21,13 +21,15 @@ pub fn csv(summary: &Summary) -> Result<String> {
     let ks: Vec<usize> =
         summary.rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     let mut heading = names(&["agent", "model", "n", "samples", "attempts", "passed"]);
-    let all = ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k}"));
-    for rate in ks.iter().map(|k| format!("pass@{k}")).chain(all) {
-        heading.extend(["", "_low", "_high", "_samples"].map(|part| format!("{rate}{part}")));
+    for k in ks {
+        heading.extend(["", "_low", "_high", "_samples"].map(|part| format!("pass@{k}{part}")));
     }
     heading.extend(names(&["reported", "verified", "unsupported", "lost", "ends", "steps", "format_errors"]));
     heading.extend(names(&["cost_per_sample", "cost", "input_tokens", "output_tokens"]));
     heading.extend(names(&["tool_seconds", "model_seconds", "verify_seconds"]));
+    for all in summary.rows.first().into_iter().flat_map(|row| &row.pass_all) {
+        heading.extend(["", "_low", "_high"].map(|part| format!("pass^{}{part}", all.k)));
+    }
     let rows = summary.rows.iter().map(|row| {
         let mut cells = vec![
             cell(&row.agent),
@@ -37,7 +39,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
             row.attempts.to_string(),
             row.passed.to_string(),
         ];
-        for at in row.pass_at.iter().chain(&row.pass_all) {
+        for at in &row.pass_at {
             let bounds = at.interval.map(|interval| (interval.low, interval.high));
             cells.extend([at.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
             cells.push(at.samples.to_string());
@@ -48,6 +50,10 @@ pub fn csv(summary: &Summary) -> Result<String> {
         cells.extend([row.steps, row.format_errors, row.cost_per_sample, Some(row.cost)].map(number));
         cells.extend([row.usage.input, row.usage.output].map(|tokens| tokens.to_string()));
         cells.extend([row.tool_seconds, row.model_seconds, row.verify_seconds].map(number));
+        for all in &row.pass_all {
+            let bounds = all.interval.map(|interval| (interval.low, interval.high));
+            cells.extend([all.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
+        }
         cells
     });
     write(&heading, rows)

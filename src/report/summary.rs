@@ -77,7 +77,8 @@ pub struct Row {
     pub passed: usize,
     /// One for each k that was asked for.
     pub pass_at: Vec<PassAt>,
-    /// pass^k, the chance that all of k attempts pass: one for each k above 1 that was asked for.
+    /// pass^k, the chance that all of k attempts pass, for each k above 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_all: Vec<PassAt>,
     /// Share of attempts whose report agrees with gold, averaged over samples.
     pub reported: Option<f64>,

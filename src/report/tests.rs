@@ -411,8 +411,8 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     let text = csv(&summary).unwrap();
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
-    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,pass^5,pass^5_low,pass^5_high,pass^5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds
-    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0,0,0.27753279986288854,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2
+    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high
+    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
@@ -447,7 +447,6 @@ fn json_holds_the_rows_with_their_fields() {
               "samples": 1
             }
           ],
-          "pass_all": [],
           "reported": 1.0,
           "verified": 1.0,
           "unsupported": 0,
