@@ -150,7 +150,7 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let mut table = plain_table();
     let by_n = rows.iter().any(|row| row.n.is_some());
     let n = |text: String| by_n.then_some(text);
-    let heading = ["samples", "first %", "second %", "difference", "only one", "p", "Holm p"].map(str::to_owned);
+    let heading = ["samples", "first %", "second %", "difference", "flipped", "p", "Holm p"].map(str::to_owned);
     table.set_header(["first, second".to_owned()].into_iter().chain(n("n".to_owned())).chain(heading));
     for row in rows {
         let interval = row
@@ -175,9 +175,9 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
     let legend = format!(
-        "difference: second less first, in points, with its {:.0}% interval (paired {}; \
-         Wilson's where all differ alike). only one: samples whose first \
-         attempt only the first / only the second passes. p: McNemar's exact test on them. Holm p: adjusted for all rows.",
+        "difference: second less first, in points, with its {:.0}% interval (paired {}; Wilson's where all differ alike). \
+         flipped: samples whose first attempt only the first / only the second passes. p: McNemar's exact test on them. \
+         Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.population.legend()
     );
@@ -185,7 +185,7 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
 }
 
 fn p_value(p: f64) -> String {
-    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+    if p < 0.0001 { "<1e-4".to_owned() } else { format!("{p:.4}") }
 }
 
 #[cfg(test)]
