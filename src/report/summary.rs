@@ -9,7 +9,7 @@ use crate::agent::End;
 use crate::model::Usage;
 use crate::run::side_by_side::largest_first;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_at_k};
+use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
 
 /// What to summarise.
 #[derive(Debug, Clone)]
@@ -78,6 +78,9 @@ pub struct Row {
     pub passed: usize,
     /// One for each k that was asked for.
     pub pass_at: Vec<PassAt>,
+    /// pass^k, the chance that all of k attempts pass, for each k above 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_all: Vec<PassAt>,
     /// Share of attempts whose report agrees with gold, averaged over samples.
     pub reported: Option<f64>,
     /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` when none was verified.
@@ -106,7 +109,7 @@ pub struct Row {
     pub verify_seconds: Option<f64>,
 }
 
-/// pass@k, averaged over samples.
+/// pass@k or pass^k, averaged over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PassAt {
     /// k.
@@ -194,6 +197,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
 
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
+    let (pass_at, pass_all) = pass_rates(&samples, options);
     Some(Row {
         agent: first.agent.clone(),
         model: first.model.clone(),
@@ -201,7 +205,8 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         samples: samples.len(),
         attempts: scored.len(),
         passed: scored.iter().filter(|record| record.pass).count(),
-        pass_at: pass_rates(&samples, options),
+        pass_at,
+        pass_all,
         reported: average(samples.iter().map(|tally| tally.reported as f64 / tally.attempts as f64)),
         verified: average(
             samples
@@ -233,33 +238,64 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// pass@k for each k, over the samples that have k attempts, which are sorted by paper.
-fn pass_rates(samples: &[Tally<'_>], options: &Options) -> Vec<PassAt> {
-    let mut rates = Vec::with_capacity(options.ks.len());
-    let mut ks = options.ks.as_slice();
-    while let [k, rest @ ..] = ks {
-        let eligible = |k: usize| samples.iter().filter(|tally| k > 0 && tally.attempts >= k).count();
-        // Two statistics over the same samples share one resampling, which is what takes the time.
-        match rest {
-            [second, rest @ ..] if eligible(*k) == eligible(*second) => {
-                rates.extend(joint_rates(samples, [*k, *second], options.bootstrap));
-                ks = rest;
-            }
-            _ => {
-                rates.extend(joint_rates(samples, [*k], options.bootstrap));
-                ks = rest;
-            }
-        }
-    }
-    rates
+/// What of k attempts is to pass.
+#[derive(Clone, Copy)]
+struct Measure {
+    k: usize,
+    /// All of them, not any.
+    all: bool,
 }
 
-/// pass@k for several k over the same samples.
-fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], how: Bootstrap) -> [PassAt; WIDTH] {
+impl Measure {
+    fn of(self, tally: &Tally<'_>) -> Option<f64> {
+        let estimate = if self.all { pass_all_k } else { pass_at_k };
+        estimate(tally.attempts, tally.passed, self.k)
+    }
+}
+
+/// pass@k for each k, and pass^k for each above 1, over the samples that have k attempts, which are sorted by paper.
+fn pass_rates(samples: &[Tally<'_>], options: &Options) -> (Vec<PassAt>, Vec<PassAt>) {
+    let both = |&k: &usize| [Some(Measure { k, all: false }), (k > 1).then_some(Measure { k, all: true })];
+    let measures: Vec<Measure> = options.ks.iter().flat_map(both).flatten().collect();
+    let eligible = |k: usize| samples.iter().filter(|tally| k > 0 && tally.attempts >= k).count();
+    let mut rates = Vec::with_capacity(measures.len());
+    let mut left = measures.as_slice();
+    while let [first, ..] = left {
+        // Statistics over the same samples share one resampling, which is what takes the time.
+        let same = left.iter().take(3).take_while(|other| eligible(other.k) == eligible(first.k)).count();
+        match left {
+            [a, b, c, rest @ ..] if same == 3 => {
+                rates.extend(joint_rates(samples, [*a, *b, *c], options.bootstrap));
+                left = rest;
+            }
+            [a, b, rest @ ..] if same == 2 => {
+                rates.extend(joint_rates(samples, [*a, *b], options.bootstrap));
+                left = rest;
+            }
+            [a, rest @ ..] => {
+                rates.extend(joint_rates(samples, [*a], options.bootstrap));
+                left = rest;
+            }
+            [] => {}
+        }
+    }
+    let of = |all: bool| {
+        let chosen = measures.iter().zip(&rates).filter(move |(measure, _)| measure.all == all);
+        chosen.map(|(_, rate)| *rate).collect()
+    };
+    (of(false), of(true))
+}
+
+/// Several measures over the same samples.
+fn joint_rates<const WIDTH: usize>(
+    samples: &[Tally<'_>],
+    measures: [Measure; WIDTH],
+    how: Bootstrap,
+) -> [PassAt; WIDTH] {
     let mut papers: Vec<Vec<[f64; WIDTH]>> = Vec::new();
     let mut paper = None;
     for tally in samples {
-        let values = ks.map(|k| pass_at_k(tally.attempts, tally.passed, k));
+        let values = measures.map(|measure| measure.of(tally));
         if values.iter().any(Option::is_none) {
             continue;
         }
@@ -273,7 +309,7 @@ fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], ho
     let count = papers.iter().map(Vec::len).sum();
     let intervals = bootstrap(&papers, how);
     std::array::from_fn(|i| PassAt {
-        k: ks[i],
+        k: measures[i].k,
         rate: average(papers.iter().flatten().map(|values| values[i])),
         interval: intervals.map(|intervals| intervals[i]),
         samples: count,

@@ -213,6 +213,7 @@ fn half_a_run_says_what_is_missing_and_lost() {
     assert_eq!((row.samples, row.attempts, row.passed, row.lost), (2, 3, 2, 1));
     assert_eq!(row.pass_at[0].rate, Some(0.5));
     assert_eq!((row.pass_at[1].rate, row.pass_at[1].samples), (Some(1.0), 1));
+    assert_eq!(row.pass_all.iter().map(|all| all.k).collect::<Vec<_>>(), [2]);
     assert_eq!(row.ends, [(End::Answered, 2), (End::StepLimit, 1), (End::ModelError, 1)].into());
 }
 
@@ -251,6 +252,12 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
     for (got, wanted) in rates.iter().zip([0.5, 5.0 / 6.0, 1.0]) {
         assert!((got - wanted).abs() < 1e-12, "{rates:?}");
     }
+    let all: Vec<f64> = summary.rows[0].pass_all.iter().map(|all| all.rate.unwrap()).collect();
+    // Likewise, all of 2 and all of 3: (1/3 + 0) / 2; 0.
+    for (got, wanted) in all.iter().zip([1.0 / 6.0, 0.0]) {
+        assert!((got - wanted).abs() < 1e-12, "{all:?}");
+    }
+    assert_eq!((rates.len(), all.len()), (3, 2));
     assert_eq!(summary.rows[0].steps, Some(11.0));
     assert_eq!(summary.rows.len(), 1, "no row over all n where there is one n");
 }
@@ -347,8 +354,8 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     let text = csv(&summary).unwrap();
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
-    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds
-    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2
+    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high
+    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
