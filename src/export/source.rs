@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::agent::Line;
 use crate::error::{Error, Result};
+use crate::run::reading::{Detail, Reading, read};
 use crate::run::{AttemptRecord, RunFile, Store, counting, is_file_name};
 
 /// A stored run, opened for export.
@@ -18,20 +19,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a run's folder.
+    /// Opens a run's folder. Broken lines are left out and noted, as in reports.
     ///
     /// # Errors
-    /// Kind `Store` when it is no run, of another format version, or holds a broken line.
+    /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
     pub fn open(folder: &Path) -> Result<Self> {
         let (store, run) = Store::open(folder)?;
-        let records = store.records()?;
+        let Reading { records, notes, .. } = read(folder, Detail::Whole)?;
         // Files are named after these, and a store may come from somebody else.
         let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
         if let Some(wrong) = named.into_iter().find(|name| !is_file_name(name)) {
             return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
         }
         let counts = counting(&records);
-        Ok(Self { run, store, records, counts, notes: RefCell::default() })
+        Ok(Self { run, store, records, counts, notes: notes.into() })
     }
 
     /// All records, those of tries that infrastructure lost included, each with whether it counts.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::clean::clean;
 use super::console::{plain_table, trimmed, wrap};
+use crate::run::side_by_side::side_by_side;
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
@@ -76,19 +77,25 @@ pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
 /// `by_n`, for each n as well. All p-values are adjusted together.
 #[must_use]
 pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Bootstrap) -> Vec<Comparison> {
-    let mut rows = Vec::new();
+    let mut pairs = Vec::new();
     for (place, first) in contenders.iter().enumerate() {
         for second in &contenders[place + 1..] {
-            rows.extend(pair(first, second, None, how));
+            pairs.push((first, second, None));
             let ns: BTreeSet<usize> = first.samples.values().map(|tries| tries.n).collect();
             if by_n && ns.len() > 1 {
-                rows.extend(ns.into_iter().filter_map(|n| pair(first, second, Some(n), how)));
+                pairs.extend(ns.into_iter().map(|n| (first, second, Some(n))));
             }
         }
         if !every_pair {
             break;
         }
     }
+    // Each row is a resampling of its own.
+    let row = |place: usize| {
+        let (first, second, n) = pairs[place];
+        pair(first, second, n, how)
+    };
+    let mut rows: Vec<Comparison> = side_by_side(pairs.len(), &row).into_iter().flatten().collect();
     let adjusted = holm(&rows.iter().map(|row| row.p).collect::<Vec<_>>());
     for (row, p) in rows.iter_mut().zip(adjusted) {
         row.adjusted_p = p;

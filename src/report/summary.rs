@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::clean::short;
 use crate::agent::End;
 use crate::model::Usage;
+use crate::run::side_by_side::largest_first;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
 
@@ -136,13 +137,18 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
         let group = groups.entry((&record.agent, record.model.as_deref())).or_default();
         group.entry(record.n).or_default().push((record, counts));
     }
-    let mut rows = Vec::new();
-    for by_n in groups.values() {
-        rows.extend(by_n.iter().filter_map(|(&n, records)| row(Some(n), records, options)));
-        if by_n.len() > 1 {
-            rows.extend(row(None, &by_n.values().flatten().copied().collect::<Vec<_>>(), options));
-        }
+    let mut tables = Vec::new();
+    for by_n in groups.into_values() {
+        let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
+        tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
+    // Each row is a resampling of its own.
+    let rows: Vec<Row> = largest_first(tables.len(), |place| tables[place].1.len(), &|place| {
+        row(tables[place].0, &tables[place].1, options)
+    })
+    .into_iter()
+    .flatten()
+    .collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
     Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes }

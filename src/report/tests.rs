@@ -213,6 +213,7 @@ fn half_a_run_says_what_is_missing_and_lost() {
     assert_eq!((row.samples, row.attempts, row.passed, row.lost), (2, 3, 2, 1));
     assert_eq!(row.pass_at[0].rate, Some(0.5));
     assert_eq!((row.pass_at[1].rate, row.pass_at[1].samples), (Some(1.0), 1));
+    assert_eq!(row.pass_all.iter().map(|all| all.k).collect::<Vec<_>>(), [2]);
     assert_eq!(row.ends, [(End::Answered, 2), (End::StepLimit, 1), (End::ModelError, 1)].into());
 }
 
@@ -251,6 +252,12 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
     for (got, wanted) in rates.iter().zip([0.5, 5.0 / 6.0, 1.0]) {
         assert!((got - wanted).abs() < 1e-12, "{rates:?}");
     }
+    let all: Vec<f64> = summary.rows[0].pass_all.iter().map(|all| all.rate.unwrap()).collect();
+    // Likewise, all of 2 and all of 3: (1/3 + 0) / 2; 0.
+    for (got, wanted) in all.iter().zip([1.0 / 6.0, 0.0]) {
+        assert!((got - wanted).abs() < 1e-12, "{all:?}");
+    }
+    assert_eq!((rates.len(), all.len()), (3, 2));
     assert_eq!(summary.rows[0].steps, Some(11.0));
     assert_eq!(summary.rows.len(), 1, "no row over all n where there is one n");
 }

@@ -1,6 +1,6 @@
 //! What verifiers are worth: between pass@1 and pass@k.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -50,14 +50,20 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         cost: f64,
     }
     let groups = groups(records);
+    let of_sample: HashMap<_, _> = groups
+        .iter()
+        .filter_map(|group| {
+            let first = group.records.first()?;
+            Some(((first.agent.as_str(), first.model.as_deref(), first.sample.as_str()), group))
+        })
+        .collect();
     let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
     for choice in choices {
-        let group = groups.iter().find(|group| {
-            group.records.first().is_some_and(|first| {
-                (&first.agent, &first.model, &first.sample) == (&choice.agent, &choice.model, &choice.sample)
-            }) && group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
-        });
+        let group = of_sample.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
         let Some(group) = group else { continue };
+        if !group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied()) {
+            continue;
+        }
         let (first, k) = (group.records[0], group.records.len());
         let passed = group.records.iter().filter(|record| record.pass).count();
         let chosen = group.records.iter().find(|record| Some(record.attempt) == choice.chosen);

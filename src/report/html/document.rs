@@ -10,8 +10,9 @@ use serde_json::json;
 use super::index::{Details, index, papers_text};
 use super::material::Material;
 use super::overview::overview;
-use super::pack::{digest, packed, safe_json, side_by_side};
+use super::pack::{digest, packed, safe_json};
 use crate::error::{Error, Result};
+use crate::run::side_by_side::side_by_side;
 
 /// Most bytes of details that a document holds. With its script, its pictures and its index it stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
