@@ -13,6 +13,27 @@ fn lab() -> Lab {
     lab
 }
 
+/// Every verb that only looks, on run `r`: each must find something to show.
+const LOOKS: [&[&str]; 17] = [
+    &["report", "r"],
+    &["report", "r", "--csv"],
+    &["report", "r", "--attempts"],
+    &["report", "r", "--values"],
+    &["report", "r", "--how"],
+    &["report", "r", "--difficulty"],
+    &["report", "r", "--html", "report.html"],
+    &["report", "r", "--figures", "figures"],
+    &["compare", "r"],
+    &["status", "r"],
+    &["show", "r", "tiny_0", "--agent", "gold"],
+    &["power", "--diff", "0.1", "--run", "r", "--agent", "gold"],
+    &["verify-runs", "r", "--verifier", "oracle", "--verifier", "majority"],
+    &["export", "r", "--format", "inspect", "-o", "out"],
+    &["export", "r", "--format", "csv", "-o", "out"],
+    &["export", "r", "--format", "atif", "-o", "out"],
+    &["export", "r", "--format", "predictions", "-o", "out"],
+];
+
 /// A report, which must succeed: its number of counted attempts, and its notes.
 fn report(lab: &Lab, arguments: &[&str]) -> (u64, String) {
     let mut all = vec!["report", "--json"];
@@ -40,6 +61,34 @@ fn broken_and_torn_lines_are_left_out_and_named() {
     lab.ok(&["compare", "r"]);
     lab.ok(&["report", "r", "--how"]);
     lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
+}
+
+#[test]
+fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_not() {
+    let lab = lab();
+    let whole = lab.read("runs/r/attempts.jsonl");
+    let lines: Vec<&str> = whole.lines().collect();
+    let gold = lines.iter().find(|line| line.contains("\"agent\":\"gold\"")).unwrap();
+    let noop = lines.iter().find(|line| line.contains("\"agent\":\"noop\"")).unwrap();
+    let cut = &lines[7][..lines[7].len() / 2];
+    for (what, text, told) in [
+        ("cut off in a line", format!("{gold}\n{noop}\n{cut}"), "is cut off"),
+        ("a line of garbage", format!("{gold}\n\u{1}garbage \u{1b}[2J\n{noop}\n"), "line 2 of `attempts.jsonl`"),
+        ("a line in a line", format!("{gold}\n{cut}{noop}\n{noop}\n"), "line 2 of `attempts.jsonl`"),
+    ] {
+        lab.write("runs/r/attempts.jsonl", &text);
+        for look in LOOKS {
+            let ran = lab.run(look);
+            assert_eq!(ran.code, 0, "{what}: {look:?}\n{}\n{}", ran.stdout, ran.stderr);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            // Lines of detail are for programs: what is missing of them is told by the other reports.
+            let is_data = look.iter().any(|part| ["--csv", "--attempts", "--values"].contains(part));
+            // Lines are broken to fit a terminal.
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(is_data || said.contains(told), "{what}: {look:?}\n{said}");
+            assert!(!said.contains('\u{1b}'), "{what}: {look:?}\n{said:?}");
+        }
+    }
 }
 
 #[test]
@@ -79,6 +128,13 @@ fn attempts_are_reported_without_their_run_file() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("what its attempts were measured by is not known"));
     lab.ok(&["compare", "r", "other", "--force"]);
+    // An export says what the run was, which nobody knows; a verifier needs to be told where the suite is.
+    assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is no run"));
+    assert!(lab.fails(2, &["verify-runs", "r", "--verifier", "oracle"]).contains("--suite DIR"));
+    lab.ok(&["verify-runs", "r", "--verifier", "oracle", "--suite", "."]);
+    lab.ok(&["power", "--diff", "0.1", "--run", "r", "--agent", "gold"]);
+    lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
+    lab.ok(&["report", "r", "--html", "report.html"]);
 }
 
 #[test]
@@ -91,6 +147,12 @@ fn a_run_of_a_newer_version_is_left_out_of_a_report_on_several() {
     assert!(notes.contains("the run is of format 2, this version reads format 1"), "{notes}");
     lab.fails(7, &["report", "newer"]);
     lab.fails(7, &["report", "newer", "nowhere"]);
+    // Half a comparison would look like a whole one.
+    for look in LOOKS {
+        let of_newer: Vec<&str> = look.iter().map(|&part| if part == "r" { "newer" } else { part }).collect();
+        let said = lab.fails(7, &of_newer);
+        assert!(said.contains("the run is of format 2"), "{look:?}: {said}");
+    }
 }
 
 #[test]
@@ -101,8 +163,11 @@ fn a_run_outlives_its_paper() {
     lab.ok(&["report", "r", "--how"]);
     let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
     assert!(said.contains("paper `tiny` is not in the suite any more"), "{said}");
-    lab.ok(&["compare", "r"]);
-    lab.ok(&["show", "r", "tiny_1", "--agent", "noop"]);
+    for look in LOOKS.iter().filter(|look| look[0] != "verify-runs") {
+        lab.ok(look);
+    }
+    // Nothing is left that a verifier could choose among.
+    assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
 
 #[test]
@@ -112,5 +177,9 @@ fn a_single_attempt_has_every_kind_of_report() {
     assert_eq!(report(&lab, &["r"]).0, 1);
     lab.ok(&["report", "r", "--how"]);
     assert!(lab.ok(&["report", "r", "--difficulty"]).stdout.contains("no decline can be fitted"));
-    lab.ok(&["power", "--diff", "0.1", "--run", "r"]);
+    // There is nothing to compare one agent with.
+    for look in LOOKS.iter().filter(|look| look[0] != "compare") {
+        lab.ok(look);
+    }
+    assert!(lab.fails(2, &["compare", "r"]).contains("nothing to compare"));
 }
