@@ -43,27 +43,36 @@ pub fn is_there() -> bool {
     there
 }
 
+/// Starts the driver at a port of its own choice; `None` when it ends without one.
+fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines.find_map(|line| {
+        let line = line.unwrap();
+        let (_, port) = line.split_once("successfully on port ")?;
+        Some(port.trim_end_matches('.').parse().unwrap())
+    });
+    let Some(port) = port else {
+        driver.wait().unwrap();
+        return None;
+    };
+    // The driver must never wait for somebody to read what it says.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some((driver, port))
+}
+
 impl Browser {
     pub async fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("HOME", profile.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port: u16 = lines
-            .find_map(|line| {
-                let line = line.unwrap();
-                let (_, port) = line.split_once("successfully on port ")?;
-                Some(port.trim_end_matches('.').parse().unwrap())
-            })
-            .unwrap();
-        // The driver must never wait for somebody to read what it says.
-        std::thread::spawn(move || lines.for_each(drop));
+        // On a busy machine a driver was seen to end without having found a port: then another is started.
+        let (driver, port) = (0..3).find_map(|_| start_driver(profile.path())).unwrap();
         let mut arguments = vec![
             "--headless=new".to_owned(),
             "--disable-gpu".into(),

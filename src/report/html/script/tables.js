@@ -1,6 +1,9 @@
 // Tables: numbers to the right, and buttons that copy them.
 const isNumber = (cell) => /^[-+]?[$]?[\d.,]+%?( \[.*\])?$/.test(cell);
 
+/** Which columns hold numbers alone, or nothing. */
+const numberColumns = (rows) => rows[0].map((_, place) => rows.length > 1 && rows.slice(1).every((row) => row[place] === '' || row[place] === '–' || isNumber(row[place])));
+
 const cells = (table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
 
 const formats = {
@@ -17,7 +20,7 @@ const formats = {
     const special = { '\\': '\\textbackslash{}', '~': '\\textasciitilde{}', '^': '\\textasciicircum{}', '<': '\\textless{}', '>': '\\textgreater{}' };
     const escape = (cell) => cell.replace(/[\\{}$&#_%~^<>]/g, (c) => special[c] || `\\${c}`);
     const line = (row) => `${row.map(escape).join(' & ')} \\\\`;
-    const columns = rows[0].map((_, place) => (rows.slice(1).every((row) => isNumber(row[place]) || row[place] === '') ? 'r' : 'l')).join('');
+    const columns = numberColumns(rows).map((numeric) => (numeric ? 'r' : 'l')).join('');
     return [`\\begin{tabular}{${columns}}`, '\\toprule', line(rows[0]), '\\midrule', ...rows.slice(1).map(line), '\\bottomrule', '\\end{tabular}'].join('\n');
   },
 };
@@ -42,7 +45,7 @@ const dressTables = (root) => {
   for (const table of root.querySelectorAll('table.copy:not(.dressed)')) {
     table.classList.add('dressed');
     const rows = cells(table);
-    const numeric = rows[0].map((_, place) => rows.length > 1 && rows.slice(1).every((row) => row[place] === '' || row[place] === '–' || isNumber(row[place])));
+    const numeric = numberColumns(rows);
     for (const row of table.rows) [...row.cells].forEach((cell, place) => cell.classList.toggle('number', numeric[place]));
     const button = (format) => h('button', {
       type: 'button',
