@@ -120,15 +120,17 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         let browser = Browser::start().await;
         // Only what is within the window is in the page.
         browser.look(1400, 6000, false).await;
+        // Its page says nothing when it has gone there.
+        let go = async |hash: String| browser.run(&format!("location.hash = {hash:?}")).await;
         let shows = |text: &str| format!("document.body.innerText.includes({text:?})");
         browser.open(&viewer.address).await;
         browser.until(&shows("3 items")).await;
         for agent in ["react", "gold", "noop"] {
             let log = found[agent]["file"].as_str().unwrap();
-            browser.go(&format!("#/logs/{log}/samples")).await;
-            browser.until(&shows("8 rows")).await;
+            go(format!("#/logs/{log}/samples")).await;
+            browser.until(&shows("8 Samples")).await;
             for (sample, epoch) in (0..4).flat_map(|place| [(place, 1), (place, 2)]) {
-                browser.go(&format!("#/logs/{log}/samples/sample/tiny_{sample}/{epoch}/messages")).await;
+                go(format!("#/logs/{log}/samples/sample/tiny_{sample}/{epoch}/messages")).await;
                 browser.until(&shows(&format!("Sample tiny_{sample} (Epoch {epoch})"))).await;
                 let message =
                     if agent == "react" { "You are a research engineer." } else { "masked functions of the paper" };
@@ -136,7 +138,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
             }
         }
         let log = found["react"]["file"].as_str().unwrap();
-        browser.go(&format!("#/logs/{log}/samples/sample/tiny_0/1/messages")).await;
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/messages")).await;
         let said = ["First look.", "Look.", "echo new > new.txt", "Two.", "paper.txt", "no call", "final_answer"];
         for text in said {
             browser.until(&shows(text)).await;
@@ -146,9 +148,9 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&pictures).unwrap();
         std::fs::write(pictures.join("inspect-view.png"), bytes.unwrap()).unwrap();
-        browser.go(&format!("#/logs/{log}/samples/sample/tiny_0/1/scoring")).await;
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/scoring")).await;
         browser.until(&shows("means: fail, 0 of 2 values right")).await;
-        browser.go(&format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
         browser.until(&shows("command_line")).await;
         let mut complaints = browser.complaints().await;
         // It asks for a file that may lie beside logs, and that nothing but Inspect writes.
