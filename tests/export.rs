@@ -1,14 +1,20 @@
 //! Exports, read back by the projects whose formats they are in.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
+#[path = "support/browser.rs"]
+mod browser;
 #[path = "support/readers.rs"]
 mod readers;
 mod support;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
+use autoexperiment::cli::lines::{EventLine, SampleLine};
+use autoexperiment::export::schemas;
+use browser::Browser;
 use readers::Readers;
 use serde_json::{Value, json};
 use support::{Lab, json_lines};
@@ -44,7 +50,7 @@ fn export(format: &str, to: &str) -> String {
 
 #[test]
 fn inspect_ai_reads_the_logs_with_all_its_readers() {
-    let Some(readers) = Readers::tables_and_logs() else { return };
+    let Some(readers) = Readers::general() else { return };
     assert_eq!(export("inspect", "logs").lines().count(), 3);
     let found = readers.read("inspect_logs.py", &[&ran().path("logs")]);
     for agent in ["gold", "noop", "react"] {
@@ -70,9 +76,92 @@ fn inspect_ai_reads_the_logs_with_all_its_readers() {
     assert_eq!(first["scores"], json!({ "reported": "I", "verified": "I" }));
 }
 
+/// Inspect's own viewer of a folder of logs, on loopback; stopped when dropped.
+struct InspectView {
+    child: Child,
+    address: String,
+}
+
+impl InspectView {
+    fn start(readers: &Readers, logs: &Path) -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = readers.program("inspect");
+        command.args(["view", "start", "--host", "127.0.0.1", "--port", &port.to_string(), "--log-dir"]).arg(logs);
+        command.env("HOME", logs).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let begun = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert_eq!(child.try_wait().unwrap(), None, "the viewer has ended");
+            assert!(begun.elapsed() < Duration::from_mins(2), "the viewer does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Self { child, address: format!("http://127.0.0.1:{port}/") }
+    }
+}
+
+impl Drop for InspectView {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn inspect_view_shows_every_sample_in_a_browser() {
+    if !browser::is_there() {
+        return;
+    }
+    let Some(readers) = Readers::general() else { return };
+    export("inspect", "viewed");
+    let found = readers.read("inspect_logs.py", &[&ran().path("viewed")]);
+    let viewer = InspectView::start(&readers, &ran().path("viewed"));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let browser = Browser::start().await;
+        // Only what is within the window is in the page.
+        browser.look(1400, 6000, false).await;
+        // Its page says nothing when it has gone there.
+        let go = async |hash: String| browser.run(&format!("location.hash = {hash:?}")).await;
+        let shows = |text: &str| format!("document.body.innerText.includes({text:?})");
+        browser.open(&viewer.address).await;
+        browser.until(&shows("3 items")).await;
+        for agent in ["react", "gold", "noop"] {
+            let log = found[agent]["file"].as_str().unwrap();
+            go(format!("#/logs/{log}/samples")).await;
+            browser.until(&shows("8 Samples")).await;
+            for (sample, epoch) in (0..4).flat_map(|place| [(place, 1), (place, 2)]) {
+                go(format!("#/logs/{log}/samples/sample/tiny_{sample}/{epoch}/messages")).await;
+                browser.until(&shows(&format!("Sample tiny_{sample} (Epoch {epoch})"))).await;
+                let message =
+                    if agent == "react" { "You are a research engineer." } else { "masked functions of the paper" };
+                browser.until(&shows(message)).await;
+            }
+        }
+        let log = found["react"]["file"].as_str().unwrap();
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/messages")).await;
+        let said = ["First look.", "Look.", "echo new > new.txt", "Two.", "paper.txt", "no call", "final_answer"];
+        for text in said {
+            browser.until(&shows(text)).await;
+        }
+        let taken = browser.devtools("Page.captureScreenshot", json!({ "format": "png" })).await;
+        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, taken["data"].as_str().unwrap());
+        let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+        std::fs::create_dir_all(&pictures).unwrap();
+        std::fs::write(pictures.join("inspect-view.png"), bytes.unwrap()).unwrap();
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/scoring")).await;
+        browser.until(&shows("means: fail, 0 of 2 values right")).await;
+        go(format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
+        browser.until(&shows("command_line")).await;
+        let mut complaints = browser.complaints().await;
+        // It asks for a file that may lie beside logs, and that nothing but Inspect writes.
+        complaints.retain(|complaint| !complaint.contains("/api/flow"));
+        assert_eq!(complaints, [""; 0]);
+    });
+}
+
 #[test]
 fn pandas_duckdb_and_datasets_read_the_same_tables() {
-    let Some(readers) = Readers::tables_and_logs() else { return };
+    let Some(readers) = Readers::general() else { return };
     for format in ["csv", "parquet", "jsonl"] {
         assert_eq!(export(format, "tables").lines().count(), 2);
     }
@@ -270,12 +359,24 @@ fn a_prediction_is_a_patch_that_git_applies_to_the_masked_repo() {
             assert_eq!(lab.read(&format!("{tree}/{file}")), lab.read(&format!("repos/tiny/{file}")), "{sample}");
         }
     }
+    if let Some(readers) = Readers::general() {
+        let found = readers.read("predictions.py", &[&lab.path("predictions")]);
+        assert_eq!(found.as_object().unwrap().len(), 6);
+        assert_eq!(
+            found["gold.1.jsonl"]["tiny_3"],
+            json!({ "model": "gold", "files": ["results/spread.json", "tiny/spread.py"] })
+        );
+        let react = &found["react.0.jsonl"]["tiny_0"];
+        assert!(react["model"].as_str().unwrap().starts_with("react__scripted:"), "{react}");
+        assert_eq!(react["files"], json!(["new.txt"]));
+        assert_eq!(found["noop.0.jsonl"]["tiny_0"]["files"], json!([]));
+    }
     let message = lab.fails(2, &["export", "r", "--format", "predictions", "-o", "all.jsonl"]);
     assert!(message.contains("6 combinations of agent, model and attempt"), "{message}");
 }
 
 #[test]
-fn a_traj_has_what_swe_agents_viewer_shows() {
+fn a_traj_has_every_field_of_swe_agents() {
     export("traj", "traj");
     let traj: Value = serde_json::from_str(&ran().read("traj/react/tiny_0.0.traj")).unwrap();
     let steps = traj["trajectory"].as_array().unwrap();
@@ -293,6 +394,29 @@ fn a_traj_has_what_swe_agents_viewer_shows() {
         (&json!("submitted"), &json!(5))
     );
     assert!(traj["info"]["submission"].as_str().unwrap().contains("+new"));
+}
+
+#[test]
+fn swe_agents_inspector_shows_every_trajectory() {
+    let Some(readers) = Readers::general() else { return };
+    let lab = ran();
+    export("traj", "inspected");
+    // What was cut off by a full disk is shown as far as it goes.
+    let path = "inspected/react/tiny_1.1.traj";
+    let lost = lab.read(path).replace("\"exit_status\": \"submitted\"", "\"exit_status\": \"submission_missing\"");
+    lab.write(path, &lost);
+    let found = readers.read("trajs.py", &[&lab.path("inspected")]);
+    assert_eq!(found.as_object().unwrap().len(), 24);
+    let react = &found["react/tiny_0.0.traj"];
+    let roles: Vec<&str> = react["roles"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let expected = "system user assistant tool assistant user assistant tool tool assistant user assistant model_patch";
+    assert_eq!(roles.join(" "), expected);
+    assert!(react["patches"][0].as_str().unwrap().contains("+new"));
+    let statistics = ["Instance Cost: $0.05", "Tokens Sent: 500", "Tokens Received: 50", "API Calls: 5"];
+    assert_eq!(react["statistics"], json!(statistics));
+    assert_eq!(found["react/tiny_1.1.traj"]["patches"], json!([]));
+    assert_eq!(found["gold/tiny_0.0.traj"]["roles"], json!(["user", "model_patch"]));
+    assert_eq!(found["noop/tiny_0.0.traj"]["roles"], json!(["user"]));
 }
 
 #[test]
@@ -315,7 +439,7 @@ fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
     let said = lab.ok(&["export", "r", "--format", "predictions", "-o", "p.jsonl"]).stderr;
     assert!(said.contains("`tiny_3` has no diff"), "{said}");
     assert_eq!(lab.read("p.jsonl").lines().count(), 3);
-    if let Some(readers) = Readers::tables_and_logs() {
+    if let Some(readers) = Readers::general() {
         std::fs::create_dir(lab.path("logs")).unwrap();
         std::fs::rename(lab.path("r.eval"), lab.path("logs/r.eval")).unwrap();
         assert_eq!(readers.read("inspect_logs.py", &[&lab.path("logs")])["react"]["rows"], 4);
@@ -324,7 +448,7 @@ fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
 
 #[test]
 fn attempts_that_infrastructure_lost_are_samples_with_an_error_and_in_no_rate() {
-    let Some(readers) = Readers::tables_and_logs() else { return };
+    let Some(readers) = Readers::general() else { return };
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     let mut records = lab.records("r");
@@ -356,9 +480,18 @@ fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     assert!(lab.fails(7, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("is no run"));
 }
 
+/// All schemas, by the name of their file.
+fn all_schemas() -> Vec<(&'static str, String)> {
+    let printed = [
+        ("event.schema.json", schemas::text::<EventLine<'_>>().unwrap()),
+        ("sample.schema.json", schemas::text::<SampleLine<'_>>().unwrap()),
+    ];
+    [schemas::tables().unwrap(), schemas::stored().unwrap(), printed.into()].concat()
+}
+
 #[test]
 fn the_schemas_in_the_repo_are_those_of_the_code() {
-    for (name, text) in autoexperiment::export::schemas::schemas().unwrap() {
+    for (name, text) in all_schemas() {
         let path = Path::new("schemas").join(name);
         if std::env::var_os("AUTOEXPERIMENT_WRITE_SCHEMAS").is_some() {
             std::fs::create_dir_all("schemas").unwrap();
@@ -367,21 +500,219 @@ fn the_schemas_in_the_repo_are_those_of_the_code() {
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(kept, text, "{name}: type AUTOEXPERIMENT_WRITE_SCHEMAS=1 cargo test --test export schemas");
     }
+    let mut kept: Vec<_> = std::fs::read_dir("schemas").unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut known: Vec<std::ffi::OsString> = all_schemas().into_iter().map(|(name, _)| name.into()).collect();
+    kept.sort();
+    known.sort();
+    assert_eq!(kept, known);
 }
 
 #[test]
-fn every_column_is_documented_with_the_description_of_its_schema() {
-    let documented = std::fs::read_to_string("docs/formats.md").unwrap();
-    for (name, text) in autoexperiment::export::schemas::schemas().unwrap() {
+fn what_is_stored_and_printed_is_as_its_schemas_say() {
+    let Some(readers) = Readers::general() else { return };
+    let lab = Lab::new();
+    lab.write("replies.jsonl", &replies());
+    let agents = ["--agent", "gold", "--agent", "noop", "--agent", "react", "--model", "scripted:replies.jsonl"];
+    let events = lab.ok(&[&["run", "-n", "0..2", "--json-events", "--name", "r"], &agents[..]].concat()).stdout;
+    lab.write("checked/event", &events);
+    lab.write("checked/sample", &lab.ok(&["sample", "-n", "1..2"]).stdout);
+    let one_line = |text: &str| json_lines(&[serde_json::from_str(text).unwrap()]);
+    lab.write("checked/report", &one_line(&lab.ok(&["report", "r", "--json"]).stdout));
+    lab.write("checked/status", &one_line(&lab.ok(&["status", "r", "--json"]).stdout));
+    lab.write("checked/run", &one_line(&lab.read("runs/r/run.json")));
+    lab.write("checked/record", &lab.read("runs/r/attempts.jsonl"));
+    let trajectories = texts(&lab.path("runs/r/trajectories"));
+    lab.write("checked/trajectory", &trajectories.into_iter().map(|(_, text)| text).collect::<String>());
+    let found = readers.read("schemas.py", &[&lab.path("checked"), Path::new("schemas")]);
+    for (name, text) in [("event", &events), ("record", &lab.read("runs/r/attempts.jsonl"))] {
+        assert_eq!(found[name]["valid"], text.lines().count(), "{name}: {found}");
+    }
+    for name in ["event", "sample", "report", "status", "run", "record", "trajectory"] {
+        assert!(found[name]["valid"].as_u64().unwrap() > 0, "{name}: {found}");
+        assert_eq!(found[name]["wrong"], json!([]), "{name}");
+        assert_eq!(found[name]["unknown"], json!([]), "{name}: fields that the schema does not tell of");
+    }
+}
+
+/// The rows of a documented table: name, type, description.
+fn documented(heading: &str) -> Vec<(String, String, String)> {
+    let text = std::fs::read_to_string("docs/formats.md").unwrap();
+    let mut lines = text.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
+    let lines = lines.by_ref().skip(1).take_while(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+            let (kind, description) = rest.strip_suffix(" |")?.split_once(" | ")?;
+            Some((name.to_owned(), kind.to_owned(), description.to_owned()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_documented_columns_are_those_that_are_written_in_their_order() {
+    let lab = ran();
+    for format in ["csv", "jsonl"] {
+        export(format, "columns");
+    }
+    export("predictions", "columns/predictions");
+    let headings = [("attempts", "`attempts`"), ("values", "`values`"), ("predictions", "Predictions")];
+    for ((name, heading), (file, text)) in headings.into_iter().zip(schemas::tables().unwrap()) {
+        assert!(file.starts_with(name));
+        let documented = documented(heading);
         let schema: Value = serde_json::from_str(&text).unwrap();
-        for (column, property) in schema["properties"].as_object().unwrap() {
-            let row = format!("| `{column}` |");
-            let description = property["description"].as_str().unwrap();
-            assert!(
-                documented.lines().any(|line| line.starts_with(&row) && line.contains(description)),
-                "{name}: {row} {description}"
-            );
+        let properties = schema["properties"].as_object().unwrap();
+        let names: Vec<&String> = documented.iter().map(|(column, ..)| column).collect();
+        assert_eq!(names, properties.keys().collect::<Vec<_>>(), "{name}");
+        for (column, kind, description) in &documented {
+            let property = &properties[column];
+            assert_eq!(property["description"].as_str().unwrap(), description, "{name} {column}");
+            let written = match (&property["type"], property["format"].as_str()) {
+                (Value::String(_), Some("date-time")) => "time".to_owned(),
+                (Value::String(kind), _) => kind.clone(),
+                (kinds, _) => format!("{}, or {}", kinds[0].as_str().unwrap(), kinds[1].as_str().unwrap()),
+            };
+            assert_eq!(&written, kind, "{name} {column}");
         }
+        let path =
+            if name == "predictions" { "columns/predictions/gold.0.jsonl" } else { &format!("columns/{name}.jsonl") };
+        for line in lab.read(path).lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(names, row.as_object().unwrap().keys().collect::<Vec<_>>(), "{name}");
+        }
+        if name != "predictions" {
+            let csv = lab.read(&format!("columns/{name}.csv"));
+            assert_eq!(names, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "{name}");
+        }
+    }
+}
+
+/// What of text could do harm: what steers terminals, ends lines for some, turns lines around, is markup or a formula.
+const HOSTILE: &str = "=cmd|' /C calc'!A0 \u{0}\u{7}\u{1b}[31m\u{1b}]0;x\u{7}\r\n\u{85}\u{2028}\u{202e}\u{feff}\u{fffe}\u{10ffff} \"\\ <script>alert(1)</script> ../../outside";
+
+/// A run by a hostile model and agent, as a store may hold it.
+fn hostile_run(lab: &Lab) {
+    let long = HOSTILE.to_owned() + &"\u{1F9EA}x".repeat(1 << 18);
+    lab.write("replies.jsonl", &replies());
+    lab.ok(&["run", "-n", "1", "--agent", "react", "--model", "scripted:replies.jsonl", "--name", "r"]);
+    let mut records = lab.records("r");
+    for (place, record) in records.iter_mut().enumerate() {
+        // A text of a megabyte is enough once: what readers are slow at is not asked here.
+        let long = if place == 0 { long.as_str() } else { HOSTILE };
+        record["model"] = json!(format!("openai:../../{HOSTILE}"));
+        record["answer"] = json!(long);
+        record["end_detail"] = json!(HOSTILE);
+        record["changed"] = json!(["../../outside", "/etc/passwd", HOSTILE]);
+        record["sandbox"] = json!(HOSTILE);
+        record["cost"] = json!(1e308);
+        record["wall_seconds"] = json!(1e308);
+        record["tool_seconds"] = json!(-1e308);
+        record["results"] = json!({ HOSTILE: HOSTILE });
+        record["usage"] = json!({ "input": u64::MAX, "cached": u64::MAX, "cache_written": u64::MAX, "output": u64::MAX, "reasoning": u64::MAX });
+        for verdict in ["reported", "verified"] {
+            record[verdict]["reason"] = json!(HOSTILE);
+            let values = &mut record[verdict]["experiments"][0]["values"];
+            let value = |path: &str, gold: Value, got: Value| json!({ "path": path, "gold": gold, "got": got, "error": null, "pass": false });
+            *values = json!([
+                value(HOSTILE, json!(1e-300), json!("NaN")),
+                value("Infinity", json!(u64::MAX), json!(1e308)),
+                value(long, json!(-1e308), json!([[HOSTILE], { HOSTILE: 1e308 }])),
+            ]);
+        }
+    }
+    lab.write("runs/r/attempts.jsonl", &json_lines(&records));
+    let mut deep = json!(HOSTILE);
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    for place in 0..4 {
+        let path = format!("runs/r/trajectories/react/tiny_{place}.0.jsonl");
+        let mut lines: Vec<Value> = lab.read(&path).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut calls = 0;
+        for line in &mut lines {
+            let fields = line.as_object_mut().unwrap();
+            fields["at"] = json!(1e308);
+            for name in ["content", "text", "reasoning", "raw"] {
+                if fields.contains_key(name) {
+                    let is_long = place == 0 && fields["event"] == "observation" && calls == 1;
+                    fields.insert(name.to_owned(), json!(if is_long { long.as_str() } else { HOSTILE }));
+                }
+            }
+            if fields.contains_key("usage") {
+                fields["usage"] = json!({ "input": u64::MAX, "cached": 1, "output": u64::MAX, "reasoning": 1 });
+                fields["cost"] = json!(1e308);
+            }
+            if let Some(list) = fields.get_mut("tool_calls").and_then(Value::as_array_mut) {
+                for call in list {
+                    // Every call of a reply by the same id, and no object for arguments.
+                    *call = json!({ "id": "same", "name": HOSTILE, "arguments": if calls == 0 { deep.clone() } else { json!({ HOSTILE: deep }) } });
+                    calls += 1;
+                }
+            }
+            if fields.contains_key("call_id") {
+                fields["call_id"] = json!("same");
+            }
+        }
+        lab.write(&path, &json_lines(&lines));
+        let patch = format!(
+            "diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+{}\n",
+            HOSTILE.replace(['\r', '\n'], "")
+        );
+        lab.write(&format!("runs/r/diffs/react/tiny_{place}.0.patch"), &patch);
+    }
+    std::fs::write(lab.path("runs/r/diffs/react/tiny_1.0.patch"), b"+\xff\xfe").unwrap();
+    // What no JSON can hold ends what is read of a trajectory.
+    let cut = lab.read("runs/r/trajectories/react/tiny_2.0.jsonl")
+        + "{\"at\": 1, \"event\": \"answer\", \"raw\": \"\\ud800\"}\n";
+    lab.write("runs/r/trajectories/react/tiny_2.0.jsonl", &cut);
+}
+
+#[test]
+fn what_strangers_write_breaks_no_export_and_gets_nothing_written_elsewhere() {
+    let lab = Lab::new();
+    hostile_run(&lab);
+    let outside = |lab: &Lab| {
+        let mut found: Vec<String> = texts(&lab.path("")).into_iter().map(|(path, _)| path).collect();
+        found.retain(|path| !path.starts_with(&lab.path("out").display().to_string()) && !path.contains("/scratch/"));
+        found.sort();
+        found
+    };
+    let before = outside(&lab);
+    let mut said = String::new();
+    for format in ["inspect", "harbor", "traj", "csv", "parquet", "jsonl", "predictions"] {
+        let ran = lab.ok(&["export", "r", "--format", format, "-o", &format!("out/{format}")]);
+        said += &ran.stderr;
+        for text in [&ran.stdout, &ran.stderr] {
+            assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{format}: {text:?}");
+        }
+    }
+    assert_eq!(outside(&lab), before);
+    assert!(said.contains("`tiny_2` is cut off before its line 19: unexpected end of hex escape"), "{said}");
+    assert!(said.contains("the diff of attempt 0 of `react` at `tiny_1` is no UTF-8"), "{said}");
+    let csv = lab.read("out/csv/attempts.csv") + &lab.read("out/csv/values.csv");
+    assert!(!csv.contains(['\u{1b}', '\u{7}', '\u{0}', '\u{202e}']));
+    assert!(!csv.contains(",=cmd") && !csv.contains(",\"=cmd"));
+
+    if let Some(readers) = Readers::general() {
+        for format in ["csv", "parquet", "jsonl"] {
+            lab.ok(&["export", "r", "--format", format, "-o", "out/tables"]);
+        }
+        let found = readers.read("tables.py", &[&lab.path("out/tables"), Path::new("schemas")]);
+        for (table, rows) in [("attempts", 4), ("values", found["values"]["parquet"].as_u64().unwrap())] {
+            for reader in ["parquet", "csv", "datasets", "duckdb", "valid"] {
+                assert_eq!(found[table][reader], rows, "{table} {reader}");
+            }
+        }
+        assert_eq!(found["attempts"]["answers"], true, "text is read as it was written");
+        let log = &readers.read("inspect_logs.py", &[&lab.path("out/inspect")])["react"];
+        assert_eq!((&log["rows"], &log["samples"], &log["summaries"]), (&json!(4), &json!(4), &json!(4)));
+        let found = readers.read("trajs.py", &[&lab.path("out/traj")]);
+        assert_eq!(found.as_object().unwrap().len(), 4);
+        let found = readers.read("predictions.py", &[&lab.path("out/predictions")]);
+        assert_eq!(found["react.0.jsonl"]["tiny_0"]["files"], json!(["new.txt"]));
+    }
+    if let Some(readers) = Readers::harbor() {
+        let found = readers.read("harbor_files.py", &[&lab.path("out/harbor")]);
+        assert_eq!(found["trajectories"].as_object().unwrap().len(), 4);
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::model::embedding::{self, Embedder};
 
 /// What a fixed agent shows, while it writes one function, of those that it has written before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
     /// Their masks, as at the beginning
@@ -30,7 +31,7 @@ pub enum Fill {
 }
 
 /// What can be set about agents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
     /// Which of the paper's text is put into the task; the agent's own default when `None`.

@@ -1,7 +1,6 @@
 //! A run's events as JSON lines on stdout, for machines.
 
-use serde_json::{Value, json};
-
+use super::lines::{EventLine, Told};
 use super::shared::print;
 use crate::env::Progress as EnvProgress;
 use crate::report::outcome;
@@ -9,43 +8,42 @@ use crate::run::event::RunEvent;
 
 /// Prints an event. A reader that has gone away does not stop the run.
 pub fn print_event(event: &RunEvent) {
-    if let Some(mut value) = event_json(event) {
-        value["time"] = json!(jiff::Timestamp::now());
-        let _ = print(&format!("{value}\n"));
+    if let Some(told) = told(event) {
+        print_line(told);
     }
 }
 
 /// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`.
 pub fn print_end(run: &str, outcome: &str) {
-    let time = jiff::Timestamp::now();
-    let _ = print(&format!("{}\n", json!({ "event": "ended", "run": run, "outcome": outcome, "time": time })));
+    print_line(Told::Ended { run, outcome });
 }
 
-/// An event as a JSON object; `None` for those that only make a bar move.
-fn event_json(event: &RunEvent) -> Option<Value> {
+fn print_line(told: Told<'_>) {
+    if let Ok(line) = serde_json::to_string(&EventLine { told, time: jiff::Timestamp::now() }) {
+        let _ = print(&format!("{line}\n"));
+    }
+}
+
+/// An event as it is told; `None` for those that only make a bar move.
+fn told(event: &RunEvent) -> Option<Told<'_>> {
     Some(match event {
-        RunEvent::Stage(stage) | RunEvent::Env(EnvProgress::Stage(stage)) => json!({ "event": "stage", "what": stage }),
+        RunEvent::Stage(what) | RunEvent::Env(EnvProgress::Stage(what)) => Told::Stage { what },
         RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
-        RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => {
-            json!({ "event": "warning", "what": what })
-        }
-        RunEvent::Planned { total, finished } => json!({ "event": "planned", "total": total, "finished": finished }),
-        RunEvent::Started { agent, sample, attempt } => {
-            json!({ "event": "started", "agent": agent, "sample": sample, "attempt": attempt })
-        }
-        RunEvent::Retried { sample, why } => json!({ "event": "retried", "sample": sample, "why": why }),
-        RunEvent::Finished(record) => json!({
-            "event": "finished",
-            "agent": record.agent,
-            "model": record.model,
-            "sample": record.sample,
-            "attempt": record.attempt,
-            "outcome": outcome(record),
-            "end": record.end,
-            "detail": record.end_detail,
-            "steps": record.steps,
-            "cost": record.cost,
-            "seconds": record.wall_seconds,
-        }),
+        RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => Told::Warning { what },
+        RunEvent::Planned { total, finished } => Told::Planned { total: *total, finished: *finished },
+        RunEvent::Started { agent, sample, attempt } => Told::Started { agent, sample, attempt: *attempt },
+        RunEvent::Retried { sample, why } => Told::Retried { sample, why },
+        RunEvent::Finished(record) => Told::Finished {
+            agent: &record.agent,
+            model: record.model.as_deref(),
+            sample: &record.sample,
+            attempt: record.attempt,
+            outcome: outcome(record),
+            end: record.end,
+            detail: record.end_detail.as_deref(),
+            steps: record.steps,
+            cost: record.cost,
+            seconds: record.wall_seconds,
+        },
     })
 }

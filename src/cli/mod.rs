@@ -21,6 +21,7 @@ mod gold;
 mod image;
 mod import;
 mod index;
+pub mod lines;
 mod list;
 mod man;
 mod mask;

@@ -1,5 +1,6 @@
 //! `autoexperiment sample`: the samples that a run would take.
 
+use super::lines::SampleLine;
 use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
 use crate::run::Draw;
@@ -69,9 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                     .into_iter()
                     .map(|place| loaded.paper.experiments[place].id.as_str())
                     .collect();
-                let line = serde_json::json!({
-                    "sample": sample.id(), "paper": id, "n": n, "functions": functions, "experiments": experiments,
-                });
+                let line = SampleLine { sample: sample.id(), paper: &id, n, functions, experiments };
+                let line = serde_json::to_string(&line)
+                    .map_err(|error| Error::internal("failed to write a sample").because(error))?;
                 print(&format!("{line}\n"))?;
             }
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "conda")]
@@ -23,7 +24,7 @@ use crate::error::Error;
 use crate::error::Result;
 
 /// A kind of backend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvKind {
     /// Conda where the env is locked for it and its channels answer, else venv.

@@ -103,7 +103,10 @@ fn acted(act: &Act<'_>, timestamp: &str) -> Map<String, Value> {
         let (mut calls, mut results) = (Vec::new(), Vec::new());
         for (number, call) in act.calls.iter().enumerate() {
             // Some servers give every call the same id.
-            let id = if ids.insert(&call.id) { call.id.clone() } else { format!("{}-{number}", call.id) };
+            let mut id = call.id.clone();
+            while !ids.insert(id.clone()) {
+                id = format!("{id}-{number}");
+            }
             calls.push(json!({
                 "tool_call_id": id,
                 "function_name": call.tool,

@@ -80,7 +80,10 @@ impl Source {
     /// The diff of an attempt as stored; `None`, noted, when there is none.
     pub fn patch(&self, record: &AttemptRecord) -> Option<String> {
         match std::fs::read(self.store.diff(&record.agent, &record.sample, record.attempt)) {
-            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(bytes) => Some(String::from_utf8(bytes).unwrap_or_else(|error| {
+                self.note(format!("the diff of {} is no UTF-8, and was made so: it may not apply", name(record)));
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            })),
             Err(error) => {
                 self.note(format!("{} has no diff: {error}", name(record)));
                 None

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::atif::arguments;
+use super::atif::{arguments, end};
 use super::{Act, Destination, Source, Turn, turns};
 use crate::agent::{End, Line, conversation};
 use crate::error::{Error, Result};
@@ -44,9 +44,16 @@ fn file(source: &Source, record: &AttemptRecord, lines: &[Line]) -> Value {
             Turn::Said(_) => 0,
         })
         .sum();
+    let submission = source.patch(record);
+    let mut history = history(lines);
+    if history.is_empty() {
+        // SWE-agent's viewer looks at the last entry, and an agent without a model has said nothing.
+        let content = format!("No model was asked: {}.", end(record));
+        history.push(json!({ "role": "user", "content": content, "agent": "main", "message_type": "observation" }));
+    }
     json!({
         "trajectory": steps,
-        "history": history(lines),
+        "history": history,
         "info": {
             "model_stats": {
                 "instance_cost": record.cost,
@@ -54,8 +61,8 @@ fn file(source: &Source, record: &AttemptRecord, lines: &[Line]) -> Value {
                 "tokens_received": record.usage.output,
                 "api_calls": api_calls,
             },
-            "exit_status": exit_status(record.end),
-            "submission": source.patch(record),
+            "exit_status": exit_status(record.end, submission.is_some()),
+            "submission": submission,
             "answer": record.answer,
             "pass": record.pass,
         },
@@ -108,10 +115,11 @@ fn history(lines: &[Line]) -> Vec<Value> {
     entries.collect()
 }
 
-/// An end in SWE-agent's words.
-const fn exit_status(end: End) -> &'static str {
+/// An end in SWE-agent's words. Its viewer cannot show something submitted that is not there.
+const fn exit_status(end: End, has_submission: bool) -> &'static str {
     match end {
-        End::Answered => "submitted",
+        End::Answered if has_submission => "submitted",
+        End::Answered => "submission_missing",
         End::GaveUp => "exit_forfeit",
         End::StepLimit | End::CostLimit => "exit_cost",
         End::TimeLimit => "exit_total_execution_time",

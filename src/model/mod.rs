@@ -21,10 +21,11 @@ mod tests;
 pub use open::{Options, open};
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The setting.
@@ -60,7 +61,7 @@ impl Message {
 }
 
 /// A call of a tool, as the model made it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The provider's id of the call.
     pub id: String,
@@ -82,7 +83,7 @@ pub struct Tool {
 }
 
 /// How to sample.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     /// Temperature; the provider's default when `None`.
     pub temperature: Option<f64>,
@@ -109,7 +110,7 @@ pub struct Request {
 }
 
 /// Tokens of one call or of many. `cached` is part of `input`, `reasoning` part of `output`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens read, in all.
     pub input: u64,

@@ -2,26 +2,36 @@
 
 use std::fmt::Write;
 
-use super::{Summary, clean};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Row, Summary, clean};
 use crate::error::{Error, Result};
 
 /// Version of the layout: raised when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
 
-/// The summary as indented JSON: `format`, `level` (of the intervals), `rows` (the fields of [`super::Row`], rates from 0 to 1, ends by name) and
-/// `notes`. Characters that could steer a terminal are written as `\u` escapes, so that the text is safe to print and
-/// reads back unchanged.
+/// What `report --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// Version of the layout.
+    pub format: u32,
+    /// Confidence level of the intervals, as 0.95.
+    pub level: f64,
+    /// Rates are from 0 to 1, ends by name.
+    pub rows: &'a [Row],
+    /// What is missing or was left out, a sentence each.
+    pub notes: &'a [String],
+}
+
+/// The summary as an indented [`Document`]. Characters that could steer a terminal are written as `\u` escapes, so that
+/// the text is safe to print and reads back unchanged.
 ///
 /// # Errors
 /// Kind `Internal`, should serialisation fail.
 pub fn json(summary: &Summary) -> Result<String> {
-    let value = serde_json::json!({
-        "format": FORMAT,
-        "level": summary.level,
-        "rows": summary.rows,
-        "notes": summary.notes,
-    });
-    let text = serde_json::to_string_pretty(&value)
+    let document = Document { format: FORMAT, level: summary.level, rows: &summary.rows, notes: &summary.notes };
+    let text = serde_json::to_string_pretty(&document)
         .map_err(|error| Error::internal("failed to write the report as JSON").because(error))?;
     let mut safe = String::with_capacity(text.len() + 1);
     for c in text.chars() {

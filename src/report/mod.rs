@@ -32,7 +32,7 @@ pub use course::Course;
 pub use csv::{attempts_csv, csv, values_csv};
 pub use difficulty::{Decline, Difficulty, FunctionDifficulty, Point, difficulty, difficulty_console};
 pub use how::{HowRow, Share, how, how_console};
-pub use json::json;
+pub use json::{Document, json};
 pub use power::{Known, PowerRow, power_console, power_rows};
 pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};

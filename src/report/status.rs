@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clean::short;
@@ -15,7 +16,7 @@ const LAST: usize = 5;
 const WINDOW: f64 = 600.0;
 
 /// How far a run is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Status {
     /// The run's name.
     pub run: String,
@@ -46,7 +47,7 @@ pub struct Status {
 }
 
 /// An attempt that has ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LastEnded {
     /// When.
     pub at: Timestamp,

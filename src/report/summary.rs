@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clean::short;
@@ -45,7 +46,7 @@ pub struct Planned {
 }
 
 /// The rows and what must be known to read them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Ordered by agent, model and n; the row over all n comes last where there are several.
     pub rows: Vec<Row>,
@@ -62,7 +63,7 @@ pub struct Summary {
 /// An attempt counts once: of several records of the same agent, model, sample and attempt, the last that was not lost
 /// to infrastructure, else the last. Lost attempts are in `lost` and in `ends`, and what they spent is in `cost` and
 /// `usage`; they are in no rate and no mean.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The agent's label.
     pub agent: String,
@@ -110,7 +111,7 @@ pub struct Row {
 }
 
 /// pass@k or pass^k, averaged over samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PassAt {
     /// k.
     pub k: usize,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Limits;
@@ -10,7 +11,7 @@ use crate::score::Rule;
 use crate::suite::Protocol;
 
 /// The settings of a run, kept in `run.json` and taken from there on resume.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
     /// The suite's folder.
     pub suite: PathBuf,
@@ -64,7 +65,7 @@ fn venv() -> crate::env::EnvKind {
 }
 
 /// Which samples a run takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Draw {
     /// Numbers of masked functions.
     pub n: Vec<usize>,
@@ -79,7 +80,7 @@ pub struct Draw {
 }
 
 /// A model and how to reach it. Never holds a key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChoice {
     /// As given: `openai:gpt-5`, `scripted:replies.jsonl`.
     pub spec: String,

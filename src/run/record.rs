@@ -1,5 +1,6 @@
 //! One line of `attempts.jsonl`: all that is known of a finished attempt.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::End;
@@ -8,7 +9,7 @@ use crate::sample::Sample;
 use crate::score::Verdict;
 
 /// A finished attempt, or one that was lost to infrastructure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {
     /// The agent's label in this run, as `react`.
     pub agent: String,

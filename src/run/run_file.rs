@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Configuration;
@@ -10,7 +11,7 @@ use super::Configuration;
 pub const FORMAT: u32 = 1;
 
 /// `run.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunFile {
     /// Format version.
     pub format: u32,
@@ -33,7 +34,7 @@ pub struct RunFile {
 }
 
 /// One process's work on a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
     /// When it began.
     pub started: jiff::Timestamp,
@@ -53,7 +54,7 @@ pub struct SessionFacts {
 }
 
 /// Attempts of one agent at one n.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// The agent's label.
     pub agent: String,
@@ -67,7 +68,7 @@ pub struct Planned {
 }
 
 /// Digests of what a run's results depend on: sha256, hex.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Digests {
     /// Manifest, text and gold by paper.
     pub papers: BTreeMap<String, String>,

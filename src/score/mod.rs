@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ pub use result::read_result;
 pub use strict::{check_gold, score_experiment};
 
 /// Which rule decides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// Every value within its tolerance.
@@ -62,7 +63,7 @@ pub struct Expected {
 }
 
 /// One value against its gold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueVerdict {
     /// Where the value stands in the result, as `k=10.mean` or `losses[2]`; empty for a bare number.
     pub path: String,
@@ -81,7 +82,7 @@ pub struct ValueVerdict {
 }
 
 /// One experiment's result against its gold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExperimentVerdict {
     /// The experiment's id in the manifest.
     pub experiment: String,
@@ -99,7 +100,7 @@ pub struct ExperimentVerdict {
 }
 
 /// All experiments of a sample.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Whether all of them pass. A sample without experiments cannot pass.
     pub pass: bool,

@@ -3,12 +3,13 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Interval, normal, student, wilson};
 
 /// Of what the interval speaks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Population {
     /// These papers: what would the rate over all their samples be? Samples are drawn within each paper.

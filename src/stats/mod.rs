@@ -12,6 +12,7 @@ mod student;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bootstrap::{Bootstrap, Population, bootstrap, gap_closed};
@@ -21,7 +22,7 @@ pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::{Aim, Spread};
 
 /// An interval, both bounds included.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower bound.
     pub low: f64,

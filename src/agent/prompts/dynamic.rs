@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use minijinja::{Value, context};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{capitalised, render, span, used_up};
@@ -12,7 +13,7 @@ use crate::agent::tools::{Answering, MARKER, signature_of};
 use crate::agent::{End, Limits, Task};
 
 /// What a dynamic agent writes before each of its calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prompting {
     /// A thought (Yao et al., 2023)

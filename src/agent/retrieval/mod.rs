@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TaskFunction;
@@ -25,7 +26,7 @@ pub use passage::{Passage, passages};
 pub use snippet::{Code, Snippet};
 
 /// Which of the paper's text a prompt is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum PaperChoice {
     /// None of it
@@ -41,7 +42,7 @@ pub enum PaperChoice {
 }
 
 /// Which of the repo's code a prompt is given, beside the function's own file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeChoice {
     /// None: the agent looks for itself

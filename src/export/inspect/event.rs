@@ -25,7 +25,7 @@ pub struct Asked<'a> {
     completed: Moment,
     seconds: f64,
     role: Option<&'a str>,
-    shown: (usize, usize),
+    shown: Vec<(usize, usize)>,
     reply: Reply<'a>,
     usage: UsageOf,
 }
@@ -47,7 +47,7 @@ pub struct ModelEvent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
     input: [(); 0],
-    input_refs: Vec<(usize, usize)>,
+    input_refs: &'a [(usize, usize)],
     tools: [(); 0],
     tool_choice: &'static str,
     config: Empty,
@@ -123,7 +123,8 @@ pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool
     let mut entries = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
         let uuid = format!("{uuid}-e{number}");
-        let shown = pool.shown();
+        let is_call = matches!(&line.event, Event::Reply { .. } | Event::CallFailed { .. });
+        let shown = if is_call { pool.shown() } else { Vec::new() };
         pool.take(&line.event);
         let model = |role, shown, reply, usage: &Usage, cost, seconds: f64| {
             Entry::Model(Asked {
@@ -143,10 +144,10 @@ pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool
                 model(None, shown, reply, usage, *cost, *seconds)
             }
             Event::ToolModelCall { tool, text, usage, cost, seconds, .. } => {
-                model(Some(tool), (0, 0), Reply::Text(text), usage, *cost, *seconds)
+                model(Some(tool), Vec::new(), Reply::Text(text), usage, *cost, *seconds)
             }
             Event::CallFailed { tool, what, usage, cost, seconds, .. } => {
-                let shown = if tool.is_some() { (0, 0) } else { shown };
+                let shown = if tool.is_some() { Vec::new() } else { shown };
                 model(tool.as_deref(), shown, Reply::Failed(what), usage, *cost, *seconds)
             }
             Event::Observation { step, call_id, tool, arguments, content, seconds } => Entry::Tool(ToolEvent {
@@ -211,7 +212,7 @@ impl Asked<'_> {
             model,
             role: self.role,
             input: [],
-            input_refs: if self.shown.0 < self.shown.1 { vec![self.shown] } else { Vec::new() },
+            input_refs: &self.shown,
             tools: [],
             tool_choice: "auto",
             config: Empty {},

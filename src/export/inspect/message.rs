@@ -1,21 +1,33 @@
 //! Messages of a conversation, each written once and pointed at by the calls of the model that were shown it.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent::{Event, conversation};
 use crate::model::{Message, Role};
 
-/// All messages of an attempt, in order. Of an agent that holds several conversations they follow one another.
+/// All messages of an attempt, in order, and what of them the conversation is made of now. Conversations of an agent that
+/// holds several follow one another. A message that is shortened later stays as it was for the calls that were shown it
+/// whole: what is left of it is a message of its own.
 pub struct Pool<'a> {
     uuid: &'a str,
     model: Option<&'a str>,
-    said: Vec<Message>,
-    reasoning: HashMap<usize, &'a str>,
-    /// Where the conversation that is going on begins.
-    start: usize,
+    said: Vec<Said<'a>>,
+    /// The conversation that is going on.
+    live: Vec<Message>,
+    /// Where its messages are among those said.
+    places: Vec<usize>,
+    /// So many messages have been shown to a call, and are not changed any more.
+    fixed: usize,
+}
+
+struct Said<'a> {
+    message: Message,
+    reasoning: Option<&'a str>,
+    /// Whether it is the task, at the head of a conversation.
+    is_input: bool,
+    /// Whether it is what was left of another.
+    is_rest: bool,
 }
 
 /// `ChatMessage`.
@@ -62,45 +74,99 @@ struct ToolCall<'a> {
 impl<'a> Pool<'a> {
     /// An empty pool of the attempt with this id.
     pub fn new(uuid: &'a str, model: Option<&'a str>) -> Self {
-        Self { uuid, model, said: Vec::new(), reasoning: HashMap::new(), start: 0 }
+        Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
     }
 
     /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system.
     pub fn take(&mut self, event: &'a Event) {
         if matches!(event, Event::Message { role: Role::System, .. }) {
-            self.start = self.said.len();
+            self.live.clear();
+            self.places.clear();
         }
-        conversation::take(&mut self.said, event);
-        if let Event::Reply { reasoning: Some(reasoning), .. } = event {
-            self.reasoning.insert(self.said.len() - 1, reasoning);
+        conversation::take(&mut self.live, event);
+        match event {
+            Event::Try { .. } => self.places.clear(),
+            Event::Forgotten { from, count, .. } => {
+                let end = from.saturating_add(*count).min(self.places.len());
+                self.places.drain((*from).min(end)..end);
+                self.changed(from.checked_sub(1));
+            }
+            Event::Shortened { message, .. } => self.changed(Some(*message)),
+            _ if self.live.len() > self.places.len() => {
+                let reasoning = match event {
+                    Event::Reply { reasoning, .. } => reasoning.as_deref(),
+                    _ => None,
+                };
+                self.add(reasoning, false);
+            }
+            // Two messages in a row from the user are one.
+            Event::Message { .. } | Event::Observation { .. } => self.changed(self.places.len().checked_sub(1)),
+            _ => {}
         }
     }
 
-    /// The messages that a call of the model is shown now: from, and up to.
-    pub fn shown(&self) -> (usize, usize) {
-        (self.start, self.said.len())
+    /// Adds the newest message of the conversation.
+    fn add(&mut self, reasoning: Option<&'a str>, is_rest: bool) {
+        let place = self.places.len();
+        if let Some(message) = self.live.get(place).cloned() {
+            let is_input = message.role == Role::User && place < 2;
+            self.places.push(self.said.len());
+            self.said.push(Said { message, reasoning, is_input, is_rest });
+        }
     }
 
-    /// Number of messages.
+    /// Takes over that a message of the conversation is another now.
+    fn changed(&mut self, place: Option<usize>) {
+        let Some(place) = place else { return };
+        let (Some(message), Some(index)) = (self.live.get(place), self.places.get_mut(place)) else { return };
+        let Some(said) = self.said.get(*index) else { return };
+        if said.message.content == message.content {
+            return;
+        }
+        if *index >= self.fixed {
+            self.said[*index].message.content.clone_from(&message.content);
+        } else {
+            let said = Said { message: message.clone(), is_rest: true, ..*said };
+            *index = self.said.len();
+            self.said.push(said);
+        }
+    }
+
+    /// The messages that a call of the model is shown now: ranges, each from, and up to.
+    pub fn shown(&mut self) -> Vec<(usize, usize)> {
+        self.fixed = self.said.len();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for &place in &self.places {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == place => *end += 1,
+                _ => ranges.push((place, place + 1)),
+            }
+        }
+        ranges
+    }
+
+    /// Number of messages, those that others were shortened to included.
     pub fn len(&self) -> usize {
         self.said.len()
     }
 
     /// Adds a message in place of a conversation that an agent without a model does not have.
     pub fn say(&mut self, content: &str) {
-        self.said.push(Message::new(Role::User, content));
+        self.live.push(Message::new(Role::User, content));
+        self.add(None, false);
     }
 
     /// The first thing that the model was asked.
     pub fn task(&self) -> Option<&str> {
-        self.said.iter().find(|message| message.role == Role::User).map(|message| message.content.as_str())
+        let mut messages = self.said.iter().map(|said| &said.message);
+        messages.find(|message| message.role == Role::User).map(|message| message.content.as_str())
     }
 
     /// A message.
     pub fn message(&self, index: usize) -> ChatMessage<'_> {
-        let message = &self.said[index];
+        let Said { message, reasoning, is_input, .. } = &self.said[index];
         let is_reply = message.role == Role::Assistant;
-        let content = match self.reasoning.get(&index) {
+        let content = match reasoning {
             Some(reasoning) => Content::Parts([Part::Reasoning { reasoning }, Part::Text { text: &message.content }]),
             None => Content::Text(&message.content),
         };
@@ -111,7 +177,7 @@ impl<'a> Pool<'a> {
             content,
             source: match message.role {
                 Role::Assistant => Some("generate"),
-                Role::User if index < self.start + 2 => Some("input"),
+                Role::User if *is_input => Some("input"),
                 _ => None,
             },
             tool_calls: calls
@@ -133,14 +199,74 @@ impl<'a> Pool<'a> {
         format!("{}-{index}", self.uuid)
     }
 
-    /// All messages.
-    pub fn messages(&self) -> Vec<ChatMessage<'_>> {
+    /// All messages that calls of the model point at.
+    pub fn all(&self) -> Vec<ChatMessage<'_>> {
         (0..self.said.len()).map(|index| self.message(index)).collect()
+    }
+
+    /// What was said, each message once and as it was at first.
+    pub fn messages(&self) -> Vec<ChatMessage<'_>> {
+        (0..self.said.len()).filter(|&index| !self.said[index].is_rest).map(|index| self.message(index)).collect()
     }
 
     /// Name of the tool that was called by this id, before this message.
     fn function(&self, before: usize, id: &str) -> Option<&str> {
-        let calls = self.said[..before].iter().rev().flat_map(|message| &message.tool_calls);
+        let calls = self.said[..before].iter().rev().flat_map(|said| &said.message.tool_calls);
         calls.into_iter().find(|call| call.id == id).map(|call| call.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Usage;
+
+    fn said(role: Role, content: &str) -> Event {
+        Event::Message { role, call_id: None, content: content.to_owned() }
+    }
+
+    fn reply(text: &str) -> Event {
+        let (usage, cost, seconds) = (Usage::default(), 0.0, 0.0);
+        Event::Reply { step: 1, text: text.to_owned(), reasoning: None, tool_calls: Vec::new(), usage, cost, seconds }
+    }
+
+    /// What a call would be shown.
+    fn seen(pool: &mut Pool<'_>) -> Vec<String> {
+        let indices = pool.shown().into_iter().flat_map(|(from, to)| from..to);
+        indices.map(|index| pool.said[index].message.content.clone()).collect()
+    }
+
+    #[test]
+    fn what_a_call_was_shown_stays_when_messages_are_forgotten_shortened_or_begun_anew() {
+        let mut events =
+            vec![said(Role::System, "s"), said(Role::User, "t"), reply("1"), said(Role::User, "a long one")];
+        events.extend([reply("2"), said(Role::User, "b"), reply("3"), said(Role::User, "c")]);
+        let shortened = Event::Shortened { message: 3, content: "short".to_owned() };
+        let forgotten = Event::Forgotten { from: 2, count: 4, keep: 1, note: "four left".to_owned() };
+        let more = [said(Role::User, "and d"), Event::Try { number: 2, why: None }];
+        let again = [said(Role::System, "s"), said(Role::User, "again")];
+
+        let mut pool = Pool::new("u", None);
+        events.iter().for_each(|event| pool.take(event));
+        let whole = pool.shown();
+        assert_eq!(whole, [(0, 8)]);
+        pool.take(&shortened);
+        assert_eq!(seen(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
+        pool.take(&forgotten);
+        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
+        pool.take(&more[0]);
+        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
+        more[1..].iter().chain(&again).for_each(|event| pool.take(event));
+        assert_eq!(seen(&mut pool), ["s", "again"]);
+
+        let first: Vec<&str> = pool.said[..8].iter().map(|said| said.message.content.as_str()).collect();
+        assert_eq!(first, ["s", "t", "1", "a long one", "2", "b", "3", "c"]);
+        let once = serde_json::to_value(pool.messages()).unwrap();
+        let once: Vec<&str> = once.as_array().unwrap().iter().filter_map(|one| one["content"].as_str()).collect();
+        assert_eq!(once, ["s", "t", "1", "a long one", "2", "b", "3", "c", "s", "again"]);
+        assert_eq!(serde_json::to_value(pool.message(1)).unwrap()["source"], json!("input"));
+        assert_eq!(serde_json::to_value(pool.message(7)).unwrap().get("source"), None);
     }
 }

@@ -88,7 +88,7 @@ fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: 
     let mut summaries = Vec::with_capacity(attempts.len());
     for record in attempts {
         let lines = source.lines(record);
-        let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt + 1);
+        let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt.saturating_add(1));
         summaries.push(sample::write(record, &lines, log, |sample| archive.add(&name, sample))?);
     }
     archive.add("summaries.json", &summaries)?;
@@ -138,9 +138,9 @@ pub struct UsageOf {
 impl UsageOf {
     fn new(usage: Usage, cost: f64) -> Self {
         Self {
-            input_tokens: usage.input.saturating_sub(usage.cached + usage.cache_written),
+            input_tokens: usage.input.saturating_sub(usage.cached.saturating_add(usage.cache_written)),
             output_tokens: usage.output,
-            total_tokens: usage.input + usage.output,
+            total_tokens: usage.input.saturating_add(usage.output),
             input_tokens_cache_write: usage.cache_written,
             input_tokens_cache_read: usage.cached,
             reasoning_tokens: usage.reasoning,

@@ -129,7 +129,7 @@ pub fn write<E>(
     });
     write(&Sample {
         id: &record.sample,
-        epoch: record.attempt + 1,
+        epoch: record.attempt.saturating_add(1),
         input: &input,
         target: &target,
         messages: pool.messages(),
@@ -146,12 +146,12 @@ pub fn write<E>(
         uuid: &uuid,
         error: error.as_ref().map(|error| json!({ "message": error, "traceback": "", "traceback_ansi": "" })),
         attachments: json!({}),
-        events_data: EventsData { messages: pool.messages(), calls: [] },
+        events_data: EventsData { messages: pool.all(), calls: [] },
         limit: limit.map(|(kind, limit)| json!({ "type": kind, "limit": limit })),
     })?;
     Ok(Summary {
         id: record.sample.clone(),
-        epoch: record.attempt + 1,
+        epoch: record.attempt.saturating_add(1),
         input: cut(&input),
         target: cut(&target),
         metadata,
@@ -165,7 +165,7 @@ pub fn write<E>(
         limit: limit.map(|(kind, _)| kind),
         retries: 0,
         completed: true,
-        message_count: pool.len(),
+        message_count: pool.messages().len(),
         uuid: uuid.clone(),
     })
 }

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from pathlib import Path
 
 from inspect_ai.analysis import evals_df, events_df, messages_df, samples_df
 from inspect_ai.log import (
@@ -25,6 +26,7 @@ for info in list_eval_logs(sys.argv[1]):
         messages = len(messages_df(info.name, quiet=True))
     samples = samples_df(info.name, quiet=True)
     found[log.eval.solver] = {
+        "file": Path(info.name).name,
         "status": log.status,
         "version": log.version,
         "model": log.eval.model,

@@ -37,6 +37,8 @@ for name in ["attempts", "values"]:
         "nulls": {column: int(parquet[column].isna().sum()) for column in parquet.columns},
     }
     if name == "attempts":
+        found[name]["answers"] = list(parquet["answer"].dropna()) == list(lines.to_pandas()["answer"].dropna())
+        found[name]["answers"] &= list(rows["answer"].dropna()) == list(parquet["answer"].dropna())
         found[name]["started"] = [str(time) for time in parquet["started"].dt.tz_convert("UTC")] == [
             str(time.floor("ms")) for time in pandas.to_datetime(rows["started"], utc=True)
         ]

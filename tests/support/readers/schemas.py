@@ -1,0 +1,43 @@
+"""Checks lines of JSON against the schemas of their files' names and prints what it found as JSON.
+
+Also tells of fields that a schema does not: objects are checked once more as if nothing else were allowed in them."""
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+
+
+def closed(schema):
+    """The schema, but for its own fields nothing may be in its objects."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: value if key in ("const", "enum", "default") else closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "type" in schema and "oneOf" not in schema:
+        schema.setdefault("unevaluatedProperties", False)
+    return schema
+
+
+def check(schema, lines):
+    validator = jsonschema.Draft202012Validator(schema)
+    return [[error.message[:300] for error in validator.iter_errors(line)] for line in lines]
+
+
+found = {}
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    schema = json.loads(Path(sys.argv[2], f"{path.name}.schema.json").read_text())
+    lines = [json.loads(line) for line in path.read_text().split("\n") if line]
+    wrong = check(schema, lines)
+    # In a variant of several, its own fields stand beside those of the whole.
+    outer = {**schema}
+    parts = {key: outer.pop(key) for key in ("$defs",) if key in outer}
+    strict = {**outer, "unevaluatedProperties": False, "$defs": closed(parts.get("$defs", {}))}
+    found[path.name] = {
+        "valid": sum(not errors for errors in wrong),
+        "wrong": [errors for errors in wrong if errors][:3],
+        "unknown": [errors for errors in check(strict, lines) if errors][:3],
+    }
+print(json.dumps(found))
