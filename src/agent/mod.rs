@@ -8,6 +8,7 @@ mod context;
 pub mod conversation;
 mod copycat;
 mod experiment;
+mod external;
 pub mod files;
 mod fixed;
 mod gold;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::env::OnProgress;
 use crate::error::{Error, Result};
 use crate::suite::{Paper, ResultRule};
 
@@ -58,6 +60,8 @@ pub enum End {
     CostLimit,
     /// Its tokens were used up, or the conversation no longer fits the model.
     TokenLimit,
+    /// It wrote more than the sandbox takes.
+    DiskLimit,
     /// Too many replies in a row could not be read.
     FormatErrors,
     /// The provider refused the conversation, as a content filter does: scored like any other end, for it is what the
@@ -144,6 +148,21 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str;
     /// Whether [`Context::model`] must be there.
     fn needs_model(&self) -> bool;
+    /// Makes what it needs on this machine, beside a model, in the folder `cache`; before the first attempt.
+    ///
+    /// # Errors
+    /// Kinds `Suite` and `Machine`, of an env that cannot be built.
+    async fn prepare(&self, _cache: &Path, _on_progress: OnProgress<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// Host folders that its sandboxes must show read-only, once it is prepared.
+    fn read_only(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
+    fn needs_listener(&self) -> bool {
+        false
+    }
     /// Works on the task until an end. Never panics on what a model or a sandbox answers. The second part says more
     /// about the end, such as the provider's error, and is kept in the store.
     ///
@@ -166,7 +185,8 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
 }
 
 /// What [`open`] takes.
-pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `react:KEY=VALUE,...` and \
+pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+     `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
 /// The agent that a user names on the command line; [`FORMS`] lists the ways. `cache` is the folder that embeddings are
@@ -179,6 +199,7 @@ pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc
     let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
     match (name, rest) {
         ("scripted", file) if !file.is_empty() => Ok(Arc::new(scripted::Scripted::open(file.as_ref())?)),
+        ("cli", program) => Ok(Arc::new(external::External::open(program)?)),
         ("mutant", probability) => Ok(Arc::new(mutant::Mutants::open(probability)?)),
         ("react", own) => Ok(Arc::new(react::React::new(&settings.with(own)?, cache)?)),
         ("fixed", own) => Ok(Arc::new(fixed::Fixed::new(&settings.with(own)?, cache)?)),

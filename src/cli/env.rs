@@ -91,8 +91,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// An env of the suite, or with a `/` the folder of one, as that of an agent.
 fn folder(suite: &Suite, id: &str) -> Result<std::path::PathBuf> {
-    let folder = suite.env_dir(id);
+    let folder = if id.contains('/') { std::path::PathBuf::from(id) } else { suite.env_dir(id) };
     if folder.join("environment.yml").is_file() {
         Ok(folder)
     } else {

@@ -71,12 +71,15 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
 }
 
-/// The same for the file of `scripted:FILE` and `replay:FILE`.
+/// The same for the file of `scripted:FILE` and `replay:FILE`, and the folder of `cli:FOLDER`.
 pub fn absolute_spec(spec: &str) -> Result<String> {
     for kind in ["scripted:", "replay:"] {
         if let Some(file) = spec.strip_prefix(kind) {
             return Ok(format!("{kind}{}", absolute(Path::new(file))?.display()));
         }
+    }
+    if let Some(folder) = spec.strip_prefix("cli:").filter(|agent| agent.contains('/')) {
+        return Ok(format!("cli:{}", absolute(Path::new(folder))?.display()));
     }
     Ok(spec.to_owned())
 }

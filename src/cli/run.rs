@@ -49,7 +49,8 @@ pub struct Arguments {
     #[arg(long, help_heading = "Samples")]
     full: bool,
 
-    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`. Several may be given,
+    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; programs of their own:
+    /// `cli:mini-swe-agent`, `cli:gptme`, `cli:FOLDER` (see docs/external-agents.md). Several may be given,
     /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` (keys: paper, code, passages,
     /// snippets, fill, repair, reasoning).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]

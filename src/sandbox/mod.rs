@@ -206,7 +206,9 @@ pub trait Sandbox: Send {
     ///
     /// # Errors
     /// [`Fault::Refused`] where commands can make no connections.
-    async fn listen(&mut self) -> Result<Listener, Fault>;
+    async fn listen(&mut self) -> Result<Listener, Fault> {
+        Err(Fault::Refused("commands here can make no connections".into()))
+    }
     /// Kills everything inside and waits until it is gone. Dropping a sandbox does the same without waiting.
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }

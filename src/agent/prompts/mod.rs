@@ -14,7 +14,7 @@ use super::tools::{ToolSet, signature_of};
 use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 15] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
@@ -30,6 +30,7 @@ const TEMPLATES: [(&str, &str); 15] = [
     ("fixed_write", include_str!("fixed_write.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
     ("material", include_str!("material.md")),
+    ("external_task", include_str!("external_task.md")),
 ];
 
 /// Digest of all prompts, sha256 in hex: two runs with the same one told their models the same.
@@ -62,6 +63,18 @@ pub fn react_system(tools: &ToolSet) -> String {
 /// The task prompt of `react`.
 #[must_use]
 pub fn react_task(task: &Task, limits: &Limits) -> String {
+    render("react_task", task_values(task, limits, ""))
+}
+
+/// The task of an agent that is a program of its own. Its answer is read from the file `answer`; without one, from what it
+/// prints at its end.
+#[must_use]
+pub fn external_task(task: &Task, limits: &Limits, answer: Option<&str>) -> String {
+    render("external_task", task_values(task, limits, answer.unwrap_or_default()))
+}
+
+/// What the prompts that give a task say about it.
+fn task_values(task: &Task, limits: &Limits, answer: &str) -> Value {
     let functions: Vec<Value> = task
         .functions
         .iter()
@@ -79,20 +92,18 @@ pub fn react_task(task: &Task, limits: &Limits) -> String {
         })
         .collect();
     let keys: Vec<String> = task.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
-    render(
-        "react_task",
-        context! {
-            title => &task.paper.title,
-            authors => task.paper.authors.join(", "),
-            year => task.paper.year,
-            functions,
-            experiments,
-            keys => keys.join(", "),
-            steps => limits.steps,
-            minutes => span(limits.seconds),
-            cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
-        },
-    )
+    context! {
+        title => &task.paper.title,
+        authors => task.paper.authors.join(", "),
+        year => task.paper.year,
+        functions,
+        experiments,
+        keys => keys.join(", "),
+        steps => limits.steps,
+        minutes => span(limits.seconds),
+        cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
+        answer,
+    }
 }
 
 /// What the model is told before its last reply.
@@ -197,6 +208,7 @@ mod tests {
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),
+            external_task(&task(), &Limits::default(), Some("/tmp/answer.json")),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
             fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),

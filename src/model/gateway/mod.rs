@@ -23,8 +23,6 @@ pub use serve::{Gateway, serve};
 pub struct Ask {
     /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
     pub request: Request,
-    /// Where the reply's text is to end, before any of these.
-    pub stops: Vec<String>,
     /// Where the answer goes. Closed when the agent has gone away meanwhile.
     pub answer: oneshot::Sender<Result<Reply, Refusal>>,
 }

@@ -153,7 +153,7 @@ async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &B
     let Read { request, stops, model, streams, counts } = read;
     let most = request.sampling.max_tokens;
     let (answer, mut answered) = oneshot::channel();
-    if shared.asks.send(Ask { request, stops: stops.clone(), answer }).await.is_err() {
+    if shared.asks.send(Ask { request, answer }).await.is_err() {
         return protocol.refuse(&closed());
     }
     let number = shared.calls.fetch_add(1, Ordering::Relaxed);
