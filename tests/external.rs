@@ -217,7 +217,7 @@ fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still
     let lab = Lab::new();
     let agent = own_agent(
         &lab,
-        "answer({'arithmetic': 1, 'geometric': 2})\nwhile True:\n    code, body = call()\n    print(code, body.get('error'))\n",
+        "answer({'arithmetic': 1, 'geometric': 2})\nwhile True:\n    code, body = call()\n    print(code, body.get('error'), flush=True)\n",
     );
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, agent, &upstream, &["--cost", "0.3"]);

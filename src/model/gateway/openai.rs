@@ -64,13 +64,11 @@ pub(super) fn content(content: Option<&Value>) -> Result<String, Refusal> {
         Some(Value::Array(parts)) => {
             let mut texts = Vec::new();
             for part in parts {
-                match part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) {
-                    Some(text) => texts.push(text),
-                    None => {
-                        let kind = part.get("type").and_then(Value::as_str).unwrap_or("something else");
-                        return Err(Refusal::invalid(format!("this gateway passes text on, and no `{kind}`")));
-                    }
-                }
+                let Some(text) = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) else {
+                    let kind = part.get("type").and_then(Value::as_str).unwrap_or("something else");
+                    return Err(Refusal::invalid(format!("this gateway passes text on, and no `{kind}`")));
+                };
+                texts.push(text);
             }
             Ok(texts.join("\n"))
         }

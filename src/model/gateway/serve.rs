@@ -177,32 +177,29 @@ async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &B
         Ok((reply, finish)) => Ok(protocol.events(&Answer { reply: &reply, model: &model, number, finish, counts })),
         Err(refusal) => Err(refusal),
     };
-    match tokio::time::timeout(SILENCE, &mut answered).await {
-        Ok(reply) => match events(reply) {
+    if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
+        return match events(reply) {
             Ok(events) => event_stream(Body::from(events)),
             Err(refusal) => protocol.refuse(&refusal),
-        },
-        Err(_) => {
-            let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
-            tokio::spawn(async move {
-                let mut events = Some(events);
-                while let Some(written) = events.take() {
-                    let text = match tokio::time::timeout(SILENCE, &mut answered).await {
-                        Ok(reply) => written(reply).unwrap_or_else(|refusal| protocol.error_events(&refusal)),
-                        Err(_) => {
-                            events = Some(written);
-                            protocol.patience().to_owned()
-                        }
-                    };
-                    if to.send(Ok(text.into())).await.is_err() {
-                        // The agent has gone away; dropping our end of the answer tells so.
-                        return;
-                    }
-                }
-            });
-            event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
-        }
+        };
     }
+    let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
+    tokio::spawn(async move {
+        let mut events = Some(events);
+        while let Some(written) = events.take() {
+            let text = if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
+                written(reply).unwrap_or_else(|refusal| protocol.error_events(&refusal))
+            } else {
+                events = Some(written);
+                protocol.patience().to_owned()
+            };
+            if to.send(Ok(text.into())).await.is_err() {
+                // The agent has gone away; dropping our end of the answer tells so.
+                return;
+            }
+        }
+    });
+    event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
 }
 
 impl Shared {
