@@ -65,7 +65,7 @@ impl Upstream {
 }
 
 fn read_request(stream: &mut TcpStream) -> Option<Value> {
-    let (mut text, mut buffer) = (Vec::new(), [0; 65536]);
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         if let Some(head) = text.windows(4).position(|four| four == b"\r\n\r\n") {
             let lines = String::from_utf8_lossy(&text[..head]).to_lowercase();
@@ -143,7 +143,7 @@ fn own_agent(lab: &Lab, script: &str) -> &'static str {
 }
 
 /// What the scripts have: one call of the model, which returns status and body, and reporting.
-const PRELUDE: &str = r#"
+const PRELUDE: &str = r"
 import json, os, socket, subprocess, sys, time, urllib.request, urllib.error
 def call(text='hi', wait=60):
     body = json.dumps({'model': 'x', 'messages': [{'role': 'user', 'content': text}]}).encode()
@@ -156,7 +156,7 @@ def call(text='hi', wait=60):
 def answer(value):
     with open(os.environ['ANSWER'], 'w') as file:
         json.dump({'Experiment 1': value}, file)
-"#;
+";
 
 /// The agent solves the sample with these replies.
 fn solves(agent: &str, folder: &str, replies: Vec<Value>) {
@@ -237,7 +237,7 @@ fn an_agent_that_is_told_of_its_last_step_may_still_report() {
     let lab = Lab::new();
     let script = "while call()[0] == 200: pass\nanswer(json.loads(subprocess.run(['python', '-m', 'tiny', 'means'], \
                   capture_output=True, text=True).stdout.splitlines()[-1]))\n";
-    let script = format!("subprocess.run([{:?}], shell=True)\n{script}", SOLVE);
+    let script = format!("subprocess.run([{SOLVE:?}], shell=True)\n{script}");
     let agent = own_agent(&lab, &script);
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, agent, &upstream, &["--steps", "2"]);
@@ -369,7 +369,7 @@ fn a_provider_that_denies_everything_stops_the_run_and_the_agent() {
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // 300 calls over one connection, each with a conversation of 20 kB; the model answers at once.
-    let script = r#"
+    let script = r"
 import http.client, urllib.parse
 place = urllib.parse.urlparse(os.environ['BASE'])
 connection = http.client.HTTPConnection(place.hostname, place.port)
@@ -386,7 +386,7 @@ for _ in range(300):
     times.append(time.perf_counter() - begun)
 times.sort()
 print(times[len(times) // 2] * 1000)
-"#;
+";
     let agent = own_agent(&lab, script);
     lab.write("model.jsonl", &"{\"text\": \"no\"}\n".repeat(301));
     let mut best = f64::INFINITY;
