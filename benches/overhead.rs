@@ -204,6 +204,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     assert_eq!(samples.len(), attempts);
     let ready = ReadyPaper {
         snapshot: Snapshot::take(&loaded.repo_dir, &cache, machine.backend.owner()).unwrap(),
+        base: None,
         experiments: task_experiments(&loaded, Protocol::Curtailed).unwrap(),
         env: Env {
             id: "none".into(),
@@ -226,6 +227,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         model: None,
         sampling: Sampling::default(),
         limits: Limits { steps: calls as u32 + 5, ..Limits::default() },
+        env: autoexperiment::env::EnvKind::Venv,
         sandbox: "local".into(),
         gpus: None,
         sandbox_limits: SandboxLimits::default(),

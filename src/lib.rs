@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → verifier → report → cli
+//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → view → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -17,6 +17,8 @@ pub mod curtail;
 pub mod draft;
 pub mod env;
 pub mod error;
+pub mod export;
+pub mod import;
 pub mod model;
 pub mod report;
 pub mod run;
@@ -27,4 +29,5 @@ pub mod scrub;
 pub mod stats;
 pub mod suite;
 pub mod verifier;
+pub mod view;
 pub mod workspace;

@@ -84,7 +84,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "golden"]), @r#"
     error: there is no agent `golden`
-      hint: the agents are `react`, `gold`, `noop`, `scripted:FILE`
+      hint: the agents are `react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `react:KEY=VALUE,...` and `fixed:KEY=VALUE,...` with settings of their own
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model
@@ -256,7 +256,7 @@ fn a_folder_that_is_no_run_hides_no_other_from_a_report() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     lab.write("runs/other/notes.txt", "");
     let ran = lab.ok(&["report", "runs/other", "runs/r"]);
-    assert!(ran.stderr.contains("left out: `runs/other` is no run"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("left out: `runs/other` is no run"), "{}", ran.stdout);
     assert!(ran.stdout.contains("r/noop"), "{}", ran.stdout);
     lab.fails(7, &["report", "runs/other"]);
 }

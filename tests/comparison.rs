@@ -30,6 +30,25 @@ fn runs_are_compared_on_the_samples_that_both_have() {
 }
 
 #[test]
+fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r1"]);
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r1", "--runs", "other"]);
+    let report = json(&lab.ok(&["report", "runs/r1", "other/r1", "--json"]).stdout);
+    let rows = report["rows"].as_array().unwrap();
+    let passed = |agent: &str| rows.iter().find(|row| row["agent"] == agent).map(|row| row["passed"].clone());
+    assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
+    let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
+    assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
+
+    for more in [&[][..], &["--how"], &["--html", "report.html"]] {
+        let said = lab.fails(2, &[&["report", "r1", "./runs/../runs/r1"], more].concat());
+        assert!(said.contains("is named twice"), "{said}");
+    }
+    lab.fails(2, &["compare", "r1", "runs/r1"]);
+}
+
+#[test]
 fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "-k", "2", "--agent", "gold", "--name", "r"]);

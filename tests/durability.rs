@@ -147,12 +147,12 @@ fn a_torn_last_line_is_dropped_and_that_attempt_made_again() {
 }
 
 #[test]
-fn a_broken_line_in_the_middle_is_named_with_its_file_and_line() {
+fn a_run_with_a_broken_line_in_the_middle_is_not_resumed_and_the_line_is_named() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     let whole = lab.read("runs/r/attempts.jsonl");
     lab.write("runs/r/attempts.jsonl", &whole.replacen("{\"agent\"", "garbage", 1));
-    let message = lab.fails(7, &["report", "r"]);
+    let message = lab.fails(7, &["resume", "r"]);
     assert!(message.contains("attempts.jsonl:1: broken line"), "{message}");
 }
 

@@ -319,3 +319,31 @@ fn require_pass_tells_failed_attempts_by_the_exit_code() {
     let message = lab.fails(9, &["run", "--sample", "tiny_0", "--agent", "noop", "--require-pass"]);
     assert!(message.contains("at least one attempt failed"), "{message}");
 }
+
+#[test]
+fn gold_is_compared_value_by_value_and_left_as_it_is() {
+    let lab = Lab::new();
+    let recorded = lab.read("papers/tiny/gold.json");
+    let same: Value = serde_json::from_str(&lab.ok(&["gold", "--check", "--json", "tiny"]).stdout).unwrap();
+    assert_eq!(same[0]["env"]["backend"], "venv");
+    for experiment in same[0]["experiments"].as_array().unwrap() {
+        assert_eq!((&experiment["worst"], &experiment["values"]), (&json!(0.0), &experiment["equal"]));
+    }
+    assert_eq!(lab.read("papers/tiny/gold.json"), recorded);
+    // One percent is within the tolerance and is told; a half is not.
+    let mut gold: Value = serde_json::from_str(&recorded).unwrap();
+    let value = &mut gold["results"]["curtailed"]["means"]["result"]["arithmetic"];
+    let right = value.as_f64().unwrap();
+    for (factor, code, within) in [(1.01, 0, true), (2.0, 4, false)] {
+        gold["results"]["curtailed"]["means"]["result"]["arithmetic"] = json!(right * factor);
+        lab.write("papers/tiny/gold.json", &gold.to_string());
+        let ran = lab.run(&["gold", "--check", "--json", "tiny"]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        let compared: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let means = &compared[0]["experiments"][0];
+        assert_eq!((&means["pass"], &means["equal"]), (&json!(within), &json!(1)), "{means}");
+        let worst = means["worst"].as_f64().unwrap();
+        assert!((worst - (1.0 - 1.0 / factor)).abs() < 1e-9, "{means}");
+        assert!(within || ran.stderr.contains("1 of 3 experiments"), "{}", ran.stderr);
+    }
+}

@@ -31,6 +31,8 @@ impl Default for Limits {
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
+    /// What may be spent in all until the next share is handed out: the limits, where there is only one.
+    until: Limits,
     /// Steps so far.
     pub steps: u32,
     /// Calls of the model so far: one a step, and those that tools make.
@@ -55,6 +57,7 @@ impl Budget {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
+            until: limits,
             steps: 0,
             calls: 0,
             format_errors: 0,
@@ -72,29 +75,49 @@ impl Budget {
         &self.limits
     }
 
+    /// Hands out a `parts`-th of the limits from here on, and says how much that is. What the shares before have left
+    /// unspent is not in it; the limits as a whole hold in any case.
+    pub fn share(&mut self, parts: u32) -> Limits {
+        let parts = parts.max(1);
+        let whole = self.limits;
+        let share = Limits {
+            steps: (whole.steps / parts).max(1),
+            seconds: whole.seconds / f64::from(parts),
+            cost: whole.cost / f64::from(parts),
+            tokens: whole.tokens.map(|tokens| tokens / u64::from(parts)),
+        };
+        self.until = Limits {
+            steps: whole.steps.min(self.steps.saturating_add(share.steps)),
+            seconds: whole.seconds.min(self.tool_time.as_secs_f64() + share.seconds),
+            cost: whole.cost.min(self.cost + share.cost),
+            tokens: whole.tokens.zip(share.tokens).map(|(most, share)| most.min(self.tokens().saturating_add(share))),
+        };
+        share
+    }
+
     /// Tool time that is left: the most that the next command may take.
     #[must_use]
     pub fn time_left(&self) -> Duration {
-        Duration::try_from_secs_f64(self.limits.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
+        Duration::try_from_secs_f64(self.until.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
     }
 
     /// Steps that are left.
     #[must_use]
     pub const fn steps_left(&self) -> u32 {
-        self.limits.steps.saturating_sub(self.steps)
+        self.until.steps.saturating_sub(self.steps)
     }
 
     /// Tokens read and written so far.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
-        self.usage.input + self.usage.output
+        self.usage.input.saturating_add(self.usage.output)
     }
 
     /// Counts a step and what its reply cost.
     pub fn charge_reply(&mut self, reply: &Reply, waited: Duration) {
         self.charge_step();
         self.charge_call(reply, waited);
-        self.last = (reply.cost, reply.usage.input + reply.usage.output);
+        self.last = (reply.cost, reply.usage.input.saturating_add(reply.usage.output));
     }
 
     /// Counts a step that no model was asked for, as of a script.
@@ -140,9 +163,9 @@ impl Budget {
     #[must_use]
     pub fn silenced(&self) -> Option<End> {
         // A model that costs nothing may be called with no money at all.
-        if self.cost >= self.limits.cost && self.cost > 0.0 {
+        if self.cost >= self.until.cost && self.cost > 0.0 {
             Some(End::CostLimit)
-        } else if self.limits.tokens.is_some_and(|most| self.tokens() >= most) {
+        } else if self.until.tokens.is_some_and(|most| self.tokens() >= most) {
             Some(End::TokenLimit)
         } else {
             None
@@ -154,12 +177,12 @@ impl Budget {
     #[must_use]
     pub fn closing(&self) -> Option<End> {
         let (last_cost, last_tokens) = self.last;
-        let money_left = self.limits.cost - self.cost;
+        let money_left = self.until.cost - self.cost;
         if self.time_left().is_zero() {
             Some(End::TimeLimit)
         } else if self.cost > 0.0 && money_left < (self.limits.cost / 10.0).max(2.0 * last_cost) {
             Some(End::CostLimit)
-        } else if self.limits.tokens.is_some_and(|most| {
+        } else if self.until.tokens.is_some_and(|most| {
             self.tokens() > 0 && most.saturating_sub(self.tokens()) < (most / 10).max(last_tokens.saturating_mul(2))
         }) {
             Some(End::TokenLimit)
@@ -219,6 +242,28 @@ mod tests {
         assert_eq!(spent(tokens, 0.0, 300).closing(), None);
         assert_eq!(spent(tokens, 0.0, 340).closing(), Some(End::TokenLimit));
         assert_eq!(spent(tokens, 0.0, 1000).barred(), Some(End::TokenLimit));
+    }
+
+    #[test]
+    fn a_share_is_a_part_of_the_whole_from_here_on_and_never_goes_beyond_it() {
+        let limits = Limits { steps: 10, seconds: 100.0, cost: 1.0, tokens: Some(1000) };
+        let mut budget = Budget::new(limits);
+        assert_eq!(budget.share(4), Limits { steps: 2, seconds: 25.0, cost: 0.25, tokens: Some(250) });
+        budget.charge_time(Duration::from_secs(10));
+        budget.charge_step();
+        assert_eq!((budget.time_left(), budget.steps_left()), (Duration::from_secs(15), 1));
+        budget.share(4);
+        assert_eq!((budget.time_left(), budget.steps_left()), (Duration::from_secs(25), 2));
+        budget.charge_time(Duration::from_secs(80));
+        budget.share(4);
+        assert_eq!(budget.time_left(), Duration::from_secs(10), "no more than is left of the whole");
+        assert_eq!(Budget::new(limits).share(100).steps, 1);
+        let usage = Usage { input: 249, ..Usage::default() };
+        budget.share(4);
+        budget.charge_reply(&Reply { usage, ..Reply::default() }, Duration::ZERO);
+        assert_eq!(budget.silenced(), None);
+        budget.usage.input += 1;
+        assert_eq!(budget.silenced(), Some(End::TokenLimit));
     }
 
     #[test]

@@ -23,11 +23,18 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
             messages.truncate(*kept);
             messages.extend_from_slice(asked);
         }
+        Event::Try { .. } => messages.clear(),
+        Event::Forgotten { from, count, keep, note } => forget(messages, *from, *count, *keep, note),
+        Event::Shortened { message, content } => {
+            if let Some(message) = messages.get_mut(*message) {
+                message.content.clone_from(content);
+            }
+        }
         _ => {}
     }
 }
 
-/// The conversation that a stored trajectory tells of.
+/// The conversation that a stored trajectory tells of; of several tries, that of the last.
 #[must_use]
 pub fn replay(lines: &[Line]) -> Vec<Message> {
     let mut messages = Vec::new();
@@ -49,6 +56,16 @@ fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<
     let mut message = Message::new(role, content);
     message.tool_call_id = call_id.map(str::to_owned);
     messages.push(message);
+}
+
+/// Takes messages out; a note stands at the end of the message before them, in place of an earlier note.
+fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, note: &str) {
+    let end = from.saturating_add(count).min(messages.len());
+    messages.drain(from.min(end)..end);
+    if let Some(before) = from.checked_sub(1).and_then(|index| messages.get_mut(index)) {
+        let kept = before.content.get(..keep).unwrap_or(&before.content);
+        before.content = format!("{kept}\n\n{note}");
+    }
 }
 
 /// Providers refuse empty assistant messages and calls whose arguments are no object, so these are made good.

@@ -1,18 +1,20 @@
-//! `react`: a thought, then one tool call, step by step, with the whole history (Yao et al., 2023), as in the
-//! original's main agent.
+//! `react`: the model decides, step by step: it thinks, calls one tool and sees what came of it (Yao et al., 2023), as in
+//! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::history::Memory;
+use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Settings, label, written};
-use super::step::{self, Next};
+use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Task, material, prompts};
+use super::{Agent, Context, End, Event, Limits, Task, material, reflexion};
 use crate::error::Result;
-use crate::model::{Message, Request, Role};
+use crate::model::{Message, Model, ModelError, Request, Role};
 
 /// So many replies in a row that could not be acted upon end an attempt.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
@@ -20,13 +22,26 @@ const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 /// The agent.
 pub struct React {
     name: String,
-    tools: ToolSet,
+    settings: Settings,
+    manner: Manner,
     retriever: Retriever,
+    /// Bytes of the tools as they are sent with each call.
+    tools_bytes: usize,
+}
+
+/// What a try begins with and leaves behind.
+struct Work {
+    /// What it may spend, as it is told.
+    limits: Limits,
+    /// What it is told of the try before.
+    lesson: Option<String>,
+    /// The conversation.
+    request: Request,
+    session: Session,
 }
 
 impl React {
-    /// With the original's tools, and these settings of what is put into its task at the start: nothing by default.
-    /// Vectors are kept in `cache`.
+    /// With these settings. Of paper and code nothing is put into its task by default. Vectors are kept in `cache`.
     ///
     /// # Errors
     /// Those of the embedding model.
@@ -42,7 +57,142 @@ impl React {
         if matches!(retriever.code, CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding) {
             parts.push(("snippets", settings.snippets.to_string(), default.snippets.to_string()));
         }
-        Ok(Self { name: label("react", &parts), tools: ToolSet::autoexperiment(), retriever })
+        parts.extend([
+            ("prompt", written(settings.prompt), written(default.prompt)),
+            ("history", settings.history.to_string(), default.history.to_string()),
+            ("context", settings.context_tokens.unwrap_or(0).to_string(), "0".to_owned()),
+            ("tools", written(settings.tools), written(default.tools)),
+            ("protocol", written(settings.protocol), written(default.protocol)),
+            ("reflexion", settings.reflexion.max(1).to_string(), "1".to_owned()),
+        ]);
+        let manner = Manner { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
+        let tools_bytes =
+            manner.offered().iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
+        Ok(Self { name: label("react", &parts), settings: settings.clone(), manner, retriever, tools_bytes })
+    }
+
+    /// Several tries, each with its share of the budget, until nothing speaks against one.
+    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> (End, Option<String>) {
+        let tries = self.settings.reflexion;
+        let mut why = None;
+        let mut lesson = None;
+        let mut session = Session::default();
+        let mut number = 0;
+        loop {
+            number += 1;
+            context.trajectory.push(&Event::Try { number, why: why.take() });
+            let limits = context.budget.share(tries);
+            let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
+            let (end, detail) = self.work(task, model, &mut work, context).await;
+            // What comes now belongs to no try, and may use what is left of the whole.
+            context.budget.share(1);
+            if end.is_infrastructure() {
+                return (end, detail);
+            }
+            if number >= tries || context.budget.exceeded().is_some() {
+                return match &context.answer {
+                    Some(_) if end != End::Answered => {
+                        (End::Answered, Some(format!("reported in an earlier try; the last one ended with {end:?}")))
+                    }
+                    _ => (end, detail),
+                };
+            }
+            let failure = match reflexion::failed(end, detail.as_deref(), task, context).await {
+                Ok(Some(failure)) => failure,
+                Ok(None) => return (end, detail),
+                Err(ended) => return ended,
+            };
+            match reflexion::plan(&failure, &work.request.messages, context).await {
+                Ok(plan) => lesson = Some(dynamic::try_again(&failure, plan.as_deref())),
+                Err(ended) => return ended,
+            }
+            why = Some(failure);
+            session = work.session;
+            session.directory = PathBuf::new();
+        }
+    }
+
+    /// One try, from the prompts to an end.
+    async fn work(
+        &self,
+        task: &Task,
+        model: &dyn Model,
+        work: &mut Work,
+        context: &mut Context<'_>,
+    ) -> (End, Option<String>) {
+        let manner = &self.manner;
+        let Work { limits, lesson, request, session } = work;
+        request.tools = manner.offered().to_vec();
+        let system = dynamic::system(self.settings.prompt, manner, self.settings.history);
+        say(Role::System, system, &mut request.messages, context);
+        say(Role::User, dynamic::task(task, limits, manner), &mut request.messages, context);
+        match material::gather(&self.retriever, task, context).await {
+            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
+            Ok(None) => {}
+            Err(end) => return end,
+        }
+        if let Some(lesson) = lesson.take() {
+            say(Role::User, lesson, &mut request.messages, context);
+        }
+        let (history, most) = (self.settings.history, self.settings.context_tokens);
+        let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
+        let mut errors = 0;
+        let mut told = false;
+        loop {
+            if let Some(end) = context.budget.barred() {
+                return (end, None);
+            }
+            if let Some(error) = context.trajectory.failed() {
+                // The attempt fails for it; what is not recorded must not cost more.
+                return (End::Cancelled, Some(format!("the trajectory cannot be written: {error}")));
+            }
+            if let Err(next) = memory.tidy(&mut request.messages, context).await {
+                match next {
+                    Next::End(end, detail) => return (end, detail),
+                    Next::Step | Next::Retry => continue,
+                }
+            }
+            let last = context.budget.closing();
+            if let Some(why) = last.filter(|_| !told) {
+                told = true;
+                say(Role::User, dynamic::submit(why, manner), &mut request.messages, context);
+            }
+            request.call = context.budget.calls;
+            request.sampling = context.next_sampling();
+            let begun = Instant::now();
+            let asked = model.query(request).await;
+            let waited = begun.elapsed();
+            let next = match asked {
+                Err(failed) => {
+                    context.call_failed(None, &failed, waited);
+                    let too_long = matches!(failed.error, ModelError::ContextLength(_));
+                    if too_long && memory.shrink(&mut request.messages, context) {
+                        continue;
+                    }
+                    step::model_failed(&failed.error)
+                }
+                Ok(reply) => {
+                    memory.learn(&request.messages, &reply);
+                    context.budget.charge_reply(&reply, waited);
+                    let event = Event::reply(context.budget.steps, &reply, waited);
+                    context.tell(&mut request.messages, &event);
+                    match last {
+                        Some(why) => step::act_last(&reply, why, manner, context),
+                        None => step::act(&reply, manner, session, &mut request.messages, context).await,
+                    }
+                }
+            };
+            match next {
+                Next::Step => errors = 0,
+                Next::Retry => {
+                    errors += 1;
+                    if errors >= FORMAT_ERRORS_IN_A_ROW {
+                        return (End::FormatErrors, Some(format!("{errors} replies in a row could not be acted upon")));
+                    }
+                }
+                Next::End(end, detail) => return (end, detail),
+            }
+        }
     }
 }
 
@@ -60,59 +210,12 @@ impl Agent for React {
         let Some(model) = context.model else {
             return (End::ModelDenied, Some("`react` needs a model and was given none".to_owned()));
         };
-        let mut request = Request { tools: self.tools.shown().to_vec(), ..Request::default() };
-        say(Role::System, prompts::react_system(&self.tools), &mut request.messages, context);
-        say(Role::User, prompts::react_task(task, context.budget.limits()), &mut request.messages, context);
-        match material::gather(&self.retriever, task, context).await {
-            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
-            Ok(None) => {}
-            Err(end) => return end,
+        if self.settings.reflexion > 1 {
+            return self.reflect(task, model, context).await;
         }
-        let mut session = Session::default();
-        let mut errors = 0;
-        loop {
-            if let Some(end) = context.budget.barred() {
-                return (end, None);
-            }
-            if let Some(error) = context.trajectory.failed() {
-                // The attempt fails for it; what is not recorded must not cost more.
-                return (End::Cancelled, Some(format!("the trajectory cannot be written: {error}")));
-            }
-            let last = context.budget.closing();
-            if let Some(why) = last {
-                say(Role::User, prompts::submit(why), &mut request.messages, context);
-            }
-            request.call = context.budget.calls;
-            request.sampling = context.next_sampling();
-            let begun = Instant::now();
-            let asked = model.query(&request).await;
-            let waited = begun.elapsed();
-            let next = match asked {
-                Err(failed) => {
-                    context.call_failed(None, &failed, waited);
-                    step::model_failed(&failed.error)
-                }
-                Ok(reply) => {
-                    context.budget.charge_reply(&reply, waited);
-                    let event = Event::reply(context.budget.steps, &reply, waited);
-                    context.tell(&mut request.messages, &event);
-                    match last {
-                        Some(why) => step::act_last(&reply, why, &self.tools, context),
-                        None => step::act(&reply, &self.tools, &mut session, &mut request.messages, context).await,
-                    }
-                }
-            };
-            match next {
-                Next::Step => errors = 0,
-                Next::Retry => {
-                    errors += 1;
-                    if errors >= FORMAT_ERRORS_IN_A_ROW {
-                        return (End::FormatErrors, Some(format!("{errors} replies in a row could not be acted upon")));
-                    }
-                }
-                Next::End(end, detail) => return (end, detail),
-            }
-        }
+        let limits = *context.budget.limits();
+        let mut work = Work { limits, lesson: None, request: Request::default(), session: Session::default() };
+        self.work(task, model, &mut work, context).await
     }
 }
 

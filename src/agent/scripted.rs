@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::step::{self, Next};
+use super::protocol::Protocol;
+use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
 use super::{Agent, Context, End, Event, Task};
 use crate::error::{Error, Kind, Result};
@@ -17,7 +18,7 @@ use crate::model::{Reply, ToolCall};
 /// The agent and its script.
 #[derive(Debug)]
 pub struct Scripted {
-    tools: ToolSet,
+    manner: Manner,
     script: Vec<Line>,
 }
 
@@ -57,7 +58,7 @@ impl Scripted {
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { tools: ToolSet::autoexperiment(), script })
+        Ok(Self { manner: Manner { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools }, script })
     }
 }
 
@@ -85,7 +86,8 @@ impl Agent for Scripted {
                 ToolCall { id: format!("call_{step}"), name: line.tool.clone(), arguments: line.arguments.clone() };
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
             context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO));
-            if let Next::End(end, detail) = step::act(&reply, &self.tools, &mut session, &mut messages, context).await {
+            let next = step::act(&reply, &self.manner, &mut session, &mut messages, context).await;
+            if let Next::End(end, detail) = next {
                 return (end, detail);
             }
             messages.clear();

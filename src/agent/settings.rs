@@ -1,4 +1,5 @@
-//! What can be set about agents: retrieval, order and repair of a fixed agent's functions, reasoning.
+//! What can be set about agents: retrieval, order and repair of a fixed agent's functions, reasoning; prompt, history,
+//! tools and protocol of a dynamic one.
 //!
 //! Settings come from the command line and are kept with the run. An agent's own ones stand behind its name:
 //! `fixed:paper=none,repair=2`.
@@ -9,7 +10,11 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::history::History;
+use super::prompts::dynamic::Prompting;
+use super::protocol::Protocol;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
+use super::tools::ToolChoice;
 use crate::error::{Error, Result};
 use crate::model::embedding::{self, Embedder};
 
@@ -46,6 +51,18 @@ pub struct Settings {
     pub repair: u32,
     /// Tokens of reasoning before a function is written.
     pub reasoning_tokens: u32,
+    /// What a dynamic agent writes before each of its calls.
+    pub prompt: Prompting,
+    /// Which steps it is shown again.
+    pub history: History,
+    /// Tokens that its model takes, read and written; observations are shortened to keep within.
+    pub context_tokens: Option<u64>,
+    /// Its tools.
+    pub tools: ToolChoice,
+    /// How it calls them.
+    pub protocol: Protocol,
+    /// Tries within an attempt, each but the first after a plan from the one before; 0 and 1 are one try.
+    pub reflexion: u32,
 }
 
 impl Default for Settings {
@@ -60,12 +77,19 @@ impl Default for Settings {
             fill: Fill::default(),
             repair: 0,
             reasoning_tokens: 0,
+            prompt: Prompting::default(),
+            history: History::default(),
+            context_tokens: None,
+            tools: ToolChoice::default(),
+            protocol: Protocol::default(),
+            reflexion: 0,
         }
     }
 }
 
 /// The keys of an agent's own settings.
-const KEYS: &str = "`paper`, `code`, `passages`, `snippets`, `fill`, `repair`, `reasoning`";
+const KEYS: &str = "`paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, \
+                    `tools`, `protocol`, `reflexion` of `react`";
 
 impl Settings {
     /// These settings with those that stand behind an agent's name: `paper=none,repair=2`.
@@ -87,6 +111,12 @@ impl Settings {
                 "snippets" => this.snippets = number()? as usize,
                 "repair" => this.repair = number()?,
                 "reasoning" => this.reasoning_tokens = number()?,
+                "prompt" => this.prompt = choice(value).map_err(|hint| wrong().hint(hint))?,
+                "history" => this.history = value.parse().map_err(|hint: String| wrong().hint(hint))?,
+                "context" => this.context_tokens = Some(number()?.into()),
+                "tools" => this.tools = choice(value).map_err(|hint| wrong().hint(hint))?,
+                "reflexion" => this.reflexion = number()?,
+                "protocol" => this.protocol = choice(value).map_err(|hint| wrong().hint(hint))?,
                 _ => return Err(wrong().hint(format!("the keys are {KEYS}"))),
             }
         }
@@ -148,13 +178,14 @@ impl Settings {
     }
 }
 
-/// A name with the settings that are not the agent's defaults behind it, as part of file names and tables.
+/// A name with the settings that are not the agent's defaults behind it, as part of file names and tables. A colon, which
+/// not every file system and archive takes in a name, becomes a dash.
 #[must_use]
 pub fn label(name: &str, parts: &[(&str, String, String)]) -> String {
     parts
         .iter()
         .filter(|(_, value, default)| value != default)
-        .fold(name.to_owned(), |label, (key, value, _)| format!("{label}+{key}={value}"))
+        .fold(name.to_owned(), |label, (key, value, _)| format!("{label}+{key}={}", value.replace(':', "-")))
 }
 
 /// As a choice is written.
@@ -181,7 +212,9 @@ mod tests {
         let hint = |text: &str| run.with(text).unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `fill`, `repair`, `reasoning`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("history=window"), @"`window` is no history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
+        insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }
 
     #[test]

@@ -4,16 +4,39 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::protocol;
-use super::tools::{Failure, OBSERVATION_LIMIT, Outcome, Session, ToolSet, cut_middle, final_answer};
-use super::{Context, End, Event, prompts};
-use crate::model::{Message, ModelError, Reply, Role};
+use super::prompts::dynamic;
+use super::protocol::{self, Call, Protocol};
+use super::tools::{Answering, Failure, OBSERVATION_LIMIT, Outcome, Session, ToolSet, cut_middle, final_answer};
+use super::{Context, End, Event};
+use crate::model::{self, Message, ModelError, Reply, Role};
 
-/// Shown in place of what the step before has shown already. A small model that sees the same text again and again goes
-/// on with the same call until its steps are used up.
-const SAME_AS_BEFORE: &str = "The result is the same as in the step before, and the same call will give it again. Do \
-                              something else now: read the code that matters, write what is missing, or report with \
-                              `final_answer`.";
+/// How a model acts: with which tools, and how it calls them.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// The tools.
+    pub tools: ToolSet,
+    /// How they are called.
+    pub protocol: Protocol,
+}
+
+impl Manner {
+    /// The tools that are offered to the provider.
+    #[must_use]
+    pub const fn offered(&self) -> &'static [model::Tool] {
+        match self.protocol {
+            Protocol::Tools => self.tools.shown(),
+            Protocol::Text => &[],
+        }
+    }
+
+    /// The calls of a reply, in order; an error when there is none.
+    fn calls(&self, reply: &Reply) -> Result<Vec<Call>, String> {
+        match self.protocol {
+            Protocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),
+            _ => protocol::calls(&reply.text, &reply.tool_calls, &|name| self.tools.get(name).is_some()),
+        }
+    }
+}
 
 /// What follows a step.
 #[derive(Debug)]
@@ -30,27 +53,27 @@ pub enum Next {
 /// are answered with a note and the reply counts as a format error, but not as one that could not be read.
 pub async fn act(
     reply: &Reply,
-    tools: &ToolSet,
+    manner: &Manner,
     session: &mut Session,
     messages: &mut Vec<Message>,
     context: &mut Context<'_>,
 ) -> Next {
-    let calls = match protocol::calls(&reply.text, &reply.tool_calls, &|name| tools.get(name).is_some()) {
+    let calls = match manner.calls(reply) {
         Ok(calls) => calls,
-        Err(what) => return refuse(&what, reply, tools, messages, context),
+        Err(what) => return refuse(&what, reply, manner, messages, context),
     };
     let Some((call, others)) = calls.split_first() else {
-        return refuse("the reply has no tool call", reply, tools, messages, context);
+        return refuse("the reply has no tool call", reply, manner, messages, context);
     };
-    let Some(tool) = tools.get(&call.name) else {
+    let Some(tool) = manner.tools.get(&call.name) else {
         let what = format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>());
-        return refuse(&what, reply, tools, messages, context);
+        return refuse(&what, reply, manner, messages, context);
     };
     let arguments = match &call.arguments {
         Ok(arguments) => arguments,
         Err(what) => {
             let what = format!("the arguments of `{}` are {what}", call.name);
-            return refuse(&what, reply, tools, messages, context);
+            return refuse(&what, reply, manner, messages, context);
         }
     };
     let step = context.budget.steps;
@@ -59,14 +82,14 @@ pub async fn act(
         Ok(Outcome::Observation(text)) => text,
         Ok(Outcome::Answer(raw)) => return answered(raw, context),
         Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return refuse(&what, reply, tools, messages, context),
+        Err(Failure::Arguments(what)) => return refuse(&what, reply, manner, messages, context),
         Err(Failure::Lost(detail)) => return Next::End(End::SandboxLost, Some(detail)),
         Err(Failure::Model(error)) => return model_failed(&error),
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
     let mut content = cut_middle(&content, OBSERVATION_LIMIT).into_owned();
-    if session.same_as_before(&call.name, arguments, &content) {
-        SAME_AS_BEFORE.clone_into(&mut content);
+    if session.same_as_before(&call.name, arguments, &content) && !tool.waits() {
+        content = dynamic::same_as_before(manner);
     }
     if !others.is_empty() {
         let what = format!("{} tool calls in one reply; only the first one was run", calls.len());
@@ -87,21 +110,32 @@ pub async fn act(
 
 /// Acts upon the last reply, in which only an answer counts. It is taken as it is: there is no step left to correct
 /// it in, and it is for the score to say what is wrong with it.
-pub fn act_last(reply: &Reply, why: End, tools: &ToolSet, context: &mut Context<'_>) -> Next {
-    let what = match protocol::calls(&reply.text, &reply.tool_calls, &|name| tools.get(name).is_some()) {
-        Ok(calls) => {
-            let answer = calls.iter().find(|call| call.name == final_answer::NAME);
-            match answer.map(|call| call.arguments.as_ref().map(final_answer::answer)) {
-                Some(Ok(Some(raw))) => return answered(raw, context),
-                Some(Err(what)) => format!("the arguments of `{}` are {what}", final_answer::NAME),
-                Some(Ok(None)) => format!("`{}` without an answer", final_answer::NAME),
+pub fn act_last(reply: &Reply, why: End, manner: &Manner, context: &mut Context<'_>) -> Next {
+    let what = match manner.tools.answering() {
+        Answering::Tool(name) => match manner.calls(reply) {
+            Ok(calls) => match calls.iter().find(|call| call.name == name) {
+                Some(Call { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
+                    Some(raw) => return answered(raw, context),
+                    None => format!("`{name}` without an answer"),
+                },
+                Some(Call { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
                 None => {
                     let called = calls.first().map_or("nothing", |call| call.name.as_str());
-                    format!("called `{called}` when only `{}` counted", final_answer::NAME)
+                    format!("called `{called}` when only `{name}` counted")
                 }
+            },
+            Err(what) => what,
+        },
+        Answering::Printed => {
+            let called =
+                |call: &Call| call.arguments.as_ref().ok()?.values().find_map(|it| it.as_str().map(str::to_owned));
+            let commands = manner.calls(reply).unwrap_or_default();
+            let texts = std::iter::once(reply.text.clone()).chain(commands.iter().filter_map(called));
+            match texts.filter_map(|text| protocol::results(&text)).next_back() {
+                Some(raw) => return answered(raw, context),
+                None => "no results in the last reply".to_owned(),
             }
         }
-        Err(what) => what,
     };
     count(&what, context);
     Next::End(why, Some(what))
@@ -134,14 +168,14 @@ fn count(what: &str, context: &mut Context<'_>) {
 
 /// Counts a reply that could not be acted upon, and tells the model what was expected. Providers demand that each
 /// of their own calls is answered, so the first one is told what was wrong, the others that they were not run.
-fn refuse(what: &str, reply: &Reply, tools: &ToolSet, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Next {
+fn refuse(what: &str, reply: &Reply, manner: &Manner, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Next {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
     // Not being told, a model writes the same long reply again.
     if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
         let _ = write!(what, " (the reply was cut off at {most} tokens, so write a shorter one)");
     }
     count(&what, context);
-    let content = prompts::format_error(&what, tools);
+    let content = dynamic::format_error(&what, manner);
     match reply.tool_calls.split_first() {
         None => context.tell(messages, &Event::Message { role: Role::User, content, call_id: None }),
         Some((first, others)) => {

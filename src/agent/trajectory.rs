@@ -145,6 +145,32 @@ pub enum Event {
         /// Seconds that it ran, without those that it waited for the model.
         seconds: f64,
     },
+    /// The agent begins once more, with a conversation of its own.
+    Try {
+        /// Number of the try, from 1.
+        number: u32,
+        /// Why the one before failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// Steps have left the conversation: messages `from`, `from + 1`, ... and so on, `count` of them.
+    Forgotten {
+        /// Number of the first message that leaves, from 0.
+        from: usize,
+        /// How many leave.
+        count: usize,
+        /// Bytes that stay of the message before them.
+        keep: usize,
+        /// What stands behind these: that steps are missing, with a summary of them where there is one.
+        note: String,
+    },
+    /// An old observation was shortened, to save room in the model's context.
+    Shortened {
+        /// Number of the message in the conversation, from 0.
+        message: usize,
+        /// What is left of it.
+        content: String,
+    },
     /// The agent reports.
     Answer {
         /// As it wrote it.

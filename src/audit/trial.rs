@@ -278,6 +278,9 @@ impl Bench {
         add(self.ready.env.digest.as_bytes());
         add(self.ready.env.python.as_bytes());
         add(self.machine.backend.name().as_bytes());
+        if let Some(base) = &self.ready.base {
+            add(base.as_bytes());
+        }
         add(trial.experiment.command.as_bytes());
         add(format!("{:?}", trial.experiment.result).as_bytes());
         for (path, bytes) in trial.files {

@@ -1,14 +1,14 @@
 //! `autoexperiment compare`: do runs differ by more than chance?
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::naming::run_folder;
+use super::naming::distinct_folders;
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{clean, compare, compare_console, contenders};
-use crate::run::{RunFile, Store};
+use crate::run::RunFile;
+use crate::run::reading::{Detail, read};
 use crate::stats::{Bootstrap, Population};
 
 /// Compare agents, models or settings on the same samples
@@ -49,21 +49,26 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let mut runs: Vec<RunFile> = Vec::new();
-    let mut folders = BTreeSet::new();
+    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let mut differences = Vec::new();
-    for name in &arguments.run {
-        let folder = run_folder(name, &arguments.runs);
-        let (store, run) = Store::open(&folder)?;
-        let real = folder.canonicalize().map_err(|error| Error::io("resolve", &folder, error))?;
-        if !folders.insert(real) {
-            return Err(Error::usage(format!("run `{name}` is named twice"))
-                .hint("a run with several agents is several contenders: name it once"));
+    for (name, folder) in arguments.run.iter().zip(&folders) {
+        let reading = read(folder, Detail::Outcome)?;
+        for note in &reading.notes {
+            talk!("{}: {}", clean(name), clean(note));
         }
         // Runs of the same name, in folders of several machines, are told apart by their paths.
-        let label = if runs.iter().any(|other| other.run == run.run) { name } else { &run.run };
+        let label = if names.contains(&reading.name()) { name.clone() } else { reading.name() };
         let prefix = if arguments.run.len() > 1 { format!("{label}/") } else { String::new() };
-        all.extend(contenders(&store.records()?, &prefix));
+        all.extend(contenders(&reading.records, &prefix));
+        names.push(reading.name());
+        let Some(run) = reading.run else {
+            if arguments.run.len() > 1 {
+                differences.push(format!("`{name}` has no run file: what its attempts were measured by is not known"));
+            }
+            continue;
+        };
         // Without `--every-pair` all are compared with the first run's first contender only.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
         differences.extend(others.iter().flat_map(|other| differ(other, &run)));
@@ -114,7 +119,14 @@ fn differ(first: &RunFile, second: &RunFile) -> Vec<String> {
     ] {
         for (id, digest) in one {
             if other.get(id).is_some_and(|theirs| theirs != digest) {
-                say(&format!("{what} `{id}`"));
+                // Of two kinds of envs results may differ in their last digits.
+                let kinds = [first, second].map(|run| run.sessions.last().and_then(|session| session.envs.get(id)));
+                match kinds {
+                    [Some(one), Some(other)] if what.contains("env") && one != other => {
+                        say(&format!("{what} `{id}`: {one} and {other}"));
+                    }
+                    _ => say(&format!("{what} `{id}`")),
+                }
             }
         }
     }

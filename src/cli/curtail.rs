@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::environment::EnvOptions;
 use super::model::parse_time;
 use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs};
@@ -66,6 +67,8 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
@@ -79,7 +82,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             arguments.paper
         );
     }
-    let machine = Arc::new(arguments.machine.open().await?);
+    let machine = Arc::new(arguments.machine.open(&arguments.env.options()).await?);
     let progress = Progress::new(false);
     let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
     let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);

@@ -1,21 +1,26 @@
-//! `autoexperiment env`: lock, build, list and prune environments.
+//! `autoexperiment env`: lock, build, check, list and prune environments.
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, table};
-use crate::env::{Backend, Venv, cached, remove_cached};
-use crate::error::{Error, Result};
+use crate::env::{EnvKind, Options, State, cached, remove_cached, remove_downloads};
+use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
 
-/// Lock, build, list and prune Python environments
+/// Lock, build, check, list and prune Python environments
+///
+/// An env is locked for conda (`conda.lock`), for a venv (`venv.lock`), or for both. Without `--env` both are kept up to
+/// date, and what is built is conda's where its channels answer.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  autoexperiment env lock numpy-sklearn\n  autoexperiment env build numpy-sklearn\n  \
-                        autoexperiment env list"
-)]
+#[command(after_help = "Examples:\n  autoexperiment env lock --env conda numpy-sklearn\n  \
+                  autoexperiment env build numpy-sklearn --channel-alias https://conda.example.org\n  \
+                  autoexperiment env check\n  autoexperiment env list")]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,
+    #[command(flatten)]
+    env: EnvOptions,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -36,44 +41,57 @@ enum Verb {
         #[arg(required = true)]
         envs: Vec<String>,
     },
+    /// Tell whether lock files are up to date and envs are built; exit code 3 when a lock is missing or outdated.
+    Check {
+        /// Envs [default: all of the suite].
+        envs: Vec<String>,
+    },
     /// List the envs in the cache.
     List,
     /// Remove envs from the cache: the named ones, or those whose build was never finished.
     Prune {
         /// Envs.
         envs: Vec<String>,
+        /// Remove what was downloaded and unpacked for conda envs, too. Envs that are built stay.
+        #[arg(long)]
+        downloads: bool,
     },
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
+    let options = arguments.env.options();
     let progress = Progress::new(false);
     let on_progress = |told| progress.on(RunEvent::Env(told));
     match &arguments.verb {
         Verb::Lock { envs } => {
             let suite = arguments.suite.open()?;
             for id in envs {
-                let path = Venv::new().lock(&folder(&suite, id)?, &on_progress).await?;
-                progress.finish();
-                talk!("wrote {}", path.display());
+                let folder = folder(&suite, id)?;
+                for backend in options.to_lock(&folder)? {
+                    let path = backend.lock(&folder, &cache, &on_progress).await?;
+                    progress.finish();
+                    talk!("wrote {}", path.display());
+                }
             }
         }
         Verb::Build { envs } => {
             let suite = arguments.suite.open()?;
             for id in envs {
-                let env = Venv::new().build(&folder(&suite, id)?, &cache, &on_progress).await?;
+                let env = options.open()?.build(&folder(&suite, id)?, &cache, &on_progress).await?;
                 progress.finish();
                 print(&format!("{}\n", env.prefix.display()))?;
             }
         }
+        Verb::Check { envs } => check(&arguments.suite.open()?, envs, &options, &cache)?,
         Verb::List => {
             let rows = cached(&cache)?.into_iter().map(|env| {
                 let id = if env.complete { env.id } else { "(unfinished)".to_owned() };
-                vec![id, env.python, format!("{}", env.bytes >> 20), env.path.display().to_string()]
+                vec![id, env.backend, env.python, format!("{}", env.bytes >> 20), env.path.display().to_string()]
             });
-            print(&table(&["env", "python", "MiB", "folder"], &[2], rows))?;
+            print(&table(&["env", "kind", "python", "MiB", "folder"], &[3], rows))?;
         }
-        Verb::Prune { envs } => {
+        Verb::Prune { envs, downloads } => {
             let all = cached(&cache)?;
             if let Some(unknown) = envs.iter().find(|id| !all.iter().any(|env| env.id == **id)) {
                 return Err(Error::usage(format!("no env `{unknown}` in the cache"))
@@ -86,9 +104,69 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 remove_cached(env)?;
             }
             talk!("removed {} env(s)", removed.len());
+            if *downloads {
+                remove_downloads(&cache)?;
+                talk!("removed downloads");
+            }
         }
     }
     Ok(())
+}
+
+/// A row for each env and kind. An env needs one lock, and no lock may be outdated.
+fn check(suite: &Suite, envs: &[String], options: &Options, cache: &std::path::Path) -> Result<()> {
+    let all = if envs.is_empty() { suite_envs(suite)? } else { envs.to_vec() };
+    let kinds = match options.kind {
+        EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],
+        EnvKind::Auto => vec![EnvKind::Venv],
+        one => vec![one],
+    };
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    for id in &all {
+        let folder = folder(suite, id)?;
+        let mut locked = false;
+        for &kind in &kinds {
+            let state = Options { kind, ..options.clone() }.open()?.state(&folder, cache);
+            let (lock, built) = match &state {
+                Ok(State { locked: false, .. }) => ("none", "no"),
+                Ok(State { built, .. }) => ("up to date", if *built { "yes" } else { "no" }),
+                Err(error) if error.kind == Kind::Suite => ("wrong", "no"),
+                Err(_) => ("?", "no"),
+            };
+            locked |= state.as_ref().map_or(true, |state| state.locked);
+            faults.extend(state.err());
+            rows.push(vec![id.clone(), kind.to_string(), lock.to_owned(), built.to_owned()]);
+        }
+        if !locked {
+            faults.push(
+                Error::suite(format!("the env `{id}` is not locked"))
+                    .hint(format!("type `autoexperiment env lock --env {} {id}`", kinds[0])),
+            );
+        }
+    }
+    print(&table(&["env", "kind", "lock", "built"], &[], rows))?;
+    let mut faults = faults.into_iter();
+    match faults.next() {
+        None => Ok(()),
+        Some(first) => {
+            for fault in faults {
+                talk!("{fault}");
+            }
+            Err(first)
+        }
+    }
+}
+
+/// The ids of all envs of a suite, sorted.
+fn suite_envs(suite: &Suite) -> Result<Vec<String>> {
+    let folder = suite.root().join("envs");
+    let entries = std::fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
+    let mut ids: Vec<String> = entries
+        .filter_map(|entry| entry.ok().filter(|entry| entry.path().join("environment.yml").is_file()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    ids.sort();
+    Ok(ids)
 }
 
 /// An env of the suite, or with a `/` the folder of one, as that of an agent.

@@ -1,18 +1,26 @@
-//! `autoexperiment gold`: record what the unmasked repo gives.
+//! `autoexperiment gold`: record what the unmasked repo gives, or compare it with what is recorded.
 
+use serde_json::json;
+
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
-use super::shared::{SuiteOptions, print, table};
-use crate::error::Result;
-use crate::run::gold::record;
+use super::shared::{SuiteOptions, print, print_json, table};
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::run::gold::{Comparison, compare, record};
 use crate::run::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN or vary between repeats by more than their tolerance.
+/// Refuses results that are NaN or vary between repeats by more than their tolerance. With `--check` nothing is
+/// recorded: what this machine gives, in this env and sandbox, is compared with the gold that is there.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1")]
+#[command(
+    after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
+                        autoexperiment gold --check --sandbox docker kmeanspp ucb"
+)]
 pub struct Arguments {
     /// Papers.
     #[arg(required = true)]
@@ -20,6 +28,12 @@ pub struct Arguments {
     /// Runs of each experiment.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
+    /// Compare with recorded gold, value by value; exit code 4 when one is out of its tolerance.
+    #[arg(long, conflicts_with = "repeats")]
+    check: bool,
+    /// Print JSON.
+    #[arg(long, requires = "check")]
+    json: bool,
     /// The paper's full protocol in place of the curtailed one.
     #[arg(long)]
     full: bool,
@@ -27,15 +41,24 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
-    let machine = arguments.machine.open().await?;
+    let machine = arguments.machine.open(&arguments.env.options()).await?;
     let progress = Progress::new(false);
+    let mut checks = Vec::new();
     for id in suite.select(&arguments.papers)? {
         let ready = ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, protocol, &machine, &progress).await?;
+        if arguments.check {
+            let compared = compare(&ready, protocol, &machine, &progress).await?;
+            progress.finish();
+            checks.push((id, ready.env, compared));
+            continue;
+        }
         let gold = record(&ready, protocol, arguments.repeats as usize, &machine, &progress).await?;
         let path = suite.paper_dir(&id).join("gold.json");
         gold.save(&path)?;
@@ -47,5 +70,42 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         print(&table(&["experiment", "seconds", "spread"], &[1, 2], rows))?;
         talk!("wrote {}", path.display());
     }
-    Ok(())
+    if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
+}
+
+/// Prints what was compared, by paper.
+fn tell(checks: &[(String, Env, Vec<Comparison>)], sandbox: &str, json: bool) -> Result<()> {
+    if json {
+        let papers = checks.iter().map(|(paper, env, compared)| {
+            json!({
+                "paper": paper,
+                "sandbox": sandbox,
+                "env": {"backend": env.backend, "digest": env.digest, "python": env.python},
+                "experiments": compared,
+            })
+        });
+        print_json(&papers.collect::<Vec<_>>())?;
+    } else {
+        let rows = checks.iter().flat_map(|(paper, _, compared)| {
+            compared.iter().map(|one| {
+                vec![
+                    paper.clone(),
+                    one.experiment.clone(),
+                    one.values.to_string(),
+                    one.equal.to_string(),
+                    one.worst.map_or("-".to_owned(), |worst| format!("{worst:.1e}")),
+                    format!("{:.0e}", one.tolerance),
+                    if one.pass { "yes".to_owned() } else { one.reason.clone().unwrap_or_default() },
+                ]
+            })
+        });
+        let header = ["paper", "experiment", "values", "equal", "worst", "tolerance", "within"];
+        print(&table(&header, &[2, 3, 4, 5], rows))?;
+    }
+    let all = || checks.iter().flat_map(|(_, _, compared)| compared);
+    let out = all().filter(|one| !one.pass).count();
+    if out == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Baseline, format!("{out} of {} experiments are not within their tolerance", all().count())))
 }

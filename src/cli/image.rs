@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, print_json, table};
-use crate::env::Venv;
 use crate::error::{Error, Result};
 use crate::run::ready::{Machine, ReadyPaper};
 use crate::run::scratch::Scratch;
@@ -29,6 +29,8 @@ pub struct Arguments {
     engine: Flavour,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    env: EnvOptions,
     #[command(flatten)]
     places: PlaceOptions,
 }
@@ -75,7 +77,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 .list()
                 .await?
                 .into_iter()
-                .filter(|object| object.size.is_some())
+                .filter(|object| object.size.is_some() && !object.name.starts_with("sha256:"))
                 .map(|object| object.name)
                 .collect();
             if let Some(unknown) = images.iter().find(|image| !there.contains(image)) {
@@ -123,7 +125,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         cache: arguments.places.cache()?,
         backend: backend.clone(),
         scratch: Scratch::create(&arguments.places.scratch())?,
-        envs: Arc::new(Venv::new()),
+        envs: arguments.env.options().open()?,
         limits: SandboxLimits::default(),
     };
     let progress = Progress::new(false);

@@ -10,19 +10,27 @@ macro_rules! talk {
 
 mod check;
 mod compare;
+mod completions;
 mod curtail;
 mod doctor;
 mod env;
+mod environment;
+mod events;
+mod export;
 mod gold;
 mod image;
+mod import;
 mod index;
 mod list;
+mod man;
 mod mask;
 mod model;
 mod naming;
 mod new;
+mod power;
 mod progress;
 mod report;
+mod report_files;
 mod resume;
 mod retrieve;
 mod run;
@@ -31,12 +39,15 @@ mod score;
 mod scrub;
 mod session;
 mod shared;
+mod show;
+mod status;
 mod strategy;
 mod suite;
 mod sweep;
 mod verified;
 mod verify;
 mod verify_runs;
+mod view;
 
 use std::process::ExitCode;
 
@@ -73,6 +84,7 @@ enum Verb {
     List(list::Arguments),
     Check(check::Arguments),
     New(Box<new::Arguments>),
+    Import(import::Arguments),
     Suite(suite::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
@@ -86,12 +98,19 @@ enum Verb {
     Score(score::Arguments),
     Scrub(scrub::Arguments),
     Report(report::Arguments),
+    Status(status::Arguments),
+    Show(show::Arguments),
+    View(view::Arguments),
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
+    Power(power::Arguments),
     VerifyRuns(verify_runs::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Parses the command line, runs the verb and renders its error, if any.
@@ -112,6 +131,7 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::Import(arguments) => import::run(&arguments),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
@@ -125,10 +145,17 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Status(arguments) => status::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
+        Verb::View(arguments) => shared::block_on(view::run(&arguments)),
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Power(arguments) => power::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
+        Verb::Export(arguments) => export::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }

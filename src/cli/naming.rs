@@ -1,9 +1,12 @@
-//! Runs by name, and how a stored run is summarised.
+//! Runs by name, read as far as they can be, and how a stored run is summarised.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Result};
 use crate::report;
-use crate::run::RunFile;
+use crate::run::reading::{Detail, Reading, Readings, read_all};
+use crate::run::{AttemptRecord, RunFile};
 
 /// A name for a run that none under `runs` has.
 pub fn run_name(runs: &Path) -> String {
@@ -23,6 +26,41 @@ pub fn run_folder(run: &str, runs: &Path) -> PathBuf {
     if Path::new(run).join("run.json").exists() || !named.exists() { PathBuf::from(run) } else { named }
 }
 
+/// The folders of runs.
+///
+/// # Errors
+/// Kind `Usage` when two are the same: its attempts would count twice.
+pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
+    let mut real = BTreeSet::new();
+    let folder = |name: &String| {
+        let folder = run_folder(name, runs);
+        // One that is not there is told of by whoever reads it.
+        if folder.canonicalize().is_ok_and(|folder| !real.insert(folder)) {
+            return Err(Error::usage(format!("run `{name}` is named twice"))
+                .hint("a run with several agents is several contenders: name it once"));
+        }
+        Ok(folder)
+    };
+    names.iter().map(folder).collect()
+}
+
+/// What runs are called beside each other: by their names, and by their folders where names repeat, as those of several
+/// machines may.
+pub fn labels(readings: &[Reading]) -> Vec<String> {
+    let names: Vec<String> = readings.iter().map(Reading::name).collect();
+    let mut labels: Vec<String> = Vec::new();
+    for (name, reading) in names.iter().zip(readings) {
+        let is_repeated = names.iter().filter(|other| *other == name).count() > 1;
+        let mut label = if is_repeated { reading.store.folder().display().to_string() } else { name.clone() };
+        // A run may bear the name of another's folder.
+        if labels.contains(&label) {
+            label = format!("{label} ({})", labels.len() + 1);
+        }
+        labels.push(label);
+    }
+    labels
+}
+
 /// How a run is summarised: for the given values of k, or for 1 and as many attempts as there are.
 pub fn report_options(run: &RunFile, k: &[usize]) -> report::Options {
     let planned = run.planned.iter().map(|planned| report::Planned {
@@ -39,4 +77,20 @@ pub fn report_options(run: &RunFile, k: &[usize]) -> report::Options {
         k.to_vec()
     };
     report::Options { ks: k, planned: planned.collect(), ..report::Options::default() }
+}
+
+/// Reads the runs of these names.
+///
+/// # Errors
+/// Kind `Usage` for a run that is named twice, kind `Store` when none of them can be read.
+pub fn read_runs(names: &[String], runs: &Path, detail: Detail) -> Result<Readings> {
+    read_all(&distinct_folders(names, runs)?, detail)
+}
+
+/// How records are summarised of which no `run.json` says what was planned.
+pub fn unplanned_options(records: &[AttemptRecord], k: &[usize]) -> report::Options {
+    let most = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
+    let mut ks = if k.is_empty() { vec![1, most] } else { k.to_vec() };
+    ks.dedup();
+    report::Options { ks, ..report::Options::default() }
 }

@@ -16,7 +16,7 @@ use crate::draft::command::{Wanted, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{Sheet, TODO, rule};
 use crate::draft::{Draft, Place, Proposal, Tried, environment, propose, repo, require_id, result, text, try_command};
-use crate::env::Env;
+use crate::env::{Env, EnvKind, Options};
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::gold::record;
@@ -124,7 +124,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
     let env_id = arguments.begin_env(&mut draft)?;
-    let machine = Arc::new(arguments.machine.open().await?);
+    // A new env is locked for a venv; for conda it is locked later.
+    let envs = Options { kind: EnvKind::Venv, ..Options::default() };
+    let machine = Arc::new(arguments.machine.open(&envs).await?);
     let progress = Progress::new(false);
     let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
     progress.finish();
@@ -255,7 +257,8 @@ impl Arguments {
         let loaded = LoadedPaper::load(draft.suite(), id)?;
         let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
         let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
-        let mut ready = ReadyPaper { loaded, snapshot, env, experiments: tasks };
+        let base = machine.backend.base().await?;
+        let mut ready = ReadyPaper { loaded, snapshot, env, base, experiments: tasks };
         let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
             |mut error| {
                 if error.kind == Kind::Baseline {
@@ -345,7 +348,7 @@ impl Arguments {
         let on_progress = |told| progress.on(RunEvent::Env(told));
         progress.on(RunEvent::Stage(format!("building env `{id}`")));
         if self.env.is_none() && !draft.take_lock(&machine.cache)? {
-            machine.envs.lock(&folder, &on_progress).await.map_err(|mut error| {
+            machine.envs.lock(&folder, &machine.cache, &on_progress).await.map_err(|mut error| {
                 if let (Some((path, _)), Some(own)) = (&mut error.place, &self.environment) {
                     path.clone_from(own);
                 }

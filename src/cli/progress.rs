@@ -1,5 +1,6 @@
-//! Progress on stderr: bars on a terminal, plain lines elsewhere.
+//! Progress on stderr: a bar with the last events on a terminal, plain lines elsewhere; as JSON on stdout for machines.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -7,25 +8,33 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::events;
 use crate::env::Progress as EnvProgress;
-use crate::report::clean;
+use crate::report::{clean, duration, outcome};
 use crate::run::AttemptRecord;
 use crate::run::event::{Observer, RunEvent};
 
 /// On no terminal, a line at most this often while attempts run.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// The attempts that ended last, shown below the bar.
+const LAST: usize = 4;
+
 /// Shows run events.
 pub struct Progress {
     state: Mutex<State>,
     terminal: bool,
+    json: bool,
 }
 
 struct State {
     bar: ProgressBar,
     counts: Counts,
     stage: String,
+    /// Whether the bar shows the steps of building an env.
+    steps: bool,
     last_line: Instant,
+    last: VecDeque<String>,
 }
 
 #[derive(Default)]
@@ -36,7 +45,11 @@ struct Counts {
     passed: usize,
     failed: usize,
     infrastructure: usize,
+    /// Attempts that are being tried again.
+    retried: usize,
     cost: f64,
+    /// Attempts that had ended before this session.
+    before: usize,
     begun: Option<Instant>,
 }
 
@@ -48,8 +61,20 @@ impl Progress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let state = State { bar, counts: Counts::default(), stage: String::new(), last_line: Instant::now() };
-        Self { state: Mutex::new(state), terminal: terminal || quiet }
+        let state = State {
+            bar,
+            counts: Counts::default(),
+            stage: String::new(),
+            steps: false,
+            last_line: Instant::now(),
+            last: VecDeque::new(),
+        };
+        Self { state: Mutex::new(state), terminal: terminal || quiet, json: false }
+    }
+
+    /// A listener that also prints every event on stdout, a JSON object a line.
+    pub fn with_json(json: bool) -> Self {
+        Self { json, ..Self::new(false) }
     }
 
     /// Removes the bar.
@@ -65,8 +90,12 @@ impl Progress {
 impl Observer for Progress {
     fn on(&self, event: RunEvent) {
         let mut state = self.lock();
+        if self.json {
+            events::print_event(&event);
+        }
         match event {
             RunEvent::Stage(stage) => {
+                state.end_steps();
                 if !self.terminal && stage != state.stage && !same_stage(&stage, &state.stage) {
                     talk!("{}", clean(&stage));
                 }
@@ -74,6 +103,7 @@ impl Observer for Progress {
                 state.stage = stage;
             }
             RunEvent::Env(EnvProgress::Stage(stage)) => {
+                state.end_steps();
                 if !self.terminal {
                     talk!("  {}", clean(&stage));
                 }
@@ -81,27 +111,34 @@ impl Observer for Progress {
                 state.stage = stage;
             }
             RunEvent::Env(EnvProgress::Step(done, total)) => {
-                let text = format!("{} ({done}/{total})", clean(&state.stage));
-                state.bar.set_message(text);
+                if !state.steps
+                    && let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {msg}  {elapsed}")
+                {
+                    state.bar.set_style(style);
+                    state.steps = true;
+                }
+                state.bar.set_length(total);
+                state.bar.set_position(done);
             }
             RunEvent::Env(EnvProgress::Detail(detail)) => {
                 let text = format!("{}: {}", clean(&state.stage), clean(&detail));
                 state.bar.set_message(text);
             }
-            RunEvent::Warning(text) => {
+            RunEvent::Env(EnvProgress::Notice(text)) | RunEvent::Warning(text) => {
                 let text = clean(&text);
                 state.bar.suspend(|| talk!("warning: {text}"));
             }
             RunEvent::Planned { total, finished } => {
                 state.counts.total = total;
                 state.counts.finished = finished;
+                state.counts.before = finished;
                 state.counts.begun = Some(Instant::now());
+                state.steps = false;
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
-                if let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {msg}  {elapsed}, {eta} left") {
+                if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}") {
                     state.bar.set_style(style);
                 }
-                state.bar.reset_eta();
                 if !self.terminal {
                     let earlier = if finished > 0 { format!(", {finished} finished before") } else { String::new() };
                     talk!("{total} attempts{earlier}");
@@ -115,10 +152,13 @@ impl Observer for Progress {
             RunEvent::Retried { sample, why } => {
                 state.counts.running = state.counts.running.saturating_sub(1);
                 let text = format!("{}: trying again: {}", clean(&sample), clean(&why));
+                state.counts.retried += 1;
                 state.bar.suspend(|| talk!("{text}"));
+                state.show();
             }
             RunEvent::Finished(record) => {
                 state.counts.add(&record);
+                state.keep(&record);
                 state.bar.inc(1);
                 state.show();
                 let last = state.counts.finished == state.counts.total;
@@ -132,8 +172,33 @@ impl Observer for Progress {
 }
 
 impl State {
+    fn end_steps(&mut self) {
+        if self.steps {
+            self.bar.set_style(ProgressStyle::default_spinner());
+            self.steps = false;
+        }
+    }
+
     fn show(&self) {
-        self.bar.set_message(self.counts.line());
+        let mut text = self.counts.line();
+        for event in &self.last {
+            text.push('\n');
+            text.push_str(event);
+        }
+        self.bar.set_message(text);
+    }
+
+    /// Keeps what is said of an attempt that has ended.
+    fn keep(&mut self, record: &AttemptRecord) {
+        let (sample, agent) = (clean(&record.sample), clean(&record.agent));
+        let took = duration(record.wall_seconds);
+        self.last.push_front(format!(
+            "  {sample}.{} {agent}: {}, {took}, ${:.2}",
+            record.attempt,
+            outcome(record),
+            record.cost
+        ));
+        self.last.truncate(LAST);
     }
 }
 
@@ -156,12 +221,25 @@ impl Counts {
         if self.infrastructure > 0 {
             let _ = write!(line, ", {} lost to infrastructure", self.infrastructure);
         }
+        if self.retried > 0 {
+            let _ = write!(line, ", {} tried again", self.retried);
+        }
         let ended = self.passed + self.failed + self.infrastructure;
         if let (Some(begun), true) = (self.begun, ended > 0) {
             let rate = ended as f64 / begun.elapsed().as_secs_f64().max(0.001);
             let _ = write!(line, ", {:.0}/min", rate * 60.0);
         }
-        line + &format!(", ${:.2}", self.cost)
+        let _ = write!(line, ", ${:.2}", self.cost);
+        if let Some(left) = self.seconds_left() {
+            let _ = write!(line, ", {} left", duration(left));
+        }
+        line
+    }
+
+    /// At the rate of this session so far.
+    fn seconds_left(&self) -> Option<f64> {
+        let (done, left) = (self.finished.checked_sub(self.before)?, self.total.checked_sub(self.finished)?);
+        (done > 0 && left > 0).then(|| Some(self.begun?.elapsed().as_secs_f64() / done as f64 * left as f64)).flatten()
     }
 }
 

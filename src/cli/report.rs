@@ -1,27 +1,48 @@
 //! `autoexperiment report`: tables over stored runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::naming::{report_options, run_folder};
-use super::shared::print;
+use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
+use super::report_files::{html, write_figures};
+use super::shared::{print, print_json};
+use crate::agent::Trajectory;
 use crate::error::Result;
-use crate::report::{self, Options};
+use crate::report::{self, Course, Options};
+use crate::run::reading::{Detail, Reading};
 use crate::run::{AttemptRecord, Store};
 use crate::stats::{Bootstrap, Population};
+use crate::suite::{LoadedPaper, Suite};
+use crate::view::Reader;
 
 /// Print pass rates by agent and n over stored runs
 ///
 /// Runs that are still going on, or were cut off, are reported as far as they are.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv"
+    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
 )]
 pub struct Arguments {
     /// Runs: folders, or names under --runs. Several are shown side by side.
     #[arg(required = true)]
     run: Vec<String>,
+    /// How attempts went: first runs that crashed, what came of them, what samples took, what lost attempts could change.
+    #[arg(long, conflicts_with_all = ["csv", "attempts", "values"])]
+    how: bool,
+    /// How the pass rate falls with n, where half of all attempts fail, and which functions are hard.
+    #[arg(long, conflicts_with_all = ["how", "csv", "attempts", "values"])]
+    difficulty: bool,
     #[command(flatten)]
     output: OutputOptions,
+    /// Write a page for a browser: overview, samples, trajectories. Broken runs are shown as far as they can be read.
+    #[arg(long, value_name = "FILE", group = "format", conflicts_with_all = ["how", "difficulty"])]
+    html: Option<PathBuf>,
+    /// Write the figures for a paper into a folder: SVG, PDF and PNG, 5.5 inches wide, and their numbers as CSV.
+    #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
+    figures: Option<PathBuf>,
+    /// Folder of the suite, for --html and --difficulty [default: the one that each run names].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
     /// Folder of the runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -71,6 +92,11 @@ impl OutputOptions {
         print(&text)
     }
 
+    /// Whether single attempts or values are shown.
+    pub const fn is_detailed(&self) -> bool {
+        self.attempts || self.values
+    }
+
     /// The values of k that were asked for.
     pub fn k(&self) -> &[usize] {
         &self.k
@@ -78,31 +104,44 @@ impl OutputOptions {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let mut records = Vec::new();
-    let mut options: Option<Options> = None;
-    for name in &arguments.run {
-        let (store, run) = match Store::open(&run_folder(name, &arguments.runs)) {
-            Ok(opened) => opened,
-            // One folder among several that is no run, as `runs/*` may hold, hides none of the others.
-            Err(error) if arguments.run.len() > 1 => {
-                talk!("left out: {}", report::clean(&error.to_string()));
-                continue;
-            }
-            Err(error) => return Err(error),
+    if arguments.html.is_some() || arguments.figures.is_some() {
+        let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+        let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
+        let ks = arguments.output.k().to_vec();
+        let mut reader = Reader::new(folders, arguments.suite.clone(), ks, bootstrap);
+        return match (&arguments.html, &arguments.figures) {
+            (Some(file), _) => html(&mut reader, file),
+            (None, Some(folder)) => write_figures(&mut reader, folder),
+            (None, None) => Ok(()),
         };
-        let mut of_run = store.records()?;
-        let mut asked = report_options(&run, arguments.output.k());
-        if arguments.run.len() > 1 {
-            // The same agent in two runs is two rows, not one with twice the attempts.
-            for agent in of_run
-                .iter_mut()
-                .map(|record| &mut record.agent)
-                .chain(asked.planned.iter_mut().map(|planned| &mut planned.agent))
-            {
-                *agent = format!("{}/{agent}", run.run);
-            }
+    }
+    let detail = if arguments.output.is_detailed() { Detail::Whole } else { Detail::Outcome };
+    let named = read_runs(&arguments.run, &arguments.runs, detail)?;
+    let (mut records, mut stores) = (Vec::new(), Vec::new());
+    let mut options: Option<Options> = None;
+    let mut notes = named.notes;
+    let papers =
+        if arguments.difficulty { named_papers(&named.readings, arguments.suite.as_ref()) } else { BTreeMap::new() };
+    let names = labels(&named.readings);
+    for (mut reading, name) in named.readings.into_iter().zip(names) {
+        let mut asked = match &reading.run {
+            Some(run) => report_options(run, arguments.output.k()),
+            None => unplanned_options(&reading.records, arguments.output.k()),
+        };
+        let several = arguments.run.len() > 1;
+        let prefix = if several { format!("{name}/") } else { String::new() };
+        // The same agent in two runs is two rows, not one with twice the attempts.
+        for agent in reading
+            .records
+            .iter_mut()
+            .map(|record| &mut record.agent)
+            .chain(asked.planned.iter_mut().map(|planned| &mut planned.agent))
+        {
+            agent.insert_str(0, &prefix);
         }
-        records.append(&mut of_run);
+        notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
+        records.append(&mut reading.records);
+        stores.push((prefix, reading.store));
         match &mut options {
             None => options = Some(asked),
             Some(options) => {
@@ -113,7 +152,81 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    arguments.output.show(&records, &options.unwrap_or_default())
+    let options = Options { notes, ..options.unwrap_or_default() };
+    if arguments.how {
+        return show_how(arguments, &records, &stores, &options);
+    }
+    if arguments.difficulty {
+        return show_difficulty(arguments, &records, &papers, &options);
+    }
+    arguments.output.show(&records, &options)
+}
+
+/// The papers of runs, for the names of their functions, or why these are not known. A paper that is not the one that
+/// was run may have other functions in the same places.
+fn named_papers(readings: &[Reading], suite: Option<&PathBuf>) -> BTreeMap<String, Result<LoadedPaper, String>> {
+    // Several runs have one suite, or their functions are not the same.
+    let of_runs = || readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
+    let suite = suite.cloned().or_else(of_runs).and_then(|folder| Suite::open(&folder).ok());
+    let mut found = BTreeMap::new();
+    for id in readings.iter().flat_map(|reading| &reading.records).map(|record| &record.paper) {
+        if found.contains_key(id) {
+            continue;
+        }
+        let loaded = suite.as_ref().and_then(|suite| LoadedPaper::load(suite, id).ok());
+        let known = loaded.ok_or("is not in the suite any more").and_then(|loaded| {
+            let mut ran = readings.iter().filter(|reading| reading.records.iter().any(|record| record.paper == *id));
+            let is_same = |reading: &Reading| {
+                reading.run.as_ref().and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest)
+            };
+            if ran.all(is_same) { Ok(loaded) } else { Err("is not known to be the one that was run") }
+        });
+        found.insert(id.clone(), known.map_err(|why| format!("paper `{id}` {why}: its functions are numbers only")));
+    }
+    found
+}
+
+/// How the pass rate falls with n, and which functions are hard.
+fn show_difficulty(
+    arguments: &Arguments,
+    records: &[AttemptRecord],
+    papers: &BTreeMap<String, Result<LoadedPaper, String>>,
+    options: &Options,
+) -> Result<()> {
+    let mut found = report::difficulty(records, options.bootstrap.level, |paper, function| {
+        Some(papers.get(paper)?.as_ref().ok()?.paper.functions.get(function)?.at.clone())
+    });
+    found.notes.extend(papers.values().filter_map(|known| known.as_ref().err().cloned()));
+    found.notes.splice(0..0, options.notes.iter().cloned());
+    if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
+}
+
+/// How attempts went, from their trajectories.
+fn show_how(
+    arguments: &Arguments,
+    records: &[AttemptRecord],
+    stores: &[(String, Store)],
+    options: &Options,
+) -> Result<()> {
+    let bootstrap = Bootstrap { population: arguments.output.intervals, ..options.bootstrap };
+    let rows = report::how(records, bootstrap, |record| {
+        // The longest: one run's label may begin with another's.
+        let of_run = stores
+            .iter()
+            .filter_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)))
+            .min_by_key(|(_, agent)| agent.len());
+        let Some((store, agent)) = of_run else { return Ok(None) };
+        // One that is gone or broken is counted as not read.
+        let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));
+        Ok(lines.ok().map(|lines| Course::of(&lines)))
+    })?;
+    if arguments.output.json {
+        return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": options.notes }));
+    }
+    for note in &options.notes {
+        talk!("{}", report::clean(note));
+    }
+    print(&report::how_console(&rows))
 }
 
 /// `suite` or `papers`.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::environment::ChannelOptions;
 use super::naming::run_folder;
 use super::run::open_machine;
 use super::session::Session;
@@ -37,9 +38,14 @@ pub struct Arguments {
     /// Go on though the suite, an env or the prompts have changed since the run was started.
     #[arg(long)]
     changed_suite: bool,
+    /// Print every event on stdout as a line of JSON, and no report at the end.
+    #[arg(long)]
+    json_events: bool,
     /// End with exit code 9 when any attempt fails.
     #[arg(long)]
     require_pass: bool,
+    #[command(flatten)]
+    channels: ChannelOptions,
     #[command(flatten)]
     places: super::shared::PlaceOptions,
 }
@@ -56,13 +62,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
     let gpus = run.configuration.gpus.as_deref().map(str::parse).transpose().map_err(Error::store)?;
     let limits = run.configuration.sandbox_limits;
-    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &arguments.places).await?;
+    let envs = arguments.channels.options(run.configuration.env);
+    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &envs, &arguments.places).await?;
     let session = Session {
         folder,
         machine,
         baseline: !arguments.no_baseline,
         named: true,
         require_pass: arguments.require_pass,
+        json_events: arguments.json_events,
         changed_suite: arguments.changed_suite,
     };
     session.resume(suite, store, run).await

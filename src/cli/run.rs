@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
+use super::environment::EnvOptions;
 use super::model::{ModelOptions, absolute_spec, parse_time};
 use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
-use super::strategy::{FixedOptions, RetrievalOptions};
+use super::strategy::{DynamicOptions, FixedOptions, RetrievalOptions};
 use crate::agent::Limits;
-use crate::env::Venv;
+use crate::env::Options;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
 use crate::run::Configuration;
@@ -34,6 +35,9 @@ Examples:
   Six settings of the fixed agent as rows of one report:
     autoexperiment run -n 1,2 --agent fixed:paper=none --agent fixed:paper=oracle --agent fixed:paper=full \\
       --agent fixed:repair=2 --agent fixed:reasoning=512 --agent fixed:code=ast --model openai:gpt-5-mini
+  Three ways of prompting a dynamic agent, and two histories:
+    autoexperiment run -n 1,2 --agent react --agent react:prompt=mlagentbench --agent react:prompt=planning \\
+      --agent react:history=window:5 --agent react:history=summary:5 --model openai:gpt-5-mini
   A local server with an OpenAI-compatible interface, which costs nothing:
     autoexperiment run --agent react --model qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
@@ -51,8 +55,9 @@ pub struct Arguments {
 
     /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; programs of their own:
     /// `cli:mini-swe-agent`, `cli:gptme`, `cli:FOLDER` (see docs/external-agents.md). Several may be given,
-    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` (keys: paper, code, passages,
-    /// snippets, fill, repair, reasoning).
+    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
+    /// (keys: paper, code, passages, snippets; of `fixed`: fill, repair, reasoning; of `react`: prompt, history, context,
+    /// tools, protocol, reflexion).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]
@@ -65,6 +70,8 @@ pub struct Arguments {
     max_tokens: Option<u32>,
     #[command(flatten)]
     retrieval: RetrievalOptions,
+    #[command(flatten)]
+    dynamic: DynamicOptions,
     #[command(flatten)]
     fixed: FixedOptions,
 
@@ -98,6 +105,9 @@ pub struct Arguments {
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
 
+    /// Print every event on stdout as a line of JSON, and no report at the end.
+    #[arg(long, help_heading = "Running")]
+    json_events: bool,
     /// Attempts at once [default: one a core].
     #[arg(short, long, help_heading = "Running")]
     jobs: Option<usize>,
@@ -114,6 +124,8 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 /// How and where sandboxes run.
@@ -126,8 +138,11 @@ pub struct MachineOptions {
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
     /// Memory of a sandbox in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(16..=1 << 30), help_heading = "Running")]
     memory: u64,
+    /// CPUs of a sandbox, as `1.5` [default: no limit].
+    #[arg(long, value_name = "CPUS", value_parser = parse_cpus, help_heading = "Running")]
+    cpus: Option<f64>,
     #[command(flatten)]
     places: PlaceOptions,
 }
@@ -135,12 +150,12 @@ pub struct MachineOptions {
 impl MachineOptions {
     /// Limits of a sandbox.
     pub fn limits(&self) -> SandboxLimits {
-        SandboxLimits { memory: self.memory << 20, ..SandboxLimits::default() }
+        SandboxLimits { memory: self.memory << 20, cpus: self.cpus, ..SandboxLimits::default() }
     }
 
     /// Finds out what the machine can do and makes a scratch folder.
-    pub async fn open(&self) -> Result<Machine> {
-        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), &self.places).await
+    pub async fn open(&self, envs: &Options) -> Result<Machine> {
+        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), envs, &self.places).await
     }
 }
 
@@ -149,6 +164,7 @@ pub async fn open_machine(
     sandbox: &str,
     gpus: Option<Gpus>,
     limits: SandboxLimits,
+    envs: &Options,
     places: &PlaceOptions,
 ) -> Result<Machine> {
     let cache = places.cache()?;
@@ -159,7 +175,7 @@ pub async fn open_machine(
         cache,
         backend: choose_with(sandbox, None, gpus).await?,
         scratch: Scratch::create(&places.scratch())?,
-        envs: std::sync::Arc::new(Venv::new()),
+        envs: envs.open()?,
         limits,
     })
 }
@@ -189,7 +205,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         draw,
         k: arguments.k,
         agents: arguments.agents.iter().map(|spec| absolute_spec(spec)).collect::<Result<_>>()?,
-        settings: arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?),
+        settings: arguments
+            .dynamic
+            .over(arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?)),
         model: arguments.model.choice()?,
         sampling: Sampling {
             temperature: arguments.temperature,
@@ -203,6 +221,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             cost: arguments.cost,
             tokens: arguments.tokens,
         },
+        env: arguments.env.kind,
         sandbox: arguments.machine.sandbox.clone(),
         gpus: arguments.machine.gpus.as_ref().map(ToString::to_string),
         sandbox_limits: arguments.machine.limits(),
@@ -224,10 +243,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     };
     let session = Session {
         folder: arguments.runs.join(name),
-        machine: arguments.machine.open().await?,
+        machine: arguments.machine.open(&arguments.env.options()).await?,
         baseline: !arguments.no_baseline,
         named: arguments.name.is_some(),
         require_pass: arguments.require_pass,
+        json_events: arguments.json_events,
         changed_suite: false,
     };
     session.start(suite, configuration).await
@@ -246,6 +266,12 @@ pub fn default_jobs() -> usize {
 pub fn parse_dollars(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
     parsed.ok_or_else(|| format!("`{text}` is no number of dollars"))
+}
+
+/// A number of CPUs: what the kernel can count off, and no more than any machine has.
+fn parse_cpus(text: &str) -> Result<f64, String> {
+    let parsed = text.parse::<f64>().ok().filter(|cpus| (0.01..=100_000.0).contains(cpus));
+    parsed.ok_or_else(|| format!("`{text}` is no number of CPUs: give one from 0.01"))
 }
 
 /// A temperature: finite, 0 or more.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use itertools::Itertools;
 use tokio_util::sync::CancellationToken;
 
+use super::events;
 use super::model::open_choice;
 use super::naming::{report_options, run_name};
 use super::progress::Progress;
@@ -37,6 +38,8 @@ pub struct Session {
     pub named: bool,
     /// Whether a failed attempt makes the command fail.
     pub require_pass: bool,
+    /// Whether events are printed on stdout as JSON lines, in place of the report.
+    pub json_events: bool,
     /// Whether a stored run goes on though its suite, envs or prompts have changed.
     pub changed_suite: bool,
 }
@@ -77,7 +80,7 @@ impl Session {
             loaded.push(paper);
         }
         let samples = samples(&loaded.iter().collect::<Vec<_>>(), &configuration.draw, configuration.seed)?;
-        let progress = Progress::new(false);
+        let progress = Progress::with_json(self.json_events);
         let warnings = self.machine.backend.warnings();
         for warning in &warnings {
             progress.on(RunEvent::Warning(warning.clone()));
@@ -92,6 +95,7 @@ impl Session {
             started: jiff::Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sandbox: self.machine.backend.name().to_owned(),
+            envs: papers.iter().map(|ready| (ready.loaded.paper.id.clone(), ready.env.backend.to_owned())).collect(),
             baseline: self.baseline,
             warnings,
             differences: Vec::new(),
@@ -123,6 +127,7 @@ impl Session {
         let torsos = torsos(&store, &records)?;
         writer.append(&torsos)?;
         records.extend(torsos);
+        let json_events = self.json_events;
         let stage = Arc::new(Stage {
             machine: self.machine,
             family: Box::new(MaskedReplication::new(papers, configuration.protocol, configuration.scoring)),
@@ -147,8 +152,12 @@ impl Session {
             None => error.hint(format!("what was finished is kept: `autoexperiment resume {folder}`")),
         })?;
         let records = store.records()?;
-        print(&report::console(&report::summarise(&records, &report_options(&run, &[]))))?;
-        print(&format!("\nrun: {folder}\n"))?;
+        if json_events {
+            events::print_end(&folder, outcome_name(&outcome));
+        } else {
+            print(&report::console(&report::summarise(&records, &report_options(&run, &[]))))?;
+            print(&format!("\nrun: {folder}\n"))?;
+        }
         let failed = records.iter().any(|record| !record.is_infrastructure() && !record.pass);
         finish(outcome, &folder, self.require_pass && failed)
     }
@@ -203,6 +212,16 @@ fn create(session: &Session, mut run: RunFile) -> Result<(Store, RunFile)> {
             }
             created => return created.map(|store| (store, run)),
         }
+    }
+}
+
+/// An outcome's name, for machines.
+const fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "complete",
+        Outcome::Lost(_) => "lost",
+        Outcome::Interrupted => "interrupted",
+        Outcome::CostLimit => "cost_limit",
     }
 }
 
@@ -272,6 +291,7 @@ fn digests(papers: &[ReadyPaper]) -> Digests {
         digests.papers.insert(id.clone(), ready.loaded.digest.clone());
         digests.repos.insert(id.clone(), ready.snapshot.digest().to_owned());
         digests.envs.insert(id, ready.env.digest.clone());
+        digests.base.clone_from(&ready.base);
     }
     digests
 }

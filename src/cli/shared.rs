@@ -16,6 +16,11 @@ pub struct SuiteOptions {
 }
 
 impl SuiteOptions {
+    /// Whether somebody says where the suite is, so that it has to be there.
+    pub const fn is_named(&self) -> bool {
+        self.suite.is_some()
+    }
+
     /// Opens the suite.
     pub fn open(&self) -> Result<Suite> {
         if let Some(folder) = &self.suite {

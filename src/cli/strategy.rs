@@ -1,7 +1,11 @@
-//! Options of agents: what they are shown, in which order they write, how long they think.
+//! Options of agents: what they are shown, how they think and act, in which order they write, how long they think.
 
 use super::shared::PlaceOptions;
+use crate::agent::history::History;
+use crate::agent::prompts::dynamic::Prompting;
+use crate::agent::protocol::Protocol;
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
+use crate::agent::tools::ToolChoice;
 use crate::agent::{Fill, Settings};
 use crate::error::Result;
 
@@ -41,6 +45,47 @@ pub struct FixedOptions {
     /// Tokens of reasoning before a function is written; a model that stops early is told to wait and go on.
     #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Fixed agent")]
     reasoning_tokens: u32,
+}
+
+/// How a dynamic agent works.
+#[derive(clap::Args)]
+pub struct DynamicOptions {
+    /// What the model writes before each of its calls.
+    #[arg(long, value_name = "CHOICE", value_enum, default_value = "react", help_heading = "Dynamic agent")]
+    prompt: Prompting,
+    /// Which steps it is shown again: `full`, `window:K` (the last K), `summary:K` (at least the last K, and a summary by
+    /// the model of those before), `super` (of all results but the last, the last 500 characters).
+    #[arg(long, value_name = "HISTORY", default_value = "full", help_heading = "Dynamic agent")]
+    history: History,
+    /// Tokens that the model takes, read and written: the oldest results are shortened when they nearly are used up
+    /// [default: only when the provider refuses a conversation for its length].
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..), help_heading = "Dynamic agent")]
+    context_tokens: Option<u64>,
+    /// Its tools.
+    #[arg(long, value_name = "SET", value_enum, default_value = "autoexperiment", help_heading = "Dynamic agent")]
+    tools: ToolChoice,
+    /// How it calls them.
+    #[arg(long, value_name = "CHOICE", value_enum, default_value = "tools", help_heading = "Dynamic agent")]
+    protocol: Protocol,
+    /// Tries within an attempt, each with a K-th of its budget: after one that failed (no answer, or experiments that give
+    /// no result) the model writes a plan for the next.
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Dynamic agent")]
+    reflexion: u32,
+}
+
+impl DynamicOptions {
+    /// These settings with those of a dynamic agent.
+    pub fn over(&self, settings: Settings) -> Settings {
+        Settings {
+            prompt: self.prompt,
+            history: self.history,
+            context_tokens: self.context_tokens,
+            tools: self.tools,
+            protocol: self.protocol,
+            reflexion: self.reflexion,
+            ..settings
+        }
+    }
 }
 
 impl RetrievalOptions {

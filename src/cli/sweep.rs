@@ -1,7 +1,7 @@
 //! `autoexperiment sweep`: remove what killed processes of this program left behind.
 
 use super::shared::{PlaceOptions, print, print_json};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::run::scratch::Scratch;
 use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode};
 
@@ -24,15 +24,57 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     drop(Scratch::create(&arguments.places.scratch())?);
     drop(LocalBackend::with_mode(Mode::Overlay, None));
     let mut told = serde_json::Map::new();
+    let mut failed = Vec::new();
     for flavour in [Flavour::Docker, Flavour::Podman] {
-        let Ok(swept) = DockerBackend::sweep(flavour).await else {
-            talk!("{}: no engine answers", flavour.name());
-            continue;
+        let swept = match DockerBackend::sweep(flavour).await {
+            Ok(swept) => swept,
+            Err(error) if error.kind == Kind::Machine => {
+                talk!("{}: no engine answers", flavour.name());
+                continue;
+            }
+            Err(error) => {
+                failed.push(error);
+                continue;
+            }
         };
         told.insert(flavour.name().to_owned(), serde_json::json!(swept));
         if !arguments.json {
             print(&format!("{}: {} container(s) removed\n", flavour.name(), swept.containers))?;
         }
+        for failure in &swept.failures {
+            talk!("{}: {failure}", flavour.name());
+        }
+        failed.extend(left_over(flavour, swept.failures.len()));
     }
-    if arguments.json { print_json(&told) } else { Ok(()) }
+    if arguments.json {
+        print_json(&told)?;
+    }
+    // Both engines were asked; the last failure is the exit code.
+    let last = failed.pop();
+    for error in failed {
+        talk!("{error}");
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// The error of a sweep after which so many containers are still there.
+fn left_over(flavour: Flavour, count: usize) -> Option<Error> {
+    let name = flavour.name();
+    (count > 0).then(|| {
+        Error::new(Kind::Infrastructure, format!("{name} does not remove {count} container(s)"))
+            .hint(format!("see what holds them with `{name} ps --all` and `{name} info`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_makes_a_sweep_fail_and_nothing_left_does_not() {
+        assert!(left_over(Flavour::Docker, 0).is_none());
+        let error = left_over(Flavour::Podman, 2).unwrap();
+        assert_eq!(error.kind, Kind::Infrastructure);
+        assert_eq!(error.message, "podman does not remove 2 container(s)");
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs};
 use super::shared::{SuiteOptions, print, print_json};
@@ -64,6 +65,8 @@ pub struct Arguments {
     suite: SuiteOptions,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    env: EnvOptions,
 }
 
 /// What is wrong, over all papers.
@@ -88,7 +91,7 @@ impl Faults {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers)?;
-    let machine = Arc::new(arguments.machine.open().await?);
+    let machine = Arc::new(arguments.machine.open(&arguments.env.options()).await?);
     let seed = arguments.seed.unwrap_or_else(|| jiff::Timestamp::now().as_second().unsigned_abs());
     if let Some(share) = arguments.recheck {
         talk!("measuring {share} of what is stored again, `--seed {seed}`");

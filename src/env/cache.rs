@@ -1,5 +1,6 @@
 //! The cache of built environments: `<cache>/envs/<key>/`, with `venv/` and, written last, `complete.json`.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use crate::workspace::remove_tree;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Complete {
     pub(super) id: String,
+    #[serde(default = "venv")]
+    pub(super) backend: String,
     pub(super) python: String,
     pub(super) digest: String,
     /// What a sandbox must show beside the venv itself.
@@ -22,6 +25,14 @@ pub(super) struct Complete {
     pub(super) interpreter: PathBuf,
     /// Size and time of change of the interpreter: another one at the same path means a new build.
     pub(super) stamp: (u64, i64),
+    /// What activation sets, PATH among them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+/// The backend of markers from before there was another one.
+fn venv() -> String {
+    "venv".to_owned()
 }
 
 /// An environment in the cache.
@@ -29,6 +40,8 @@ pub(super) struct Complete {
 pub struct Cached {
     /// The env's id, the folder name under `envs/`; empty for an unfinished one.
     pub id: String,
+    /// `venv` or `conda`; empty for an unfinished one.
+    pub backend: String,
     /// Python's version; empty for an unfinished one.
     pub python: String,
     /// Its folder.
@@ -74,8 +87,9 @@ pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
         let complete = Complete::read(&path);
         let walk = walkdir::WalkDir::new(&path).into_iter().filter_map(Result::ok);
         let bytes = walk.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum();
-        let (id, python) = complete.as_ref().map(|one| (one.id.clone(), one.python.clone())).unwrap_or_default();
-        found.push(Cached { id, python, path, bytes, complete: complete.is_some() });
+        let is_complete = complete.is_some();
+        let (id, backend, python) = complete.map(|one| (one.id, one.backend, one.python)).unwrap_or_default();
+        found.push(Cached { id, backend, python, path, bytes, complete: is_complete });
     }
     found.sort_by(|one, other| (&one.id, &one.path).cmp(&(&other.id, &other.path)));
     Ok(found)
@@ -89,7 +103,22 @@ pub fn remove_cached(env: &Cached) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
     lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
+    if !env.complete && Complete::read(&env.path).is_some() {
+        // It was being built, and now it is.
+        return Ok(());
+    }
     clear(&env.path)
+}
+
+/// Removes everything that was downloaded for environments; those that are built stay. A build that is going on fails.
+///
+/// # Errors
+/// Kind `Machine` when something cannot be removed.
+pub fn remove_downloads(cache: &Path) -> Result<()> {
+    for folder in ["conda", "wheels"].map(|name| cache.join(name)) {
+        remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+    }
+    Ok(())
 }
 
 /// Removes an environment's folder, the marker first, so that no half of it is ever taken for a whole.

@@ -1,7 +1,8 @@
-//! `environment.yml`: a conda environment file, read as far as a venv can serve it.
+//! `environment.yml`: a conda environment file, as it is written ([`Source`]) and as far as a venv can serve it
+//! ([`Environment`]).
 //!
-//! Understood: `name`, `channels` (not used by a venv), `dependencies` with `python`, `pip`, `setuptools`, `wheel`
-//! and one `pip:` list, and `variables`. Anything else that conda would install is named in an error.
+//! Understood: `name`, `channels` (not used by a venv), `dependencies` with one `pip:` list, and `variables`. A venv
+//! provides `python`, `pip`, `setuptools` and `wheel`; anything else that conda would install is named in an error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,27 @@ use crate::workspace::hex;
 /// The file's name inside `envs/<id>/`.
 const FILE: &str = "environment.yml";
 
-/// An environment as it is asked for.
+/// The file as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// The folder's name under `envs/`.
+    pub(super) id: String,
+    /// The yml's path.
+    pub(super) path: PathBuf,
+    /// sha256 of the yml's bytes, hex.
+    pub(super) digest: String,
+    /// Channels in their order, each with its line.
+    #[cfg_attr(not(feature = "conda"), expect(dead_code, reason = "a venv has no channels"))]
+    pub(super) channels: Vec<(String, usize)>,
+    /// Conda's match specifications, each with its line.
+    pub(super) specs: Vec<(String, usize)>,
+    /// Lines for pip.
+    pub(super) pip: Vec<String>,
+    /// Variables of the activated environment.
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+/// An environment as it is asked for of a venv.
 #[derive(Debug, Clone)]
 pub(super) struct Environment {
     /// The folder's name under `envs/`.
@@ -42,8 +63,8 @@ struct Yml {
     _name: Option<String>,
     #[serde(default, rename = "prefix")]
     _prefix: Option<String>,
-    #[serde(default, rename = "channels")]
-    _channels: Vec<String>,
+    #[serde(default)]
+    channels: Vec<Spanned<String>>,
     dependencies: Vec<Spanned<Dependency>>,
     #[serde(default)]
     variables: BTreeMap<String, String>,
@@ -84,7 +105,7 @@ impl<'de> Deserialize<'de> for Dependency {
     }
 }
 
-impl Environment {
+impl Source {
     /// Reads `environment.yml` in `folder`.
     ///
     /// # Errors
@@ -103,32 +124,70 @@ impl Environment {
                 .at(&path, line)
                 .hint("the fields are `name`, `channels`, `dependencies` and `variables`")
         })?;
-        let mut environment = Self {
+        let lined = |text: Spanned<String>| (text.value.trim().to_owned(), text.referenced.line() as usize);
+        let mut source = Self {
             id,
             digest: hex(&<sha2::Sha256 as sha2::Digest>::digest(text.as_bytes())),
-            python: PythonSpec::any(),
-            requirements: Vec::new(),
+            channels: yml.channels.into_iter().map(lined).collect(),
+            specs: Vec::new(),
+            pip: Vec::new(),
             variables: yml.variables,
             path,
         };
-        let mut foreign: Vec<(String, usize)> = Vec::new();
         for dependency in yml.dependencies {
             let line = dependency.referenced.line() as usize;
             match dependency.value {
-                Dependency::Conda(spec) => environment.add_conda(&spec, line, &mut foreign)?,
+                Dependency::Conda(spec) => source.specs.push((spec, line)),
                 Dependency::Pip(lines) => {
-                    for text in lines {
-                        environment.add_pip(text.value.trim(), text.referenced.line() as usize)?;
+                    for (requirement, line) in lines.into_iter().map(lined) {
+                        source.refuse_odd(&requirement, line)?;
+                        source.pip.push(requirement);
                     }
                 }
             }
+        }
+        Ok(source)
+    }
+
+    /// Refuses what pip could not lock by version and hash.
+    fn refuse_odd(&self, requirement: &str, line: usize) -> Result<()> {
+        let refuse = |why: &str| {
+            Err(Error::suite(format!("`{requirement}` {why}"))
+                .at(&self.path, Some(line))
+                .hint("give a name and a version, as `numpy==2.3.5`; indexes belong in pip's own configuration"))
+        };
+        if requirement.starts_with('-') {
+            return refuse("is an option of pip, not a package");
+        }
+        if requirement.contains("://") || requirement.contains('@') || requirement.starts_with(['.', '/']) {
+            return refuse("does not come from a package index, so it cannot be locked by version and hash");
+        }
+        if requirement.is_empty() || requirement.contains(['\n', '\\']) {
+            return refuse("is no package");
+        }
+        Ok(())
+    }
+}
+
+impl Environment {
+    /// Reads `environment.yml` in `folder`.
+    ///
+    /// # Errors
+    /// Kind `Suite`, with the file and, where known, the line.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let Source { id, path, digest, specs, pip, variables, .. } = Source::read(folder)?;
+        let mut environment = Self { id, path, digest, variables, python: PythonSpec::any(), requirements: Vec::new() };
+        let mut foreign: Vec<(String, usize)> = Vec::new();
+        for (spec, line) in specs {
+            environment.add_conda(&spec, line, &mut foreign)?;
         }
         if let Some((_, line)) = foreign.first() {
             let names: Vec<String> = foreign.iter().map(|(name, _)| format!("`{name}`")).collect();
             return Err(Error::suite(format!("a venv cannot provide the conda packages {}", names.join(", ")))
                 .at(&environment.path, Some(*line))
-                .hint("ask for them under `pip:` where they are on PyPI"));
+                .hint("ask for them under `pip:` where they are on PyPI, or use `--env conda`"));
         }
+        environment.requirements.extend(pip);
         Ok(environment)
     }
 
@@ -148,25 +207,6 @@ impl Environment {
             tool @ ("setuptools" | "wheel") if rest.trim().is_empty() => self.requirements.push(tool.to_owned()),
             other => foreign.push((other.to_owned(), line)),
         }
-        Ok(())
-    }
-
-    fn add_pip(&mut self, requirement: &str, line: usize) -> Result<()> {
-        let refuse = |why: &str| {
-            Err(Error::suite(format!("`{requirement}` {why}"))
-                .at(&self.path, Some(line))
-                .hint("give a name and a version, as `numpy==2.3.5`; indexes belong in pip's own configuration"))
-        };
-        if requirement.starts_with('-') {
-            return refuse("is an option of pip, not a package");
-        }
-        if requirement.contains("://") || requirement.contains('@') || requirement.starts_with(['.', '/']) {
-            return refuse("does not come from a package index, so it cannot be locked by version and hash");
-        }
-        if requirement.is_empty() || requirement.contains(['\n', '\\']) {
-            return refuse("is no package");
-        }
-        self.requirements.push(requirement.to_owned());
         Ok(())
     }
 

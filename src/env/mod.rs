@@ -1,10 +1,14 @@
 //! Python environments from `envs/<id>/environment.yml`: locked, built once, cached by content, read-only.
 
 mod cache;
+mod choice;
+#[cfg(feature = "conda")]
+mod conda;
 mod environment;
 mod interpreter;
 mod lock;
 mod pip;
+mod prefix;
 mod python;
 #[cfg(test)]
 mod tests;
@@ -17,7 +21,10 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 
-pub use cache::{Cached, cached, default_cache, remove_cached};
+pub use cache::{Cached, cached, default_cache, remove_cached, remove_downloads};
+pub use choice::{EnvKind, Options};
+#[cfg(feature = "conda")]
+pub use conda::Conda;
 pub use venv::Venv;
 
 /// A built environment.
@@ -48,24 +55,42 @@ pub enum Progress {
     Step(u64, u64),
     /// A line of detail, as "numpy 2.4.1".
     Detail(String),
+    /// Something that the user has to know, a sentence.
+    Notice(String),
 }
 
 /// A listener for [`Progress`].
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+
+/// How far an env is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Whether there is a lock file, of the yml as it is now.
+    pub locked: bool,
+    /// Whether it is in the cache.
+    pub built: bool,
+}
 
 /// A way of making environments: `venv`, or `conda`.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// `venv` or `conda`.
     fn name(&self) -> &'static str;
-    /// Solves the yml in `folder` anew and writes the lock file beside it.
+    /// Solves the yml in `folder` anew and writes the lock file beside it. What is downloaded for it is kept in the
+    /// cache.
     ///
     /// # Errors
-    /// Kind `Suite` for a wrong yml, `Machine` for a missing interpreter or a failed download.
-    async fn lock(&self, folder: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf>;
+    /// Kind `Suite` for a wrong yml or one that nothing satisfies, `Machine` for a missing interpreter or a failed
+    /// download.
+    async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf>;
     /// The env of `folder`, from the cache or built there from the lock file, exactly.
     ///
     /// # Errors
     /// Kind `Suite` for a wrong or outdated lock, `Machine` for a missing interpreter or a failed install.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env>;
+    /// How far the env of `folder` is, without doing anything.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a wrong yml, and a broken or outdated lock. One that is missing is no error.
+    fn state(&self, folder: &Path, cache: &Path) -> Result<State>;
 }

@@ -85,9 +85,23 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
 
 /// Compiles everything below a folder, since nothing can be written there later. Files that are no valid Python, as
 /// some packages ship for their tests, are left alone.
-pub(super) async fn compile(python: &Path, folder: &Path, lock: &File, on_progress: OnProgress<'_>) {
-    let arguments = ["-m", "compileall", "-q", "-q", "-j", "0"].map(OsStr::new);
-    let arguments: Vec<&OsStr> = arguments.into_iter().chain([folder.as_os_str()]).collect();
+///
+/// `stripped` is taken off the paths in the bytecode (Python puts them right when it reads it), so that this is the same
+/// wherever it was made.
+pub(super) async fn compile(
+    python: &Path,
+    folder: &Path,
+    stripped: Option<&Path>,
+    lock: &File,
+    on_progress: OnProgress<'_>,
+) {
+    // Without the time at which the source was unpacked, so that two builds of one lock are the same bytes.
+    let mut arguments: Vec<&OsStr> =
+        ["-m", "compileall", "-q", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"].map(OsStr::new).into();
+    if let Some(stripped) = stripped {
+        arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
+    }
+    arguments.push(folder.as_os_str());
     // A failure costs time at import, nothing else.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;
 }
@@ -141,10 +155,86 @@ pub(super) async fn solve(
         run(python, &[&code[..], &names[..]].concat(), "find all packages of another target", 0, None, on_progress)
             .await?;
     }
-    let text = std::fs::read(&report).map_err(|error| {
-        Error::io("read", &report, error).hint("pip must be 22.2 or newer: use a newer interpreter")
-    })?;
-    packages(&text)
+    Ok(packages(&read_report(&report)?)?.into_iter().map(|(package, _)| package).collect())
+}
+
+/// Solves a requirements file for an environment that has packages already, which count as conda's pip counts them: what
+/// they satisfy is not installed again. The packages to install, each with the name of its file.
+#[cfg(feature = "conda")]
+pub(super) async fn solve_over(
+    python: &Path,
+    requirements: &Path,
+    scratch: &Path,
+    on_progress: OnProgress<'_>,
+) -> Result<Vec<(Package, String)>> {
+    let report = scratch.join("report.json");
+    let mut arguments: Vec<&OsStr> =
+        ["-m", "pip", "install", "--no-input", "--progress-bar=off", "--dry-run", "--prefer-binary", "--report"]
+            .map(OsStr::new)
+            .into();
+    arguments.extend([report.as_os_str(), OsStr::new("-r"), requirements.as_os_str()]);
+    run(python, &arguments, "find versions that fit together", 0, None, on_progress).await?;
+    packages(&read_report(&report)?)
+}
+
+/// Downloads exactly the packages of a requirements file into a folder.
+#[cfg(feature = "conda")]
+pub(super) async fn download(
+    python: &Path,
+    requirements: &Path,
+    into: &Path,
+    count: usize,
+    lock: &File,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    let mut arguments: Vec<&OsStr> = [
+        "-m",
+        "pip",
+        "download",
+        "--no-input",
+        "--progress-bar=off",
+        "--no-deps",
+        "--require-hashes",
+        "--prefer-binary",
+    ]
+    .map(OsStr::new)
+    .into();
+    arguments.extend([OsStr::new("-d"), into.as_os_str(), OsStr::new("-r"), requirements.as_os_str()]);
+    run(python, &arguments, "download the packages", count as u64, Some(lock), on_progress).await
+}
+
+/// Installs exactly the packages of a requirements file from these folders, without a network.
+#[cfg(feature = "conda")]
+pub(super) async fn install_from(
+    python: &Path,
+    requirements: &Path,
+    folders: &[std::path::PathBuf],
+    lock: &File,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    let mut arguments: Vec<&OsStr> = [
+        "-m",
+        "pip",
+        "install",
+        "--no-input",
+        "--progress-bar=off",
+        "--no-compile",
+        "--no-deps",
+        "--no-index",
+        "--require-hashes",
+    ]
+    .map(OsStr::new)
+    .into();
+    for folder in folders {
+        arguments.extend([OsStr::new("--find-links"), folder.as_os_str()]);
+    }
+    arguments.extend([OsStr::new("-r"), requirements.as_os_str()]);
+    run(python, &arguments, "install the packages", folders.len() as u64, Some(lock), on_progress).await
+}
+
+fn read_report(report: &Path) -> Result<Vec<u8>> {
+    std::fs::read(report)
+        .map_err(|error| Error::io("read", report, error).hint("pip must be 22.2 or newer: use a newer interpreter"))
 }
 
 /// Wheels only, for CPython and any manylinux that a system with glibc 2.28 (2018) runs.
@@ -179,6 +269,7 @@ struct Metadata {
 
 #[derive(Deserialize)]
 struct Download {
+    url: String,
     archive_info: Option<Archive>,
 }
 
@@ -189,8 +280,8 @@ struct Archive {
     hash: Option<String>,
 }
 
-/// The packages of pip's installation report, sorted by name.
-fn packages(report: &[u8]) -> Result<Vec<Package>> {
+/// The packages of pip's installation report and the names of their files, sorted by name.
+fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
     let report: Report = serde_json::from_slice(report)
         .map_err(|error| Error::machine("failed to read pip's report").because(error).hint("use a newer pip"))?;
     let mut packages = report
@@ -206,10 +297,14 @@ fn packages(report: &[u8]) -> Result<Vec<Package>> {
                 Error::suite(format!("`{name}` {version} has no hash"))
                     .hint("take it from a package index, not from a folder or repository")
             })?;
-            Ok(Package { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] })
+            let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
+            // What an address escapes among the characters that names of wheels may have.
+            let file = path.rsplit('/').next().unwrap_or_default();
+            let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
+            Ok((Package { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] }, file))
         })
         .collect::<Result<Vec<_>>>()?;
-    packages.sort_by(|one, other| one.name.cmp(&other.name));
+    packages.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     Ok(packages)
 }
 
@@ -252,7 +347,10 @@ async fn run(
     let said = if stderr.is_empty() { stdout } else { stderr };
     let said: Vec<String> = said.into();
     let text = said.join("\n");
-    let error = if text.contains("DO NOT MATCH THE HASHES") {
+    let error = if text.contains("No space left on device") {
+        Error::machine(format!("failed to {what}: the disk is full\n{text}"))
+            .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs")
+    } else if text.contains("DO NOT MATCH THE HASHES") {
         Error::suite(format!("failed to {what}: a download does not match its hash in the lock file\n{text}")).hint(
             "do not go on if you trust the lock file: the index served something else; otherwise lock the env anew",
         )

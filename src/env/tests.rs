@@ -134,7 +134,7 @@ async fn locked() -> Option<TempDir> {
             minor(interpreter.version)
         );
         let dir = folder(&yml);
-        match Venv::new().lock(dir.path(), &|_| {}).await {
+        match Venv::new().lock(dir.path(), dir.path(), &|_| {}).await {
             Ok(path) => Some((yml, std::fs::read_to_string(path).unwrap())),
             Err(error) if error.message.contains("No matching distribution") => {
                 println!("skipped: {error}");
@@ -319,7 +319,7 @@ async fn a_target_that_needs_another_package_gets_no_section() {
         std::env::consts::ARCH
     );
     let dir = folder(&yml);
-    Venv::new().lock(dir.path(), &|_| {}).await.unwrap();
+    Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let environment = Environment::read(dir.path()).unwrap();
     let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
     let platforms: Vec<&str> = lock.targets.iter().map(|target| target.platform.as_str()).collect();
@@ -355,13 +355,13 @@ async fn a_machine_that_is_added_to_a_lock_gets_the_versions_that_bind_the_other
         environment.digest
     );
     std::fs::write(Lock::path(dir.path()), text).unwrap();
-    Venv::new().lock(dir.path(), &|_| {}).await.unwrap();
+    Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
     // This machine has its section now, so that locking again is free to find newer versions, and the section of
     // the other machine, which no longer agrees, goes.
-    Venv::new().lock(dir.path(), &|_| {}).await.unwrap();
+    Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));
     assert!(!lock.has(&here, "beos-m68k"));
@@ -371,7 +371,7 @@ async fn a_machine_that_is_added_to_a_lock_gets_the_versions_that_bind_the_other
 async fn a_version_that_does_not_exist_is_told_in_pips_words() {
     let Some(_) = locked().await else { return };
     let dir = folder("dependencies:\n  - python\n  - pip:\n    - six==1.16.0\n    - six==1.15.0\n");
-    let error = Venv::new().lock(dir.path(), &|_| {}).await.unwrap_err();
+    let error = Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap_err();
     assert_eq!(error.kind, Kind::Machine);
     assert!(error.message.contains("six==1.15.0") && error.message.contains("ERROR:"), "{error}");
     assert!(error.hint.is_some());

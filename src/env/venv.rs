@@ -1,8 +1,7 @@
 //! The backend `venv`: an interpreter of this machine, and packages that pip installs from a lock file.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Permissions, set_permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -13,7 +12,8 @@ use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
 use super::lock::{Lock, Package, Target, minor, platform};
 use super::pip::{Foreign, check, compile, install, make_venv, solve};
-use super::{Backend, Env, OnProgress, Progress};
+use super::prefix::protect;
+use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
 use crate::workspace::hex;
 
@@ -30,6 +30,7 @@ const PROCESSORS: [&str; 2] = ["x86_64", "aarch64"];
 #[derive(Debug, Clone)]
 pub struct Venv {
     places: Vec<PathBuf>,
+    offline: bool,
 }
 
 impl Default for Venv {
@@ -42,13 +43,27 @@ impl Venv {
     /// Searches for interpreters in the usual places: PATH, pyenv, uv, conda and the system's folders.
     #[must_use]
     pub fn new() -> Self {
-        Self { places: usual_places() }
+        Self { places: usual_places(), offline: false }
     }
 
     /// Searches for interpreters in these folders only.
     #[must_use]
     pub fn searching(places: Vec<PathBuf>) -> Self {
-        Self { places }
+        Self { places, offline: false }
+    }
+
+    /// Uses no network: what is not in the cache is not built.
+    #[must_use]
+    pub fn offline(self, offline: bool) -> Self {
+        Self { offline, ..self }
+    }
+
+    fn refuse_offline(&self, what: &str, id: &str) -> Result<()> {
+        if self.offline {
+            return Err(Error::machine(format!("offline, and {what} the env `{id}` needs pip's index"))
+                .hint("once without `--offline`, and it is in the cache"));
+        }
+        Ok(())
     }
 
     /// Builds into `home` unless another builder has done it in the meantime. What a builder that was killed left
@@ -120,10 +135,12 @@ impl Venv {
             }
         }
         on_progress(Progress::Stage("compiling".into()));
-        compile(&inside, &prefix.join("lib"), taken, on_progress).await;
+        compile(&inside, &prefix.join("lib"), None, taken, on_progress).await;
         protect(&prefix)?;
         let complete = Complete {
             id: id.clone(),
+            backend: "venv".to_owned(),
+            variables: BTreeMap::new(),
             digest: digest(&python, &here, chosen.packages, &environment.variables),
             python,
             read_only: interpreter.read_only,
@@ -146,8 +163,9 @@ impl Backend for Venv {
     ///
     /// Where the lock is up to date but lacks this machine's target, that is solved within the versions that are
     /// locked already.
-    async fn lock(&self, folder: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
+    async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
+        self.refuse_offline("to lock", &environment.id)?;
         on_progress(Progress::Stage(format!("looking for {}", environment.python)));
         let interpreter = find(&environment, &self.places, |_| false).await?;
         let here = (minor(interpreter.version), platform());
@@ -211,16 +229,31 @@ impl Backend for Venv {
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let environment = Environment::read(folder)?;
         let (lock, text) = Lock::read(folder, &environment)?;
-        let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{text}", environment.id, environment.digest)));
-        let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
-        let home = cache.join("envs").join(&key[..32]);
+        let home = home(&environment, &text, cache)?;
         let complete = if let Some(complete) = Complete::read(&home) {
             complete
         } else {
+            self.refuse_offline("to build", &environment.id)?;
             self.build_once(&home, &environment, &lock, on_progress).await?
         };
         Ok(assemble(environment, complete, &home))
     }
+
+    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
+        if !Lock::path(folder).exists() {
+            return Ok(State { locked: false, built: false });
+        }
+        let environment = Environment::read(folder)?;
+        let (_, text) = Lock::read(folder, &environment)?;
+        Ok(State { locked: true, built: Complete::read(&home(&environment, &text, cache)?).is_some() })
+    }
+}
+
+/// The folder of an env in the cache.
+fn home(environment: &Environment, lock: &str, cache: &Path) -> Result<PathBuf> {
+    let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{lock}", environment.id, environment.digest)));
+    let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
+    Ok(cache.join("envs").join(&key[..32]))
 }
 
 /// Adds the hashes of a solution to its target's section, or a section of its own.
@@ -261,44 +294,11 @@ fn digest(python: &str, platform: &str, packages: &[Package], variables: &BTreeM
     hex(&hasher.finalize())
 }
 
-/// Takes away all write permissions below `prefix`.
-fn protect(prefix: &Path) -> Result<()> {
-    for entry in walkdir::WalkDir::new(prefix).contents_first(true) {
-        let entry =
-            entry.map_err(|error| Error::machine(format!("failed to read `{}`", prefix.display())).because(error))?;
-        if entry.file_type().is_symlink() {
-            continue;
-        }
-        let mode = entry.metadata().map_or(0o555, |metadata| metadata.permissions().mode());
-        set_permissions(entry.path(), Permissions::from_mode(mode & 0o7555))
-            .map_err(|error| Error::io("protect", entry.path(), error))?;
-    }
-    Ok(())
-}
-
-/// The env as sandboxes need it. Results must not depend on the number of cores, the locale, the time zone or
-/// Python's hash seed.
+/// The env as sandboxes need it.
 fn assemble(environment: Environment, complete: Complete, home: &Path) -> Env {
     let prefix = home.join("venv");
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", prefix.join("bin").display());
-    let venv = prefix.display().to_string();
-    let mut variables: BTreeMap<String, String> = [
-        ("PATH", path.as_str()),
-        ("VIRTUAL_ENV", venv.as_str()),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        ("PYTHONHASHSEED", "0"),
-        ("PYTHONNOUSERSITE", "1"),
-        ("LANG", "C.UTF-8"),
-        ("LC_ALL", "C.UTF-8"),
-        ("TZ", "UTC"),
-        ("OMP_NUM_THREADS", "1"),
-        ("OPENBLAS_NUM_THREADS", "1"),
-        ("MKL_NUM_THREADS", "1"),
-        ("MPLBACKEND", "Agg"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .collect();
+    let mut variables = super::prefix::variables(&prefix);
+    variables.insert("VIRTUAL_ENV".to_owned(), prefix.display().to_string());
     variables.extend(environment.variables);
     let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
     Env {

@@ -126,12 +126,13 @@ pub struct Usage {
 }
 
 impl std::ops::AddAssign for Usage {
+    // Counts are a stranger's, and may be anything.
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.cached += other.cached;
-        self.cache_written += other.cache_written;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }
 

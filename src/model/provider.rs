@@ -115,7 +115,7 @@ impl Provider {
             }
             Err(error) => return Err(Failure::from_genai(&error, key, first)),
         };
-        if reply.usage.input + reply.usage.output == 0 && !settings.price.is_free() {
+        if reply.usage.input.saturating_add(reply.usage.output) == 0 && !settings.price.is_free() {
             let error = ModelError::Denied(
                 "the server reports no token usage, or not in a form that can be read, so that the cost cannot be \
                  known; `--price 0,0` says that it costs nothing"

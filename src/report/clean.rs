@@ -43,7 +43,7 @@ pub(super) fn short(text: &str, most: usize) -> String {
 
 /// Cleaned text for a CSV cell. A spreadsheet takes text that begins with one of these characters for a formula and may
 /// run it (OWASP, "CSV Injection"): an apostrophe before it keeps it text. Numbers are written without this.
-pub(super) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let text = clean(text);
     if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }
 }

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{plain_table, trimmed};
-use super::summary::counting;
-use crate::run::AttemptRecord;
+use super::console::{keep_names, plain_table, trimmed, wrap};
+use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
 /// The attempts of one agent and model in one run.
@@ -61,10 +60,7 @@ pub struct Comparison {
 #[must_use]
 pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
-    for (record, counts) in records.iter().zip(counting(records)) {
-        if !counts || record.is_infrastructure() {
-            continue;
-        }
+    for record in scored(records) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
             let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
             Contender { name: format!("{prefix}{}{model}", record.agent), samples: BTreeMap::new() }
@@ -182,16 +178,19 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
             p_value(row.adjusted_p),
         ]);
     }
+    let longest = |name: fn(&Comparison) -> &str| rows.iter().map(|row| clean(name(row)).chars().count()).max();
+    keep_names(&mut table, 0, longest(|row| &row.first).unwrap_or_default());
+    keep_names(&mut table, 1, longest(|row| &row.second).unwrap_or_default());
     let unmatched: usize = rows.iter().filter(|row| row.n.is_none()).map(|row| row.unmatched).sum();
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
-    format!(
-        "{}\n\ndifference: second less first, in points, with its {:.0}% interval (paired {}).\nonly one: samples whose first attempt only the first / only the second passes; p: McNemar's exact \
-         test on them;\nHolm p: adjusted for all rows.\n{left_out}",
-        trimmed(&mut table),
+    let legend = format!(
+        "difference: second less first, in points, with its {:.0}% interval (paired {}). only one: samples whose first \
+         attempt only the first / only the second passes. p: McNemar's exact test on them. Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.population.legend()
-    )
+    );
+    format!("{}\n\n{}\n{left_out}", trimmed(&mut table), wrap(&legend, ""))
 }
 
 fn p_value(p: f64) -> String {

@@ -33,7 +33,7 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
     let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
     heading.extend(rows.first().into_iter().flat_map(|row| &row.pass_at).map(|at| format!("pass@{}", at.k)));
     heading.push("lost".to_owned());
-    let table = render(rows, &heading, |row| {
+    let table = render(rows, &heading, key, |row| {
         let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
         cells.extend(row.pass_at.iter().map(rate));
         cells.push(row.lost.to_string());
@@ -49,7 +49,7 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
 
 fn ends(rows: &[Row]) -> String {
     let heading = ["reported", "verified", "unsupported", "ends"].map(str::to_owned);
-    let table = render(rows, &heading, |row| {
+    let table = render(rows, &heading, key, |row| {
         let ends = row.ends.iter().map(|(end, count)| format!("{} {count}", end_name(*end).replace('_', " ")));
         vec![
             percent(row.reported),
@@ -76,7 +76,7 @@ fn spent(rows: &[Row]) -> String {
         "verify seconds",
     ]
     .map(str::to_owned);
-    let table = render(rows, &heading, |row| {
+    let table = render(rows, &heading, key, |row| {
         vec![
             decimal(row.steps),
             decimal(row.format_errors),
@@ -95,28 +95,45 @@ fn spent(rows: &[Row]) -> String {
 }
 
 /// A table with the agent and n in front; text on the left, numbers on the right.
-fn render(rows: &[Row], heading: &[String], cells: impl Fn(&Row) -> Vec<String>) -> String {
+pub(super) fn render<R>(
+    rows: &[R],
+    heading: &[String],
+    key: impl Fn(&R) -> (String, Option<String>, Option<usize>),
+    cells: impl Fn(&R) -> Vec<String>,
+) -> String {
     let mut table = plain_table();
     let columns = ["agent", "n"].into_iter().chain(heading.iter().map(String::as_str));
     table.set_header(columns.map(|name| aligned(name, name)));
-    let mut previous = None;
+    let (mut previous, mut longest) = (None, 0);
     for row in rows {
         // A name stands once, in front of the first of its rows.
-        let key = (&row.agent, &row.model);
-        let repeated = previous.replace(key) == Some(key);
-        let agent = if repeated { String::new() } else { name(&row.agent, row.model.as_deref()) };
-        let n = row.n.map_or_else(|| "all".to_owned(), |n| n.to_string());
+        let (agent, model, n) = key(row);
+        let shown = name(&agent, model.as_deref());
+        longest = longest.max(shown.chars().count());
+        let repeated = previous.replace((agent.clone(), model.clone())) == Some((agent, model));
+        let agent = if repeated { String::new() } else { shown };
+        let n = n.map_or_else(|| "all".to_owned(), |n| n.to_string());
         let names = ["agent", "n"].into_iter().chain(heading.iter().map(String::as_str));
         let texts = [agent, n].into_iter().chain(cells(row));
         table.add_row(names.zip(texts).map(|(name, text)| aligned(name, &text)));
     }
-    // Left to itself the table breaks the agents' names before the headings. The padding of one is part of the width.
-    let longest =
-        rows.iter().map(|row| name(&row.agent, row.model.as_deref()).chars().count()).max().unwrap_or_default();
-    if let Some(column) = table.column_mut(0) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest.min(NAME_WIDTH) as u16 + 1)));
-    }
+    keep_names(&mut table, 0, longest);
     trimmed(&mut table)
+}
+
+/// Left to itself a table breaks a column of names before its headings: this one gets room for its longest, up to
+/// [`NAME_WIDTH`].
+pub(super) fn keep_names(table: &mut Table, column: usize, longest: usize) {
+    // The padding of one is part of the width.
+    let width = ColumnConstraint::LowerBoundary(Width::Fixed(longest.min(NAME_WIDTH) as u16 + 1));
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(width);
+    }
+}
+
+/// The key of a summary's row, for [`render`].
+fn key(row: &Row) -> (String, Option<String>, Option<usize>) {
+    (row.agent.clone(), row.model.clone(), row.n)
 }
 
 /// A table without lines that never gets wider than [`WIDTH`].
@@ -149,11 +166,11 @@ fn rate(at: &PassAt) -> String {
     }
 }
 
-fn percent(rate: Option<f64>) -> String {
+pub(super) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}", 100.0 * rate))
 }
 
-fn decimal(value: Option<f64>) -> String {
+pub(super) fn decimal(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value.abs() < 1000.0 => format!("{value:.1}"),
@@ -161,7 +178,7 @@ fn decimal(value: Option<f64>) -> String {
     }
 }
 
-fn dollars(value: f64) -> String {
+pub(super) fn dollars(value: f64) -> String {
     match value {
         1000.0.. => format!("${value:.0}"),
         10.0..1000.0 | 0.0 => format!("${value:.2}"),
@@ -169,7 +186,7 @@ fn dollars(value: f64) -> String {
     }
 }
 
-fn tokens(count: u64) -> String {
+pub(super) fn tokens(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
         10_000..10_000_000 => format!("{:.0}k", count as f64 / 1e3),

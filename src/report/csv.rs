@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::clean::cell;
-use super::{Summary, counting, end_name};
+use super::{Summary, end_name};
 use crate::error::{Error, Result};
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, counting};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as

@@ -7,26 +7,42 @@
 mod clean;
 mod compare;
 mod console;
+mod course;
 mod csv;
+mod difficulty;
+pub mod figures;
+mod how;
+pub mod html;
 mod json;
+mod power;
+mod status;
 mod suite;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod trajectory;
 mod verdict;
 mod verifiers;
 
+pub(crate) use clean::cell;
 pub use clean::clean;
 pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::console;
+pub use course::Course;
 pub use csv::{attempts_csv, csv, values_csv};
+pub use difficulty::{Decline, Difficulty, FunctionDifficulty, Point, difficulty, difficulty_console};
+pub use how::{HowRow, Share, how, how_console};
 pub use json::json;
+pub use power::{Known, PowerRow, power_console, power_rows};
+pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
-pub use summary::{Options, PassAt, Planned, Row, Summary, counting, summarise};
+use summary::name;
+pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
+pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
 
 /// Name of an end as it is stored and shown: `step_limit`.
-fn end_name(end: crate::agent::End) -> String {
+pub(crate) fn end_name(end: crate::agent::End) -> String {
     serde_json::to_value(end).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::clean::short;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_at_k};
 
 /// What to summarise.
@@ -19,12 +19,14 @@ pub struct Options {
     pub bootstrap: Bootstrap,
     /// What the run was to do, to say what is missing; empty when that is not known.
     pub planned: Vec<Planned>,
+    /// What is missing of what was stored, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Default for Options {
     /// pass@1, nothing known of the plan.
     fn default() -> Self {
-        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new() }
+        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -114,24 +116,6 @@ pub struct PassAt {
     pub interval: Option<Interval>,
     /// Samples with at least k attempts: the others are left out.
     pub samples: usize,
-}
-
-/// For each record, whether it is the one that counts among those of its agent, model, sample and attempt.
-#[must_use]
-pub fn counting(records: &[AttemptRecord]) -> Vec<bool> {
-    let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
-    for (index, record) in records.iter().enumerate() {
-        let key = (record.agent.as_str(), record.model.as_deref(), record.sample.as_str(), record.attempt);
-        let counts = last.entry(key).or_insert(index);
-        if !record.is_infrastructure() || records[*counts].is_infrastructure() {
-            *counts = index;
-        }
-    }
-    let mut flags = vec![false; records.len()];
-    for index in last.into_values() {
-        flags[index] = true;
-    }
-    flags
 }
 
 /// A record, and whether it counts.
@@ -292,7 +276,7 @@ fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], ho
 
 /// What is missing or was left out.
 fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &Options) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = options.notes.clone();
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
     }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, counting};
 use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
 use crate::stats::Bootstrap;
 
@@ -49,7 +49,7 @@ fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
 }
 
 fn options(ks: &[usize]) -> Options {
-    Options { ks: ks.to_vec(), bootstrap: Bootstrap { replicates: 1000, ..Bootstrap::default() }, planned: Vec::new() }
+    Options { ks: ks.to_vec(), bootstrap: Bootstrap { replicates: 1000, ..Bootstrap::default() }, ..Options::default() }
 }
 
 /// Two agents, three n, ten samples, five attempts each.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{plain_table, trimmed};
+use super::console::{keep_names, plain_table, trimmed, wrap};
+use super::summary::name;
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval, bootstrap, gap_closed, pass_at_k};
 use crate::verifier::stored::{ChoiceRecord, groups};
@@ -128,10 +129,9 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
                 format!("{:.0}{}", 100.0 * share, bounds.unwrap_or_default())
             },
         );
-        let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
         table.add_row([
             clean(&row.verifier),
-            clean(&format!("{}{model}", row.agent)),
+            name(&row.agent, row.model.as_deref()),
             row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
             row.samples.to_string(),
             row.k.to_string(),
@@ -141,13 +141,16 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
             gap,
         ]);
     }
-    format!(
-        "Verifiers\n{}\nchosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / \
-         (pass@k - pass@1).\nIntervals: {:.0}%, {}.\n",
-        trimmed(&mut table),
+    let agents = rows.iter().map(|row| name(&row.agent, row.model.as_deref()).chars().count());
+    keep_names(&mut table, 1, agents.max().unwrap_or_default());
+    keep_names(&mut table, 0, rows.iter().map(|row| clean(&row.verifier).chars().count()).max().unwrap_or_default());
+    let legend = format!(
+        "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
+         pass@1). Intervals: {:.0}%, {}.",
         100.0 * how.level,
         how.population.legend()
-    )
+    );
+    format!("Verifiers\n{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ pub struct Configuration {
     pub sampling: Sampling,
     /// What an attempt may spend.
     pub limits: Limits,
+    /// How envs are made, as asked for. Runs from before there was a choice had venvs.
+    #[serde(default = "venv")]
+    pub env: crate::env::EnvKind,
     /// The sandbox backend asked for.
     pub sandbox: String,
     /// Graphics processors of a sandbox, as given.
@@ -54,6 +57,10 @@ pub struct Configuration {
     pub max_cost: Option<f64>,
     /// Seed of everything that is drawn.
     pub seed: u64,
+}
+
+fn venv() -> crate::env::EnvKind {
+    crate::env::EnvKind::Venv
 }
 
 /// Which samples a run takes.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use itertools::Itertools;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::attempt::round;
@@ -10,7 +11,7 @@ use super::event::{Observer, RunEvent};
 use super::experiments::Measurement;
 use super::ready::{Machine, ReadyPaper};
 use crate::error::{Error, Kind, Result};
-use crate::score::{Tolerance, check_gold, score_experiment};
+use crate::score::{Tolerance, ValueVerdict, check_gold, score_experiment};
 use crate::suite::{EnvStamp, Experiment, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Protocol};
 
 /// How values of this experiment are compared.
@@ -103,6 +104,7 @@ pub async fn record(
         repo: ready.snapshot.digest().to_owned(),
         env: stamp(ready),
         sandbox: machine.backend.name().to_owned(),
+        base: ready.base.clone(),
         results: BTreeMap::new(),
     };
     if let Some(old) = &ready.loaded.gold
@@ -181,6 +183,81 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
+/// An experiment measured here and now, beside its gold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The experiment's id.
+    pub experiment: String,
+    /// How many values its gold has.
+    pub values: usize,
+    /// How many of them are exactly the same.
+    pub equal: usize,
+    /// The largest |here - gold| / |gold|, without division where gold is 0; none when a value is missing.
+    pub worst: Option<f64>,
+    /// How far a value may be from its gold, relative to it.
+    pub tolerance: f64,
+    /// Whether all values are.
+    pub pass: bool,
+    /// What is wrong otherwise.
+    pub reason: Option<String>,
+}
+
+/// Runs the unmasked repo's experiments and compares each with its gold, however far it is from it.
+///
+/// # Errors
+/// Kind `Baseline` without gold; `Infrastructure` when the sandbox died.
+pub async fn compare(
+    ready: &ReadyPaper,
+    protocol: Protocol,
+    machine: &Machine,
+    observer: &dyn Observer,
+) -> Result<Vec<Comparison>> {
+    let paper = &ready.loaded.paper;
+    let gold = gold_of(&ready.loaded, protocol)?;
+    for warning in differences(ready) {
+        observer.on(RunEvent::Warning(warning));
+    }
+    let total = ready.experiments.len();
+    let mut done = 0;
+    let measured = ready
+        .measure_original(protocol, machine, |_| {
+            done += 1;
+            observer.on(RunEvent::Stage(format!("measuring `{}`: {done} of {total} experiments", paper.id)));
+        })
+        .await?;
+    let compared = paper.experiments.iter().zip(&measured).map(|(experiment, measurement)| {
+        let tolerance = tolerance(experiment);
+        let mut comparison = Comparison {
+            experiment: experiment.id.clone(),
+            values: 0,
+            equal: 0,
+            worst: None,
+            tolerance: tolerance.relative,
+            pass: false,
+            reason: None,
+        };
+        match (gold.get(&experiment.id), &measurement.result) {
+            (Some(gold), Ok(value)) => {
+                let verdict = score_experiment(&experiment.id, &gold.result, Some(value), tolerance);
+                // Words have no distance: equal or not.
+                let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
+                comparison.values = verdict.values.len();
+                comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();
+                comparison.worst =
+                    verdict.values.iter().map(error).try_fold(0.0_f64, |worst, error| Some(worst.max(error?)));
+                comparison.pass = verdict.pass;
+                let odd =
+                    verdict.values.iter().find(|value| !value.pass).map(|value| format!("`{}` differs", value.path));
+                comparison.reason = verdict.reason.or(odd);
+            }
+            (None, _) => comparison.reason = Some("it has no gold".to_owned()),
+            (_, Err(reason)) => comparison.reason = Some(reason.clone()),
+        }
+        comparison
+    });
+    Ok(compared.collect())
+}
+
 /// The gold results of a protocol, by the experiments' ids.
 ///
 /// # Errors
@@ -224,6 +301,11 @@ pub fn differences(ready: &ReadyPaper) -> Vec<String> {
                 "the env of `{paper}` differs from its gold's: {} on Python {} here, {} on Python {} there",
                 here.backend, here.python, gold.env.backend, gold.env.python
             ));
+        }
+        if let (Some(there), Some(here)) = (&gold.base, &ready.base)
+            && there != here
+        {
+            found.push(format!("the base image differs from that of `{paper}`'s gold: `{here}` here, `{there}` there"));
         }
     }
     found

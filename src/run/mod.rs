@@ -6,12 +6,14 @@
 
 pub mod attempt;
 pub mod configuration;
+mod counting;
 pub mod event;
 pub mod experiments;
 pub mod family;
 pub mod gold;
 pub mod guard;
 pub mod judge;
+pub mod reading;
 pub mod ready;
 mod record;
 pub mod run_file;
@@ -22,6 +24,7 @@ mod torso;
 mod verification;
 
 pub use configuration::{Configuration, Draw, ModelChoice};
+pub use counting::{counting, scored};
 pub use record::AttemptRecord;
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub use store::Store;

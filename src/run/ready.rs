@@ -45,6 +45,8 @@ pub struct ReadyPaper {
     pub snapshot: Snapshot,
     /// Its environment.
     pub env: Env,
+    /// Digest of the base image that its sandboxes stand on, where there is one.
+    pub base: Option<String>,
     /// All its experiments, in the manifest's order.
     pub experiments: Vec<TaskExperiment>,
 }
@@ -68,8 +70,9 @@ impl ReadyPaper {
             .envs
             .build(&loaded.env_dir, &machine.cache, &|progress| observer.on(RunEvent::Env(progress)))
             .await?;
+        let base = machine.backend.base().await?;
         let experiments = task_experiments(&loaded, protocol)?;
-        Ok(Self { loaded, snapshot, env, experiments })
+        Ok(Self { loaded, snapshot, env, base, experiments })
     }
 
     /// A sandbox's specification for this paper over a workspace.

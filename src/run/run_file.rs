@@ -41,6 +41,9 @@ pub struct SessionFacts {
     pub version: String,
     /// The sandbox backend that was found.
     pub sandbox: String,
+    /// Which backend made the env of each paper: `venv` or `conda`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub envs: BTreeMap<String, String>,
     /// Whether it was checked that the unmasked repos reproduce their gold.
     pub baseline: bool,
     /// What is weaker than it should be on that machine.
@@ -74,6 +77,9 @@ pub struct Digests {
     pub envs: BTreeMap<String, String>,
     /// The prompts.
     pub prompts: String,
+    /// The base image of all sandboxes, where they have one; as engines write it, `sha256:...`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 impl Digests {
@@ -93,9 +99,28 @@ impl Digests {
                 }
             }
         }
+        if self.base != now.base {
+            let name = |base: &Option<String>| base.clone().unwrap_or_else(|| "none".to_owned());
+            let (then, now) = (name(&self.base), name(&now.base));
+            found.push(format!("the base image has changed since the run was started: `{then}` then, `{now}` now"));
+        }
         if self.prompts != now.prompts {
             found.push("the prompts have changed since the run was started".to_owned());
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_base_image_is_a_difference_and_none_on_both_sides_is_not() {
+        let over = |base: Option<&str>| Digests { base: base.map(ToOwned::to_owned), ..Digests::default() };
+        assert!(over(None).differences(&over(None)).is_empty());
+        assert!(over(Some("sha256:a")).differences(&over(Some("sha256:a"))).is_empty());
+        let found = over(Some("sha256:a")).differences(&over(Some("sha256:b")));
+        assert_eq!(found, ["the base image has changed since the run was started: `sha256:a` then, `sha256:b` now"]);
     }
 }

@@ -92,6 +92,28 @@ impl Store {
         Ok((Self { folder: folder.to_owned() }, run))
     }
 
+    /// A folder that is taken for a run's, whatever is in it.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Whether its `run.json` says that it is of another format version than this program reads.
+    #[must_use]
+    pub fn is_of_other_format(&self) -> bool {
+        let text = std::fs::read(self.folder.join("run.json")).unwrap_or_default();
+        let format = serde_json::from_slice::<serde_json::Value>(&text).ok().and_then(|run| run.get("format").cloned());
+        format.is_some_and(|format| format.as_u64() != Some(u64::from(FORMAT)))
+    }
+
+    /// Whether a process is writing to the run on this machine.
+    #[must_use]
+    pub fn is_being_written(&self) -> bool {
+        // A shared lock, let go at once: a writer that starts in that very moment would be refused and can be started
+        // again.
+        File::open(self.folder.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err())
+    }
+
     /// The run's folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -174,11 +196,11 @@ impl Store {
         Ok(())
     }
 
-    /// All records of all shards, in the order of writing; a torn last line is dropped.
+    /// The files that hold records, one a shard, by name.
     ///
     /// # Errors
-    /// Kind `Store`, with file and line, for a broken line before the last.
-    pub fn records(&self) -> Result<Vec<AttemptRecord>> {
+    /// Kind `Store` when the folder cannot be read.
+    pub fn record_files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         let entries = std::fs::read_dir(&self.folder).map_err(|error| read_failed(&self.folder, error))?;
         for entry in entries {
@@ -190,8 +212,16 @@ impl Store {
             }
         }
         files.sort();
+        Ok(files)
+    }
+
+    /// All records of all shards, in the order of writing; a torn last line is dropped.
+    ///
+    /// # Errors
+    /// Kind `Store`, with file and line, for a broken line before the last.
+    pub fn records(&self) -> Result<Vec<AttemptRecord>> {
         let mut records = Vec::new();
-        for path in files {
+        for path in self.record_files()? {
             let text = std::fs::read(&path).map_err(|error| read_failed(&path, error))?;
             let whole = whole_lines(&text);
             for (number, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::listener::{Listener, Relay};
 use super::local::wire::{self, Job, Reply, Request, Setup};
-use super::local::{Watch, decode_list};
+use super::local::{OUT_OF_ROOM, Watch, decode_list};
 use super::{Command, Entry, Exec, ExecLimits, Exit, Fault};
 
 /// What the init may take beyond a command's own limits before it is given up.
@@ -92,6 +92,11 @@ impl Conversation {
                     && watch.is_full_after(begun.elapsed()).await
                 {
                     exec.exit = Exit::DiskFull;
+                } else if let Some(watch) = &self.watch
+                    && exec.exit != Exit::DiskFull
+                    && watch.is_out_of_room().await
+                {
+                    return Err(self.give_up(OUT_OF_ROOM.to_owned()));
                 }
                 Ok(exec)
             }
@@ -99,6 +104,7 @@ impl Conversation {
                 self.broken = None;
                 Err(Fault::Refused(reason))
             }
+            Ok(Reply::Failed(reason)) => Err(self.give_up(reason)),
             Ok(_) => Err(self.give_up("a garbled answer".into())),
             Err(error) => Err(self.give_up(error.to_string())),
         }

@@ -88,12 +88,15 @@ pub struct SandboxLimits {
     pub disk: u64,
     /// CPU seconds of each process.
     pub cpu_seconds: u64,
+    /// How many CPUs' worth of time all processes together may take; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
 }
 
 impl Default for SandboxLimits {
     fn default() -> Self {
         const GIB: u64 = 1 << 30;
-        Self { memory: 4 * GIB, processes: 256, file_size: GIB, disk: 4 * GIB, cpu_seconds: 3600 }
+        Self { memory: 4 * GIB, processes: 256, file_size: GIB, disk: 4 * GIB, cpu_seconds: 3600, cpus: None }
     }
 }
 
@@ -228,6 +231,13 @@ pub trait Backend: Send + Sync {
     }
     /// What is weaker than it should be on this machine, one sentence each; shown once a run.
     fn warnings(&self) -> Vec<String>;
+    /// Digest of the base image that all sandboxes stand on; `None` where they stand on this machine itself.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` or `Machine` when there is none and it cannot be made.
+    async fn base(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// Starts a sandbox.
     ///
     /// # Errors
@@ -257,6 +267,10 @@ pub async fn choose_with(name: &str, exe: Option<&Path>, gpus: Option<Gpus>) -> 
         "local" => Ok(Arc::new(LocalBackend::probe(exe).await?)),
         "none" => Ok(Arc::new(Unconfined)),
         "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        "podman" if gpus.is_some() => {
+            Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
+                .hint("use `--sandbox docker` for `--gpus`"))
+        }
         "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
         _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local`, `docker`, `podman` or `none`")),
     }

@@ -3,15 +3,18 @@
 //! The init's side lays files, surveys the tree and collects contents; the harness's side is [`super::upper`]. Both
 //! speak in lists of entries, hand-coded like the rest of what they say to each other.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::libc;
-use nix::sys::stat::SFlag;
+use nix::sys::stat::{FileStat, SFlag};
 
 use crate::workspace::{DEEPEST, Folder, is, is_left_out, remove_tree};
 
@@ -136,50 +139,184 @@ fn make_room(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lists everything below `root` but what snapshots leave out, folders before what is in them.
-pub(super) fn survey(root: &Path, since: Option<Moment>, to: &mut impl Write) -> io::Result<()> {
-    let folder = Folder::open(root)?;
-    survey_folder(&folder, &mut Vec::new(), since, 0, to)
+/// How far a survey goes. What lies beyond is the attempt's own doing, and not taken over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SurveyLimits {
+    /// Entries that were written since the sandbox began.
+    pub(super) fresh: usize,
+    /// Bytes of the list; as many again may be held in names of folders' entries.
+    pub(super) bytes: usize,
+    /// Time, once there are more fresh entries than [`SLOW`]; a survey of fewer is slow for the machine's own reasons.
+    pub(super) wall: Duration,
 }
 
-fn survey_folder(
-    folder: &Folder,
-    path: &mut Vec<u8>,
-    since: Option<Moment>,
-    depth: usize,
-    to: &mut impl Write,
-) -> io::Result<()> {
-    for name in folder.entries()? {
-        if is_left_out(&name.to_string_lossy()) {
-            continue;
-        }
-        let stat = folder.stat(&name)?;
-        let length = path.len();
-        if length > 0 {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name.as_bytes());
-        let sort = if depth >= DEEPEST {
-            Sort::Other
-        } else if is(&stat, SFlag::S_IFDIR) {
-            Sort::Folder
-        } else if is(&stat, SFlag::S_IFREG) {
-            let changed = since.is_none_or(|since| Moment(stat.st_ctime, stat.st_ctime_nsec) >= since);
-            let fresh = changed || stat.st_mtime != STAMP as i64;
-            Sort::File { executable: stat.st_mode & 0o100 != 0, size: stat.st_size as u64, fresh }
-        } else if is(&stat, SFlag::S_IFLNK) {
-            Sort::Link(folder.link(&name)?)
-        } else {
-            Sort::Other
-        };
-        let is_folder = sort == Sort::Folder;
-        to.write_all(&encode_entry(&Surveyed { path: path.clone(), sort }))?;
-        if is_folder {
-            survey_folder(&folder.folder(&name)?, path, since, depth + 1, to)?;
-        }
-        path.truncate(length);
+impl Default for SurveyLimits {
+    /// Far more than workspaces list, and less than a file job may take.
+    fn default() -> Self {
+        Self { fresh: 100_000, bytes: LISTING, wall: Duration::from_secs(30) }
+    }
+}
+
+/// The most bytes of a survey, its last entry and its end apart.
+pub(super) const LISTING: usize = 64 << 20;
+/// The most bytes of one entry of a survey: its path, where it points, and what is said of it.
+pub(super) const ENTRY: usize = 8 << 10;
+/// Bytes of a path that every call takes. What lies deeper is named by the folder at which it becomes longer.
+const LONGEST: usize = 3 << 10;
+/// Fresh entries that no honest attempt leaves.
+const SLOW: usize = 10_000;
+/// What a name takes beside its bytes while a folder is walked.
+const NAME: usize = 48;
+
+/// What [`survey`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Survey {
+    /// Folders before what is in them.
+    pub(super) entries: Vec<Surveyed>,
+    /// Whether a limit ended it before the tree did: what is not listed may be there nevertheless.
+    pub(super) is_cut: bool,
+}
+
+impl Survey {
+    /// A survey that was cut, together with what [`survey_known`] found of these paths, which comes first.
+    pub(super) fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
+        let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));
+        Self { entries: found.entries.into_iter().chain(others).collect(), is_cut: found.is_cut }
+    }
+}
+
+/// Lists everything below `root` but what snapshots leave out, folders before what is in them, until a limit is
+/// reached, which the list then says.
+pub(super) fn survey(root: &Path, since: Option<Moment>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
+    let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
+    if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
+        // An empty path, which no entry has.
+        to.write_all(&0_u64.to_le_bytes())?;
     }
     Ok(())
+}
+
+struct Walk<'a, W> {
+    since: Option<Moment>,
+    limits: SurveyLimits,
+    begun: Instant,
+    fresh: usize,
+    bytes: usize,
+    held: usize,
+    to: &'a mut W,
+}
+
+impl<W: Write> Walk<'_, W> {
+    /// Breaks when a limit is reached.
+    fn folder(&mut self, folder: &Folder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
+        let room = self.limits.bytes - self.held;
+        let Some(names) = folder.entries_within(|name| name.len() + NAME, room)? else {
+            return Ok(ControlFlow::Break(()));
+        };
+        let held: usize = names.iter().map(|name| name.len() + NAME).sum();
+        self.held += held;
+        for name in names {
+            if is_left_out(&name.to_string_lossy()) {
+                continue;
+            }
+            let stat = folder.stat(&name)?;
+            let length = path.len();
+            if length > 0 {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+            let (sort, is_fresh) = sort(folder, &name, &stat, self.since, depth >= DEEPEST || path.len() > LONGEST)?;
+            self.fresh += usize::from(is_fresh);
+            let is_slow = self.fresh > SLOW && self.begun.elapsed() > self.limits.wall;
+            if self.fresh > self.limits.fresh || self.bytes > self.limits.bytes || is_slow {
+                return Ok(ControlFlow::Break(()));
+            }
+            let is_folder = sort == Sort::Folder;
+            let entry = encode_entry(&Surveyed { path: path.clone(), sort });
+            self.bytes += entry.len();
+            self.to.write_all(&entry)?;
+            if is_folder && self.folder(&folder.folder(&name)?, path, depth + 1)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            path.truncate(length);
+        }
+        self.held -= held;
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What an entry is, and whether it was written or changed since the sandbox began.
+fn sort(
+    folder: &Folder,
+    name: &OsStr,
+    stat: &FileStat,
+    since: Option<Moment>,
+    is_too_deep: bool,
+) -> io::Result<(Sort, bool)> {
+    let changed = since.is_none_or(|since| Moment(stat.st_ctime, stat.st_ctime_nsec) >= since);
+    let sort = if is_too_deep {
+        Sort::Other
+    } else if is(stat, SFlag::S_IFDIR) {
+        Sort::Folder
+    } else if is(stat, SFlag::S_IFREG) {
+        let fresh = changed || stat.st_mtime != STAMP as i64;
+        Sort::File { executable: stat.st_mode & 0o100 != 0, size: stat.st_size as u64, fresh }
+    } else if is(stat, SFlag::S_IFLNK) {
+        Sort::Link(folder.link(name)?)
+    } else {
+        Sort::Other
+    };
+    let is_fresh = if let Sort::File { fresh, .. } = sort { fresh } else { changed };
+    Ok((sort, is_fresh))
+}
+
+/// Lists those of the paths that are there, as [`survey`] does, whatever lies beside them. What was given to an attempt
+/// is found by this however much it added.
+pub(super) fn survey_known(
+    root: &Path,
+    since: Option<Moment>,
+    mut paths: &[u8],
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let top = Folder::open_again(root)?;
+    while !paths.is_empty() {
+        let path = inside(take(&mut paths)?)?;
+        if let Some(sort) = known(&top, path, since)? {
+            to.write_all(&encode_entry(&Surveyed { path: path.as_os_str().as_bytes().to_vec(), sort }))?;
+        }
+    }
+    Ok(())
+}
+
+/// What is at a path, no link followed on the way; `None` when nothing is.
+fn known(top: &Folder, path: &Path, since: Option<Moment>) -> io::Result<Option<Sort>> {
+    let mut here: Option<Folder> = None;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let folder = here.as_ref().unwrap_or(top);
+        let name = part.as_os_str();
+        let stat = match folder.stat(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        if parts.peek().is_none() {
+            return Ok(Some(sort(folder, name, &stat, since, false)?.0));
+        }
+        if !is(&stat, SFlag::S_IFDIR) {
+            return Ok(None);
+        }
+        here = Some(folder.folder(name)?);
+    }
+    Ok(None)
+}
+
+/// Paths, as [`survey_known`] takes them.
+pub(super) fn encode_paths<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut to = Vec::new();
+    for path in paths {
+        put(&mut to, path);
+    }
+    to
 }
 
 fn encode_entry(entry: &Surveyed) -> Vec<u8> {
@@ -200,11 +337,14 @@ fn encode_entry(entry: &Surveyed) -> Vec<u8> {
     to
 }
 
-/// What [`survey`] wrote.
-pub(super) fn decode_survey(mut list: &[u8]) -> io::Result<Vec<Surveyed>> {
+/// What [`survey`] or [`survey_known`] wrote.
+pub(super) fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     let mut entries = Vec::new();
     while !list.is_empty() {
         let path = take(&mut list)?.to_vec();
+        if path.is_empty() && list.is_empty() {
+            return Ok(Survey { entries, is_cut: true });
+        }
         inside(&path)?;
         let sort = match take_byte(&mut list)? {
             b'd' => Sort::Folder,
@@ -218,7 +358,7 @@ pub(super) fn decode_survey(mut list: &[u8]) -> io::Result<Vec<Surveyed>> {
         };
         entries.push(Surveyed { path, sort });
     }
-    Ok(entries)
+    Ok(Survey { entries, is_cut: false })
 }
 
 /// The paths whose contents are wanted and the most bytes of each, as [`collect`] takes them.
@@ -315,7 +455,7 @@ mod tests {
         fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
         // A sandbox that begins in the future has seen none of these changes.
         let mut list = Vec::new();
-        survey(root.path(), Some(Moment(i64::MAX, 0)), &mut list).unwrap();
+        survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
         let file = |path: &str, size, fresh| Surveyed {
             path: path.as_bytes().to_vec(),
             sort: Sort::File { executable: false, size, fresh },
@@ -327,10 +467,100 @@ mod tests {
             entry("link", Sort::Link(b"nowhere".to_vec())),
             file("old", 3, false),
         ];
-        assert_eq!(decode_survey(&list).unwrap(), expected);
+        assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected.into(), is_cut: false });
         let mut list = Vec::new();
-        survey(root.path(), Some(Moment(0, 0)), &mut list).unwrap();
-        assert!(decode_survey(&list).unwrap().contains(&file("old", 3, true)));
+        survey(root.path(), Some(Moment(0, 0)), SurveyLimits::default(), &mut list).unwrap();
+        assert!(decode_survey(&list).unwrap().entries.contains(&file("old", 3, true)));
+    }
+
+    fn surveyed(root: &Path, limits: SurveyLimits) -> (Vec<String>, bool) {
+        let mut list = Vec::new();
+        survey(root, None, limits, &mut list).unwrap();
+        let survey = decode_survey(&list).unwrap();
+        (survey.entries.iter().map(|entry| String::from_utf8_lossy(&entry.path).into()).collect(), survey.is_cut)
+    }
+
+    #[test]
+    fn a_survey_ends_at_its_limits_and_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        for name in ["a/b/one", "a/b/two", "three"] {
+            fs::write(root.path().join(name), "").unwrap();
+        }
+        let all = SurveyLimits::default();
+        let whole = ["a", "a/b", "a/b/one", "a/b/two", "three"];
+        assert_eq!(surveyed(root.path(), all), (whole.map(str::to_owned).into(), false));
+        let of = |count: usize| (whole[..count].iter().map(|&path| path.to_owned()).collect(), true);
+        assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
+        // The names in the two upper folders fit, not those in the third.
+        assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
+        // Few entries are waited for.
+        assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
+        // What was there before the attempt does not count.
+        let mut list = Vec::new();
+        let stamp = std::time::UNIX_EPOCH + Duration::from_secs(STAMP);
+        for name in ["a/b/one", "a/b/two", "three"] {
+            File::options().write(true).open(root.path().join(name)).unwrap().set_modified(stamp).unwrap();
+        }
+        survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits { fresh: 0, ..all }, &mut list).unwrap();
+        assert!(!decode_survey(&list).unwrap().is_cut);
+    }
+
+    #[test]
+    fn a_workspace_that_was_closed_is_opened_for_its_survey() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("file"), "").unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o050)).unwrap();
+        assert_eq!(surveyed(root.path(), SurveyLimits::default()).0, ["file"]);
+        assert_eq!(fs::metadata(root.path()).unwrap().permissions().mode() & 0o777, 0o750);
+    }
+
+    #[test]
+    fn a_survey_of_many_new_files_is_cut_in_time() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..=SLOW {
+            File::create(root.path().join(number.to_string())).unwrap();
+        }
+        let (listed, is_cut) = surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..SurveyLimits::default() });
+        assert!(is_cut);
+        assert_eq!(listed.len(), SLOW);
+    }
+
+    #[test]
+    fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
+        let root = tempfile::tempdir().unwrap();
+        let long = "x".repeat(250);
+        // Relative calls, for no path leads there.
+        let script = format!("for i in $(seq 60); do mkdir {long}; cd -P {long}; done; echo > deep");
+        let made = std::process::Command::new("bash").args(["-ec", &script]).current_dir(root.path()).status().unwrap();
+        assert!(made.success());
+        let mut list = Vec::new();
+        survey(root.path(), None, SurveyLimits::default(), &mut list).unwrap();
+        let entries = decode_survey(&list).unwrap().entries;
+        let last = entries.last().unwrap();
+        assert_eq!(last.sort, Sort::Other);
+        assert!(last.path.len() > LONGEST && last.path.len() <= LONGEST + 256, "{}", last.path.len());
+        assert!(entries.iter().all(|entry| encode_entry(entry).len() <= ENTRY));
+        remove_tree(&root.path().join(&long)).unwrap();
+    }
+
+    #[test]
+    fn known_paths_are_found_without_a_look_at_others_and_never_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir_all(at("folder/closed")).unwrap();
+        fs::write(at("folder/closed/file"), "four").unwrap();
+        fs::write(at("folder/other"), "").unwrap();
+        std::os::unix::fs::symlink("folder", at("link")).unwrap();
+        fs::set_permissions(at("folder/closed"), Permissions::from_mode(0o0)).unwrap();
+        let paths = ["folder/closed/file", "gone/file", "link/other", "link", "folder/other/below"];
+        let mut list = Vec::new();
+        survey_known(root.path(), None, &encode_paths(paths.map(str::as_bytes)), &mut list).unwrap();
+        let entry = |path: &str, sort| Surveyed { path: path.into(), sort };
+        let file = Sort::File { executable: false, size: 4, fresh: true };
+        let expected = vec![entry("folder/closed/file", file), entry("link", Sort::Link(b"folder".to_vec()))];
+        assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected, is_cut: false });
+        assert!(survey_known(root.path(), None, &encode_paths([&b"../out"[..]]), &mut Vec::new()).is_err());
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::workspace::remove_tree;
 const FILE: u64 = (16 << 20) + 1;
 /// Nor are more bytes than this in all.
 const TOTAL: u64 = 80 << 20;
+/// Nor more new files than this: workspaces list half as many, and count the others.
+const NEW: usize = 20_000;
 
 /// What an upper layer holds: files to write and, for whiteouts, to remove.
 pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, Laid)>> {
@@ -61,8 +63,17 @@ pub(super) struct Left {
     lifted: Vec<PathBuf>,
 }
 
-/// Compares a survey with the snapshot's `tree` and what was laid over it in `upper`.
-pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<Left> {
+/// All paths of the tree that an attempt is given: the snapshot's `tree` and what is laid over it.
+pub(super) fn known(tree: &Path, upper: &Path) -> io::Result<BTreeSet<Vec<u8>>> {
+    let (given, over) = before(tree, upper)?;
+    Ok(given.into_keys().chain(over).collect())
+}
+
+/// What a tree holds by path, and the paths of what is laid over it.
+type Before = (BTreeMap<Vec<u8>, Given>, BTreeSet<Vec<u8>>);
+
+/// What the snapshot's `tree` holds where nothing is laid over it, and the files that are laid over it in `upper`.
+fn before(tree: &Path, upper: &Path) -> io::Result<Before> {
     let mut given = BTreeMap::new();
     for entry in walkdir::WalkDir::new(tree).min_depth(1) {
         let entry = entry?;
@@ -84,12 +95,24 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             Laid::File { .. } => _ = over.insert(path),
         }
     }
+    Ok((given, over))
+}
+
+/// Compares a survey with the snapshot's `tree` and what was laid over it in `upper`.
+pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<Left> {
+    let (mut given, mut over) = before(tree, upper)?;
     let mut left =
         Left { wanted: Vec::new(), modes: BTreeMap::new(), named: Vec::new(), gone: Vec::new(), lifted: Vec::new() };
-    let mut total = 0;
+    let (mut total, mut new) = (0, 0);
     for entry in survey {
         let before = given.remove(&entry.path);
         let was_laid = over.remove(&entry.path);
+        if before.is_none() && !was_laid && entry.sort != Sort::Folder {
+            new += 1;
+            if new > NEW {
+                continue;
+            }
+        }
         match (&entry.sort, before) {
             (Sort::Folder, Some(Given::Folder)) => {}
             (Sort::Folder, before) => {
@@ -184,7 +207,7 @@ fn room(upper: &Path, path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::tree::{decode_survey, encode_laid, lay, survey};
+    use crate::sandbox::tree::{SurveyLimits, decode_survey, encode_laid, encode_paths, lay, survey, survey_known};
     use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
 
     fn sh(folder: &Path, script: &str) {
@@ -216,8 +239,8 @@ mod tests {
                            mv old new; chmod +x run.sh; ln -s /etc/passwd out; mkfifo pipe; truncate -s 20000000 large",
         );
         let mut list = Vec::new();
-        survey(&at("inside"), None, &mut list).unwrap();
-        let left = compare(tree, upper, decode_survey(&list).unwrap()).unwrap();
+        survey(&at("inside"), None, SurveyLimits::default(), &mut list).unwrap();
+        let left = compare(tree, upper, decode_survey(&list).unwrap().entries).unwrap();
         let contents: Vec<Vec<u8>> =
             left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
@@ -241,6 +264,64 @@ mod tests {
             ("swap/inner", ChangeKind::Added),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_was_given_is_told_rightly_when_there_is_too_much_new_to_survey() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        sh(
+            place.path(),
+            "mkdir -p repo/src repo/old; cd repo; for f in kept src/a.py src/b.py old/one; do echo $f > $f; done",
+        );
+        let snapshot = Snapshot::take(&at("repo"), &at("cache"), None).unwrap();
+        let masked = [("src/a.py".into(), b"masked".to_vec()), ("zoo.txt".into(), b"paper".to_vec())];
+        let workspace = Workspace::create(&snapshot, &masked, &at("w"), LayersKind::Image, None).unwrap();
+        let Layers::Image { tree, upper, .. } = workspace.layers() else { unreachable!() };
+        sh(place.path(), &format!("cp -a {} inside", tree.display()));
+        lay(&at("inside"), &encode_laid(&laid(upper).unwrap())).unwrap();
+        sh(
+            &at("inside"),
+            "for i in 1 2 3 4 5 6 7 8 9; do echo > a$i; done; echo solved > src/a.py; rm src/b.py; mv old new",
+        );
+
+        let mut list = Vec::new();
+        survey(&at("inside"), None, SurveyLimits { fresh: 3, ..SurveyLimits::default() }, &mut list).unwrap();
+        let cut = decode_survey(&list).unwrap();
+        assert!(cut.is_cut);
+        let known = known(tree, upper).unwrap();
+        let mut list = Vec::new();
+        survey_known(&at("inside"), None, &encode_paths(known.iter().map(Vec::as_slice)), &mut list).unwrap();
+        let survey = cut.completed(&known, decode_survey(&list).unwrap());
+        let left = compare(tree, upper, survey.entries).unwrap();
+        let contents: Vec<Vec<u8>> =
+            left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
+        write_back(upper, &left, &contents.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+
+        let changes = workspace.changes(&ChangeLimits::default()).unwrap();
+        let told: Vec<_> = changes.files.iter().map(|change| (change.path.as_str(), change.kind)).collect();
+        let expected = [
+            ("a1", ChangeKind::Added),
+            ("a2", ChangeKind::Added),
+            ("a3", ChangeKind::Added),
+            ("old/one", ChangeKind::Removed),
+            ("src/a.py", ChangeKind::Modified),
+            ("src/b.py", ChangeKind::Removed),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn only_so_many_new_files_are_made_on_the_host_and_those_that_were_given_come_beside_them() {
+        let place = tempfile::tempdir().unwrap();
+        sh(place.path(), "mkdir tree upper; echo > tree/zoo");
+        let file =
+            |path: String| Surveyed { path: path.into(), sort: Sort::File { executable: false, size: 0, fresh: true } };
+        let new = (0..NEW + 5).map(|number| file(format!("new{number:06}")));
+        let survey = new.chain([file("zoo".into())]).collect();
+        let left = compare(&place.path().join("tree"), &place.path().join("upper"), survey).unwrap();
+        assert_eq!(left.wanted.len(), NEW + 1);
+        assert_eq!(left.wanted.last().unwrap().0, b"zoo");
     }
 
     #[test]

@@ -63,9 +63,10 @@ const FEWEST: usize = 1_000;
 /// and Hinkley, "Bootstrap Methods and their Application", 1997, section 5.3).
 ///
 /// [`Population::Papers`]: a replicate draws as many papers as there are, with replacement, each with all its samples
-/// (the one-stage cluster bootstrap, section 3.8 there). The percentiles of m papers are too near to each other by
-/// sqrt((m - 1) / m), and by the normal's quantile in place of Student's with m - 1 degrees of freedom; both are put
-/// right. With one paper there is nothing to draw: the interval is that of the suite.
+/// (the one-stage cluster bootstrap, section 3.8 there). The interval is the mean plus and minus Student's quantile
+/// with m - 1 degrees of freedom times the replicates' spread, which for m papers is too small by sqrt((m - 1) / m) and
+/// put right. Percentiles would be too narrow for a handful of papers: the table in docs/statistics.md tells by how
+/// much. With one paper there is nothing to draw: the interval is that of the suite.
 ///
 /// Where all replicates agree (all samples pass, all fail, or there is one sample only) the bootstrap has nothing to
 /// say and would claim certainty: the interval is Wilson's then, over samples, or papers, as if they were independent
@@ -113,9 +114,9 @@ pub(super) fn interval(mut means: Vec<f64>, papers: &[Vec<f64>], how: Bootstrap)
     if how.population == Population::Papers && clusters > 1 {
         let freedom = (clusters - 1) as f64;
         let tail = f64::midpoint(1.0, how.level);
-        let widen = (clusters as f64 / freedom).sqrt() * student::quantile(tail, freedom) / normal::quantile(tail);
-        let Interval { low, high } = percentile(&means, how.level);
-        return Some(Interval { low: estimate + widen * (low - estimate), high: estimate + widen * (high - estimate) });
+        let spread = means.iter().map(|mean| (mean - estimate).powi(2)).sum::<f64>() / means.len() as f64;
+        let half = student::quantile(tail, freedom) * (spread * clusters as f64 / freedom).sqrt();
+        return Some(Interval { low: estimate - half, high: estimate + half });
     }
     let below = means.partition_point(|&mean| mean < estimate - 1e-12);
     let ties = means.partition_point(|&mean| mean <= estimate + 1e-12) - below;

@@ -47,7 +47,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The interval of a mean difference over paired samples: `papers[p][s]` is the first run's rate less the second's at
+/// The interval of a mean difference over paired samples: `papers[p][s]` is the second run's rate less the first's at
 /// sample s of paper p, in [-1, 1]. Drawn as by [`super::bootstrap`], each sample's pair as a whole.
 ///
 /// Where all differences are the same the bootstrap would claim certainty. The interval is then widened by what Wilson's
@@ -57,7 +57,9 @@ pub fn paired_bootstrap(papers: &[Vec<f64>], how: Bootstrap) -> Option<Interval>
     let columns: Vec<Vec<[f64; 1]>> = papers.iter().map(|samples| samples.iter().map(|&d| [d]).collect()).collect();
     let [means] = replicates(&columns, how)?;
     let all = means[0];
-    interval(means, papers, how).or_else(|| {
+    // Student's interval over few papers reaches beyond what a difference of rates can be.
+    let clamped = |found: Interval| Interval { low: found.low.max(-1.0), high: found.high.min(1.0) };
+    interval(means, papers, how).map(clamped).or_else(|| {
         let total = trials(papers, how) as f64;
         let slack = wilson(0.0, total, how.level).map_or(1.0, |interval| interval.high);
         Some(Interval { low: (all - slack).max(-1.0), high: (all + slack).min(1.0) })

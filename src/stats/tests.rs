@@ -254,6 +254,11 @@ fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
     close(always.low, 1.0 - 0.1611, 5e-5);
     close(always.high, 1.0, 0.0);
     assert_eq!(paired_bootstrap(&[], Bootstrap::default()), None);
+
+    // Student's with one degree of freedom would reach from -6.9 to 5.9.
+    let papers = Bootstrap { population: Population::Papers, ..Bootstrap::default() };
+    let widest = paired_bootstrap(&[vec![-1.0; 3], vec![0.0; 3]], papers).unwrap();
+    assert_eq!((widest.low, widest.high), (-1.0, 1.0));
 }
 
 #[test]

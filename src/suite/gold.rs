@@ -26,6 +26,9 @@ pub struct Gold {
     pub env: EnvStamp,
     /// The sandbox backend.
     pub sandbox: String,
+    /// Digest of the base image, where the sandbox had one; as engines write it, `sha256:...`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// Results by protocol, then by the experiment's id.
     pub results: BTreeMap<Protocol, BTreeMap<String, GoldResult>>,
 }

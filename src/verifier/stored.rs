@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::model::Usage;
 use crate::run::gold::tolerance;
 use crate::run::judge::experiment_key;
-use crate::run::{AttemptRecord, Store};
+use crate::run::{AttemptRecord, Store, scored};
 use crate::sample::Sample;
 use crate::score::{Expected, placed_answer};
 use crate::suite::{LoadedPaper, sections};
@@ -48,11 +48,11 @@ pub struct Group<'a> {
     pub records: Vec<&'a AttemptRecord>,
 }
 
-/// The attempts by agent, model and sample; of each attempt the last record that was not lost.
+/// The attempts by agent, model and sample; of each attempt the record that counts.
 #[must_use]
 pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();
-    for record in records.iter().filter(|record| !record.is_infrastructure()) {
+    for record in scored(records) {
         let key = (record.agent.as_str(), record.model.as_deref(), record.n, record.sample.as_str());
         found.entry(key).or_default().insert(record.attempt, record);
     }

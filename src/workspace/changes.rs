@@ -113,7 +113,7 @@ pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLi
     if view == View::Whole {
         walk.gone.extend(base.manifest.iter().filter(|(_, node)| **node != Node::Folder).map(|(path, _)| path.clone()));
     }
-    let top = Folder::open(root).map_err(|error| Error::io("open", root, error))?;
+    let top = Folder::open_again(root).map_err(|error| Error::io("open", root, error))?;
     walk.folder(&top, "", view == View::Upper, 0)
         .map_err(|(path, error)| Error::io("read", &root.join(path), error))?;
     walk.finish()

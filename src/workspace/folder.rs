@@ -30,12 +30,39 @@ impl Folder {
         File::open(path).map(Self)
     }
 
+    /// The same for an attempt's own folder, made accessible to its owner first where an attempt has closed it.
+    pub(crate) fn open_again(path: &Path) -> io::Result<Self> {
+        let wanted = Mode::S_IRWXU.bits();
+        let mode = std::fs::metadata(path)?.permissions().mode();
+        if mode & wanted != wanted {
+            std::fs::set_permissions(path, Permissions::from_mode(mode | wanted))?;
+        }
+        Self::open(path)
+    }
+
     /// Names of the entries, sorted by their bytes.
     pub(crate) fn entries(&self) -> io::Result<Vec<OsString>> {
         let mut names =
             std::fs::read_dir(self.by_handle())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// The same, or `None` when the sizes of all names together exceed `room`.
+    pub(crate) fn entries_within(
+        &self,
+        size: impl Fn(&OsStr) -> usize,
+        room: usize,
+    ) -> io::Result<Option<Vec<OsString>>> {
+        let (mut names, mut left) = (Vec::new(), room);
+        for entry in std::fs::read_dir(self.by_handle())? {
+            let name = entry?.file_name();
+            let Some(rest) = left.checked_sub(size(&name)) else { return Ok(None) };
+            left = rest;
+            names.push(name);
+        }
+        names.sort_unstable();
+        Ok(Some(names))
     }
 
     /// What is known of an entry, a link's own data for a link.

@@ -1,11 +1,14 @@
 //! Files: what may be written, what names do, and how links, fifos and devices fail to lead astray.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::EntryKind;
+use autoexperiment::sandbox::{EntryKind, Exit};
+use autoexperiment::workspace::LayersKind;
 
 use super::fixture::{MIB, refused};
 use crate::ensure;
@@ -172,6 +175,25 @@ crate::cases! {
         let listed = inside.sandbox.list(Path::new("many")).await.map_err(|fault| fault.to_string())?;
         ensure!(listed.len() == 3000, "{}", listed.len());
         inside.end().await?;
+    }
+
+    a_workspace_with_too_much_to_list_is_still_read_at_the_end(fixture) {
+        // Empty files count, too.
+        fixture.limits.disk = 2048 * MIB;
+        // More new files than a container's survey lists; any other workspace is not surveyed.
+        let crowd = if fixture.backend.layers() == LayersKind::Image { 105_000 } else { 15_000 };
+        let mut inside = fixture.start().await?;
+        let written = inside.written.clone();
+        // They come before the file that counts, and some lie behind a path that no call takes.
+        let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
+            name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
+        let done = inside.sh(&script).await?;
+        ensure!(done.exit == Exit::Code(0), "{:?} {}", done.exit, String::from_utf8_lossy(&done.stderr));
+        inside.end().await?;
+        ensure!(fs::read(written.join("hello.txt")).is_ok_and(|bytes| bytes == b"kept\n"), "what was changed is lost");
+        ensure!(written.join("crowd/1").exists(), "what is new is lost");
+        let untouched = fs::symlink_metadata(written.join("folder/inner.txt"));
+        ensure!(!untouched.is_ok_and(|about| about.file_type().is_char_device()), "what was left alone is removed");
     }
 
     deleting_the_workspace_leaves_a_working_sandbox(fixture) {

@@ -75,8 +75,14 @@ impl<'b> Fixture<'b> {
         for name in ["gold.json", "original.py", "home/secret"] {
             fs::write(host.path().join(name), "TOP SECRET").unwrap();
         }
-        let limits =
-            SandboxLimits { memory: 512 * MIB, processes: 64, file_size: 64 * MIB, disk: 48 * MIB, cpu_seconds: 60 };
+        let limits = SandboxLimits {
+            memory: 512 * MIB,
+            processes: 64,
+            file_size: 64 * MIB,
+            disk: 48 * MIB,
+            cpu_seconds: 60,
+            cpus: None,
+        };
         Self { backend, host, marker, limits, exe, workspaces: 0 }
     }
 

@@ -100,9 +100,16 @@ fn kill(program: &Path, mode: &str) -> Result<(), String> {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    // The next harness removes the dead one's control groups.
-    drop(LocalBackend::with_mode(Mode::Overlay, Some(program)));
-    let groups = control_groups(&format!("autoexperiment.{}.", harness.id()));
+    // The next harness removes the dead one's control groups, once the kernel has let go of the last process in them.
+    let begun = std::time::Instant::now();
+    let groups = loop {
+        drop(LocalBackend::with_mode(Mode::Overlay, Some(program)));
+        let groups = control_groups(&format!("autoexperiment.{}.", harness.id()));
+        if groups.is_empty() || begun.elapsed() > std::time::Duration::from_secs(10) {
+            break groups;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
     if !groups.is_empty() {
         return Err(format!("control groups were left behind: {groups:?}"));
     }

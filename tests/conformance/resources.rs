@@ -44,6 +44,21 @@ crate::cases! {
         inside.end().await?;
     }
 
+    cpus_are_limited(fixture) {
+        fixture.limits.cpus = Some(0.25);
+        let started = fixture.start().await;
+        if started.as_ref().is_err_and(|error| error.contains("no limit of CPUs can be set here")) {
+            // Refused before anything runs, which is as good.
+            return Ok(());
+        }
+        let mut inside = started?;
+        let busy = "(while :; do :; done) & one=$!; (while :; do :; done) & two=$!; sleep 3; kill $one $two; wait";
+        let done = inside.sh(busy).await?;
+        let most = done.wall.mul_f64(0.25) + Duration::from_millis(300);
+        ensure!(done.cpu < most && done.cpu > Duration::from_millis(100), "{:?} in {:?}", done.cpu, done.wall);
+        inside.end().await?;
+    }
+
     the_memory_of_temporary_files_is_limited(fixture) {
         fixture.limits.memory = 128 * MIB;
         fixture.limits.file_size = 1024 * MIB;

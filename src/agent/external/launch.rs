@@ -134,7 +134,7 @@ async fn lay(
     let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
     let answer = format!("{scratch}/answer.json");
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());
-    let prompt = prompts::external_task(task, context.budget.limits(), told);
+    let prompt = prompts::external::task(task, context.budget.limits(), told);
     let task_file = format!("{scratch}/task.md");
     let places = Places {
         entries: vec![

@@ -3,6 +3,8 @@
 //! No times, random numbers or paths of this machine may enter a prompt: recorded replies are played back by what
 //! was asked.
 
+pub mod dynamic;
+pub mod external;
 pub mod fixed;
 
 use std::sync::LazyLock;
@@ -10,15 +12,24 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-use super::tools::{ToolSet, signature_of};
 use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 16] = [
+const TEMPLATES: [(&str, &str); 26] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
     ("format_error", include_str!("format_error.md")),
+    ("format_error_text", include_str!("format_error_text.md")),
+    ("think_react", include_str!("think_react.md")),
+    ("think_mlagentbench", include_str!("think_mlagentbench.md")),
+    ("think_planning", include_str!("think_planning.md")),
+    ("call_tools", include_str!("call_tools.md")),
+    ("call_text", include_str!("call_text.md")),
+    ("summarise", include_str!("summarise.md")),
+    ("left_out", include_str!("left_out.md")),
+    ("reflect", include_str!("reflect.md")),
+    ("try_again", include_str!("try_again.md")),
     ("edit_file", include_str!("edit_file.md")),
     ("understand_file", include_str!("understand_file.md")),
     ("understand_notes", include_str!("understand_notes.md")),
@@ -46,35 +57,8 @@ pub fn digest() -> String {
     hex(&hash.finalize())
 }
 
-/// The system prompt of `react`.
-#[must_use]
-pub fn react_system(tools: &ToolSet) -> String {
-    let tools: Vec<Value> = tools
-        .shown()
-        .iter()
-        .map(|tool| {
-            let signature = signature_of(&tool.parameters);
-            context! { name => &tool.name, signature, description => &tool.description }
-        })
-        .collect();
-    render("react_system", context! { tools })
-}
-
-/// The task prompt of `react`.
-#[must_use]
-pub fn react_task(task: &Task, limits: &Limits) -> String {
-    render("react_task", task_values(task, limits, ""))
-}
-
-/// The task of an agent that is a program of its own. Its answer is read from the file `answer`; without one, from what it
-/// prints at its end.
-#[must_use]
-pub fn external_task(task: &Task, limits: &Limits, answer: Option<&str>) -> String {
-    render("external_task", task_values(task, limits, answer.unwrap_or_default()))
-}
-
-/// What the prompts that give a task say about it.
-fn task_values(task: &Task, limits: &Limits, answer: &str) -> Value {
+/// What the prompts that give a whole task say about it.
+fn task_values(task: &Task, limits: &Limits) -> Value {
     let functions: Vec<Value> = task
         .functions
         .iter()
@@ -102,18 +86,7 @@ fn task_values(task: &Task, limits: &Limits, answer: &str) -> Value {
         steps => limits.steps,
         minutes => span(limits.seconds),
         cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
-        answer,
     }
-}
-
-/// What the model is told before its last reply.
-#[must_use]
-pub fn submit(why: End) -> String {
-    let reason = match why {
-        End::StepLimit => "This is your last step.".to_owned(),
-        _ => format!("{}.", capitalised(used_up(why))),
-    };
-    render("submit", context! { reason })
 }
 
 /// What is used up, a fragment.
@@ -125,13 +98,6 @@ pub const fn used_up(limit: End) -> &'static str {
         End::TokenLimit => "the tokens are used up",
         _ => "the steps are used up",
     }
-}
-
-/// What the model is told when its reply could not be acted upon.
-#[must_use]
-pub fn format_error(what: &str, tools: &ToolSet) -> String {
-    let names: Vec<String> = tools.shown().iter().map(|tool| format!("`{}`", tool.name)).collect();
-    render("format_error", context! { what, names => names.join(", ") })
 }
 
 /// What `edit_file` asks the model.
@@ -190,25 +156,43 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Limits;
     use crate::agent::experiment::Failure;
+    use crate::agent::history::History;
+    use crate::agent::protocol::Protocol;
     use crate::agent::retrieval::Passage;
+    use crate::agent::step::Manner;
     use crate::agent::tests::support::task;
+    use crate::agent::tools::{ToolChoice, ToolSet};
+    use dynamic::Prompting;
 
     #[test]
     fn every_prompt_renders() {
-        let tools = ToolSet::autoexperiment();
+        let manner = |choice, protocol| Manner { tools: ToolSet::of(choice), protocol };
+        let original = manner(ToolChoice::Autoexperiment, Protocol::Tools);
+        let by_text = manner(ToolChoice::Bash, Protocol::Text);
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
         let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
         let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
-            react_system(&tools),
-            react_task(&task(), &Limits::default()),
-            submit(End::StepLimit),
-            format_error("the reply was empty", &tools),
+            dynamic::system(Prompting::React, &original, History::Full),
+            dynamic::system(Prompting::Mlagentbench, &original, History::Window(5)),
+            dynamic::system(Prompting::Planning, &by_text, History::Summary(5)),
+            dynamic::task(&task(), &Limits::default(), &original),
+            dynamic::task(&task(), &Limits::default(), &by_text),
+            dynamic::submit(End::StepLimit, &original),
+            dynamic::submit(End::TimeLimit, &by_text),
+            dynamic::format_error("the reply was empty", &original),
+            dynamic::format_error("the reply was empty", &by_text),
+            dynamic::summarise(Some("before"), "steps"),
+            dynamic::left_out(Some("summary")),
+            dynamic::reflect("no results were reported", "steps"),
+            dynamic::try_again("no results were reported", Some("plan")),
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),
-            external_task(&task(), &Limits::default(), Some("/tmp/answer.json")),
+            external::task(&task(), &Limits::default(), Some("/tmp/answer.json")),
+            external::task(&task(), &Limits::default(), None),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
             fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),
@@ -218,9 +202,13 @@ mod tests {
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),
         ];
-        assert_eq!(rendered.len(), TEMPLATES.len());
-        for prompt in rendered {
+        for prompt in &rendered {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
+        }
+        for (name, text) in TEMPLATES {
+            let fixed = |part: &&str| part.len() > 12 && !part.starts_with('%');
+            let beginning = text.split(['{', '}', '\n']).find(fixed).unwrap_or_default();
+            assert!(rendered.iter().any(|prompt| prompt.contains(beginning)), "`{name}` is rendered by no test");
         }
     }
 
@@ -228,7 +216,8 @@ mod tests {
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
-        let prompt = react_task(&task, &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() });
+        let manner = Manner { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools };
+        let prompt = dynamic::task(&task, &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() }, &manner);
         assert!(prompt.contains("No function is missing") && !prompt.contains("## Missing functions"));
         assert!(prompt.contains("90 seconds") && !prompt.contains('$'));
     }

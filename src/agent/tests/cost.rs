@@ -8,9 +8,9 @@ use nix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::support::{call, sh, task};
+use super::support::{call, sh, task, text};
 use crate::agent::{Budget, Context, End, Limits, Settings, Trajectory, attempt, open};
-use crate::model::{Model, QueryFailed, Reply, Request, Sampling};
+use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
 
 struct Instant;
@@ -38,8 +38,8 @@ impl Sandbox for Instant {
     }
 }
 
-/// Echoes so many times, then submits.
-struct Echoes(u32);
+/// Gives the same reply so many times, then has no more.
+struct Echoes(Reply, u32);
 
 #[async_trait]
 impl Model for Echoes {
@@ -47,15 +47,16 @@ impl Model for Echoes {
         "echoes"
     }
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        Ok(if request.call < self.0 { sh("echo hi") } else { call("final_answer", json!({"answer": "{}"})) })
+        let exhausted = || ModelError::Exhausted("no more".into()).into();
+        (request.call < self.1).then(|| self.0.clone()).ok_or_else(exhausted)
     }
 }
 
 /// CPU seconds of this thread a step, over `attempts` attempts of `steps` echoes each.
-fn a_step(attempts: u32, steps: u32) -> f64 {
+fn a_step(settings: &str, reply: &Reply, attempts: u32, steps: u32) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
-    let agent = open("react", &Settings::default(), None).unwrap();
+    let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
     let runs = tempfile::tempdir().unwrap();
     let begun = now();
     for _ in 0..attempts {
@@ -63,7 +64,7 @@ fn a_step(attempts: u32, steps: u32) -> f64 {
         let mut budget = Budget::new(Limits { steps: steps + 2, ..Limits::default() });
         let mut context = Context {
             sandbox: &mut Instant,
-            model: Some(&Echoes(steps)),
+            model: Some(&Echoes(reply.clone(), steps)),
             sampling: Sampling::default(),
             budget: &mut budget,
             trajectory: &mut trajectory,
@@ -71,17 +72,27 @@ fn a_step(attempts: u32, steps: u32) -> f64 {
             answer: None,
         };
         let (end, _) = runtime.block_on(attempt(agent.as_ref(), &task(), &mut context));
-        assert_eq!((end, budget.steps), (End::Answered, steps + 1));
+        assert_eq!((end, budget.steps), (End::GaveUp, steps));
         trajectory.finish().unwrap();
     }
-    now().saturating_sub(begun).as_secs_f64() / f64::from(attempts * (steps + 1))
+    now().saturating_sub(begun).as_secs_f64() / f64::from(attempts * steps)
 }
 
 #[test]
 fn a_step_costs_less_than_a_millisecond_and_no_more_in_a_long_attempt() {
-    a_step(2, 20);
-    let (short, long) = (a_step(50, 20), a_step(5, 200));
-    eprintln!("CPU a step: {:.0} us at 20 steps, {:.0} us at 200", short * 1e6, long * 1e6);
-    assert!(short < 0.001, "{short}");
-    assert!(long < short * 1.5, "{short} s a step at 20 steps, {long} at 200");
+    for (settings, reply) in [
+        ("", sh("echo hi")),
+        ("tools=swe-agent", call("search_dir", json!({"text": "hi"}))),
+        ("tools=super", call("execute", json!({"code": "print('hi')"}))),
+        ("tools=bash", call("bash", json!({"command": "echo hi"}))),
+        ("history=window:5", sh("echo hi")),
+        ("history=super,context=100000", sh("echo hi")),
+        ("protocol=text,prompt=mlagentbench", text("I look.\n```bash\necho hi\n```")),
+    ] {
+        a_step(settings, &reply, 2, 20);
+        let (short, long) = (a_step(settings, &reply, 25, 20), a_step(settings, &reply, 3, 200));
+        eprintln!("CPU a step of `{settings}`: {:.0} us at 20 steps, {:.0} us at 200", short * 1e6, long * 1e6);
+        assert!(short < 0.001, "{settings}: {short}");
+        assert!(long < short * 1.5, "{settings}: {short} s a step at 20 steps, {long} at 200");
+    }
 }

@@ -3,8 +3,11 @@
 mod baselines;
 mod cost;
 mod fixed;
+mod history;
 mod limits;
 mod malformed;
+mod manner;
 mod random;
 mod react;
+mod reflexion;
 pub mod support;

@@ -15,7 +15,9 @@ use crate::agent::{
 };
 use crate::error::Error;
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
-use crate::sandbox::{Backend, Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLimits, Spec, Unconfined};
+use crate::sandbox::{
+    Backend, Command, Entry, EntryKind, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec, Unconfined,
+};
 use crate::suite::{Paper, ResultRule};
 use crate::workspace::Layers;
 
@@ -111,6 +113,79 @@ impl Sandbox for Stuck {
     }
 }
 
+/// A sandbox that runs nothing: what it answers is drawn from what sandboxes may answer. For replies that must not run on
+/// this machine.
+struct Drawn {
+    draws: Vec<u8>,
+    asked: usize,
+}
+
+impl Drawn {
+    fn draw(&mut self) -> u8 {
+        self.asked += 1;
+        // Not the same again and again, however few there are.
+        self.draws.get(self.asked % self.draws.len().max(1)).copied().unwrap_or(0).wrapping_add(self.asked as u8)
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        match self.draw() % 12 {
+            0 => Vec::new(),
+            1 => vec![0xff; 300],
+            2 => vec![b'x'; 200_000],
+            3 => b"/tmp/folder\nready\n".to_vec(),
+            4 => b"done\nout\n".to_vec(),
+            5 => b"ended 3\n".to_vec(),
+            6 => b"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n{\"Experiment 1\": 1}".to_vec(),
+            7 => "def f(\u{e9}):\n    return 1\n".repeat(200).into_bytes(),
+            8 => b"a:b:c\n:\n::3\n".to_vec(),
+            _ => b"hi\n".to_vec(),
+        }
+    }
+
+    fn fault(&mut self) -> Result<(), Fault> {
+        match self.draw() {
+            0 => Err(Fault::Lost("gone".into())),
+            1..=25 => Err(Fault::Refused("not possible".into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for Drawn {
+    fn workdir(&self) -> &Path {
+        Path::new("/workspace")
+    }
+    async fn exec(&mut self, _: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
+        self.fault()?;
+        let exit = match self.draw() % 16 {
+            0 => Exit::TimedOut,
+            1 => Exit::Signal(9),
+            2 => Exit::DiskFull,
+            3..=5 => Exit::Code(1),
+            _ => Exit::Code(0),
+        };
+        let (stdout, stderr) = (self.bytes(), self.bytes());
+        let wall = if exit == Exit::TimedOut { limits.wall } else { Duration::ZERO };
+        Ok(Exec { exit, stdout, stderr, cut: 0, wall, cpu: Duration::ZERO, peak_memory: 0 })
+    }
+    async fn read(&mut self, _: &Path, _: u64) -> Result<Vec<u8>, Fault> {
+        self.fault()?;
+        Ok(self.bytes())
+    }
+    async fn write(&mut self, _: &Path, _: &[u8]) -> Result<(), Fault> {
+        self.fault()
+    }
+    async fn list(&mut self, _: &Path) -> Result<Vec<Entry>, Fault> {
+        self.fault()?;
+        let name = format!("{}.py", self.draw() % 3).into();
+        Ok(vec![Entry { name, kind: EntryKind::File, size: 3 }])
+    }
+    async fn destroy(self: Box<Self>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
 /// Everything around one attempt.
 pub struct World {
     pub dir: TempDir,
@@ -192,6 +267,12 @@ impl World {
         self
     }
 
+    /// The sandbox runs nothing, and answers as these draws say.
+    pub fn drawn(mut self, draws: Vec<u8>) -> Self {
+        self.sandbox = Box::new(Drawn { draws, asked: 0 });
+        self
+    }
+
     /// The sandbox dies after so many operations.
     pub fn dying(mut self, after: u32) -> Self {
         self.sandbox = Box::new(Dying { inner: self.sandbox, left: after });
@@ -200,6 +281,12 @@ impl World {
 
     pub async fn react(self) -> Attempt {
         self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
+    }
+
+    /// `react` with these settings, as they are written behind its name.
+    pub async fn react_with(self, settings: &str) -> Attempt {
+        let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
+        self.run(agent.as_ref(), &task()).await
     }
 
     /// Runs `react` with a trajectory on a full disk: how it ends, the calls that it made, and why its record fails.
@@ -244,7 +331,9 @@ impl World {
         assert_eq!(ends.len(), 1);
         assert_eq!(lines.last().unwrap().event, Event::Ended { end, detail: detail.clone() });
         let asked = self.model.asked.into_inner().unwrap();
-        if let Some(last) = asked.iter().rev().find(|request| !request.tools.is_empty()) {
+        // What tools and summaries ask begins without a system prompt.
+        let own = |request: &&Request| request.messages[0].role == Role::System;
+        if let (Some(last), true) = (asked.iter().rev().find(own), agent.name().starts_with("react")) {
             let replayed = conversation::replay(&lines);
             assert_eq!(&replayed[..last.messages.len()], &last.messages[..], "the record is not what the model saw");
         }

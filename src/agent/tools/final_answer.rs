@@ -55,15 +55,23 @@ impl Tool for FinalAnswer {
         _context: &mut Context<'_>,
         _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Some(raw) = answer(&given) else {
-            return Err(Failure::Arguments(format!("`{NAME}` needs its `answer`: {}", signature(self))));
-        };
-        match parse_answer(&raw) {
-            Ok(_) => Ok(Outcome::Answer(raw)),
-            Err(what) => Err(Failure::Arguments(format!(
-                "the answer was not accepted: {what}; it must be a JSON object such as \
-                 {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
-            ))),
-        }
+        report(self, &given)
+    }
+}
+
+/// Takes the answer in the arguments, or says what it must be.
+///
+/// # Errors
+/// [`Failure::Arguments`] where there is none that can be read.
+pub fn report(tool: &dyn Tool, given: &Map<String, Value>) -> Result<Outcome, Failure> {
+    let Some(raw) = answer(given) else {
+        return Err(Failure::Arguments(format!("`{}` needs its `answer`: {}", tool.name(), signature(tool))));
+    };
+    match parse_answer(&raw) {
+        Ok(_) => Ok(Outcome::Answer(raw)),
+        Err(what) => Err(Failure::Arguments(format!(
+            "the answer was not accepted: {what}; it must be a JSON object such as \
+             {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
+        ))),
     }
 }

@@ -3,6 +3,7 @@
 //! A tool gets the model's arguments and the attempt's [`Context`], and returns what the model is shown. What the
 //! model did wrong is a [`Failure::Arguments`] or [`Failure::Refused`]; a lost sandbox is never shown to it.
 
+mod bash;
 mod change_directory;
 mod command_line;
 mod edit_file;
@@ -13,14 +14,17 @@ mod inspect_file_lines;
 mod list_files;
 mod move_file;
 mod read_file;
+mod sets;
 mod show;
+mod submit;
+mod super_agent;
+mod swe_agent;
 #[cfg(test)]
 mod tests;
 mod understand_file;
 mod write_file;
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -30,10 +34,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Context, Event};
-use crate::error::{Error, Result};
 use crate::model::{self, Message, ModelError, Request};
 use crate::sandbox::{Command, Exec, Fault};
 
+pub use bash::MARKER;
+pub use sets::{Answering, ToolChoice, ToolSet};
 pub use show::{OBSERVATION_LIMIT, cut_middle, exec as show_exec, exit as show_exit};
 
 /// Largest file in bytes that tools read whole.
@@ -86,6 +91,10 @@ pub trait Tool: Send + Sync {
     fn description(&self) -> &'static str;
     /// JSON schema of the arguments, an object.
     fn parameters(&self) -> Value;
+    /// Whether it waits for something, so that a call which showed the same as the one before may yet show more.
+    fn waits(&self) -> bool {
+        false
+    }
     /// Runs it.
     async fn run(
         &self,
@@ -104,6 +113,10 @@ pub struct Session {
     home: Option<PathBuf>,
     /// The last call that was run, and what the model was shown of it.
     last: Option<(String, Map<String, Value>, String)>,
+    /// The open file, of tools that see files through a window.
+    window: Option<swe_agent::Window>,
+    /// The running Python session, of tools that have one.
+    python: Option<super_agent::Python>,
 }
 
 impl Session {
@@ -170,76 +183,7 @@ impl Session {
     }
 }
 
-/// Several tools under one name, as the `--tools` of a run.
-#[derive(Clone, Copy)]
-pub struct ToolSet {
-    name: &'static str,
-    tools: &'static [&'static dyn Tool],
-    /// As models are shown them; schemas are made once a process.
-    shown: &'static [model::Tool],
-}
-
-impl std::fmt::Debug for ToolSet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ToolSet").field(&self.name).finish()
-    }
-}
-
-/// The tools of the original: its Table 2 and appendix, and `read_file`.
-static AUTOEXPERIMENT: &[&dyn Tool] = &[
-    &command_line::CommandLine,
-    &list_files::ListFiles,
-    &change_directory::ChangeDirectory,
-    &read_file::ReadFile,
-    &inspect_file_lines::InspectFileLines,
-    &understand_file::UnderstandFile,
-    &write_file::WriteFile,
-    &edit_file::EditFile,
-    &move_file::Move,
-    &execute_python_script::ExecutePythonScript,
-    &execute_bash_script::ExecuteBashScript,
-    &final_answer::FinalAnswer,
-];
-
-static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
-
-impl ToolSet {
-    /// The set of this name: `autoexperiment`.
-    ///
-    /// # Errors
-    /// Kind `Usage` for a set that does not exist.
-    pub fn open(name: &str) -> Result<Self> {
-        match name {
-            "autoexperiment" => Ok(Self::autoexperiment()),
-            _ => Err(Error::usage(format!("there is no tool set `{name}`")).hint("the tool sets are `autoexperiment`")),
-        }
-    }
-
-    /// The original's tools.
-    #[must_use]
-    pub fn autoexperiment() -> Self {
-        Self { name: "autoexperiment", tools: AUTOEXPERIMENT, shown: &AUTOEXPERIMENT_SHOWN }
-    }
-
-    /// The set's name.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// The tools as models are shown them.
-    #[must_use]
-    pub const fn shown(&self) -> &'static [model::Tool] {
-        self.shown
-    }
-
-    /// The tool of this name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'static dyn Tool> {
-        self.tools.iter().copied().find(|tool| tool.name() == name)
-    }
-}
-
+/// Tools as models are shown them.
 fn shown(tools: &[&dyn Tool]) -> Vec<model::Tool> {
     let show = |tool: &&dyn Tool| model::Tool {
         name: tool.name().to_owned(),
@@ -257,6 +201,10 @@ fn schema<T: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     plain(&mut schema);
+    if let Value::Object(map) = &mut schema {
+        // Some providers want it also where there are none.
+        map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
     schema
 }
 
@@ -310,14 +258,22 @@ pub fn signature_of(parameters: &Value) -> String {
 
 /// Asks the model on a tool's behalf: no step, but it costs.
 async fn ask(tool: &dyn Tool, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
+    ask_as(tool.name(), messages, context).await
+}
+
+/// Asks the model on behalf of a tool, or of a part of the agent that is recorded like one: no step, but it costs.
+///
+/// # Errors
+/// [`Failure::Refused`] when no call can be made or the provider refuses this one, [`Failure::Model`] when it fails.
+pub async fn ask_as(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
     let Some(model) = context.model else {
-        return Err(Failure::Refused(format!("`{}` needs a model, and this attempt has none", tool.name())));
+        return Err(Failure::Refused(format!("`{name}` needs a model, and this attempt has none")));
     };
     if let Some(limit) = context.budget.silenced() {
-        return Err(Failure::Refused(format!("`{}` was not run: {}", tool.name(), super::prompts::used_up(limit))));
+        return Err(Failure::Refused(format!("`{name}` was not run: {}", super::prompts::used_up(limit))));
     }
     if let Some(error) = context.trajectory.failed() {
-        return Err(Failure::Refused(format!("`{}` was not run: {error}", tool.name())));
+        return Err(Failure::Refused(format!("`{name}` was not run: {error}")));
     }
     let call = context.budget.calls;
     let request = Request { messages, tools: Vec::new(), sampling: context.next_sampling(), call };
@@ -327,7 +283,7 @@ async fn ask(tool: &dyn Tool, messages: Vec<Message>, context: &mut Context<'_>)
     let reply = match asked {
         Ok(reply) => reply,
         Err(failed) => {
-            context.call_failed(Some(tool.name()), &failed, waited);
+            context.call_failed(Some(name), &failed, waited);
             // What a tool asks is a conversation of its own; the agent's can go on.
             return Err(match failed.error {
                 ModelError::ContextLength(detail) => {
@@ -341,7 +297,7 @@ async fn ask(tool: &dyn Tool, messages: Vec<Message>, context: &mut Context<'_>)
     context.budget.charge_call(&reply, waited);
     context.trajectory.push(&Event::ToolModelCall {
         step: context.budget.steps,
-        tool: tool.name().to_owned(),
+        tool: name.to_owned(),
         text: reply.text.clone(),
         usage: reply.usage,
         cost: reply.cost,

@@ -11,7 +11,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::engine::{Engine, KIND, LABEL};
 use super::pack::{self, Archive, Style};
-use super::{HOME, USER};
+use super::{HOME, USER, registry};
 use crate::error::{Error, Kind, Result};
 
 /// Where the base comes from unless another image is named.
@@ -20,8 +20,6 @@ pub(super) const DEBIAN: &str = "debian:bookworm-slim";
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";
 /// Debian's name for what `debootstrap` installs.
 const SUITE: &str = "bookworm";
-/// How long a registry may take to begin to answer, in seconds.
-const REGISTRY: u64 = 300;
 
 /// What is left out of the base, with everything below.
 const LEFT_OUT: &[&str] = &[
@@ -60,22 +58,43 @@ const LEFT_OUT: &[&str] = &[
     "etc/ssh",
 ];
 
-/// Makes the base image under this name: from a registry, or else by debootstrap.
+/// The image that is named, if one is.
+pub(super) fn named() -> Option<String> {
+    std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
+/// Makes the base image under this name: from the image or the registry that is named, or else from Debian's, or else
+/// by debootstrap.
 ///
 /// # Errors
-/// Kind `Machine` when there is neither.
+/// Kind `Machine` when what is named cannot be had, or nothing can.
 pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
-    let wanted = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-    let source = wanted.clone().unwrap_or_else(|| DEBIAN.to_owned());
-    let registry = match pull(engine, &source).await {
-        Ok(()) => return from_image(engine, &source, name).await,
-        Err(error) => error,
-    };
-    if wanted.is_some() {
-        return Err(Error::machine(format!("failed to pull `{source}`, which {VARIABLE} names"))
-            .because(registry)
-            .hint("check the name, or leave the variable away"));
+    if let Some(source) = named() {
+        let refused = |error| {
+            Error::machine(format!("failed to pull `{source}`, which {VARIABLE} names"))
+                .because(error)
+                .hint("check the name, or leave the variable away")
+        };
+        let is_new = registry::pull(engine, &source).await.map_err(refused)?;
+        if is_base(engine, &source).await? {
+            // One of this program's own, to be used as it is: its digest is what others compare.
+            let renamed = registry::rename(engine, &source, name, is_new).await;
+            return renamed.map_err(|error| engine.failed("name the base image", &error));
+        }
+        return from_image(engine, &source, name).await;
     }
+    if let Some(place) = registry::named() {
+        // Any other base would make other images of everything.
+        return registry::fetch(engine, &place, name).await.map_err(|error| {
+            let there = registry::name_in(&place, name);
+            Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
+                .because(error)
+                .hint("send it there with `autoexperiment image push`, or leave the variable away")
+        });
+    }
+    let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };
+    // An engine that is gone is no reason to make a base for it, which takes minutes.
+    engine.docker.ping().await.map_err(|error| engine.failed("answer", &error))?;
     let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
     debootstrap(folder.path()).await.map_err(|why| {
         Error::machine(format!("failed to make a base image: no registry has given `{DEBIAN}`, and {why}"))
@@ -91,26 +110,12 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
     finished(engine, writing).await
 }
 
-async fn pull(engine: &Engine, image: &str) -> Result<(), bollard::errors::Error> {
-    if engine.docker.inspect_image(image).await.is_ok() {
-        return Ok(());
-    }
-    let (repo, tag) = match image.rsplit_once(':') {
-        Some((repo, tag)) if !tag.contains('/') && !image.contains('@') => (repo, tag),
-        _ => (image, ""),
-    };
-    let mut options = CreateImageOptionsBuilder::default().from_image(repo);
-    if !tag.is_empty() {
-        options = options.tag(tag);
-    }
-    let mut told = Box::pin(engine.builder.create_image(Some(options.build()), None, None));
-    let pulled = async {
-        while told.try_next().await?.is_some() {}
-        Ok(())
-    };
-    let timeout = std::time::Duration::from_secs(REGISTRY);
-    tokio::time::timeout(timeout, pulled).await.unwrap_or(Err(bollard::errors::Error::RequestTimeoutError))?;
-    engine.docker.inspect_image(image).await.map(drop)
+/// Whether an image is a base that this program has made.
+async fn is_base(engine: &Engine, image: &str) -> Result<bool> {
+    let about = engine.docker.inspect_image(image).await;
+    let about = about.map_err(|error| engine.failed("read the base image", &error))?;
+    let labels = about.config.and_then(|config| config.labels).unwrap_or_default();
+    Ok(labels.contains_key(LABEL) && labels.get(KIND).is_some_and(|kind| kind == "base"))
 }
 
 /// Makes the base from another image's files.

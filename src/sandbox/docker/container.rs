@@ -1,5 +1,6 @@
 //! One attempt's container, from its creation to its removal.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +28,12 @@ use crate::sandbox::{
 
 /// How long the init may take to answer for the first time.
 const SETUP: Duration = Duration::from_mins(1);
+/// How often a container is tried to be removed in the background, a second apart.
+const REMOVALS: u32 = 120;
 /// Processes of all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Bytes of a listing of the whole workspace.
-const SURVEY: u64 = 256 << 20;
+/// Bytes of a listing of the whole workspace, its last entry and its end included.
+const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Bytes of standard error that are kept of a container whose init fails.
 const LAST_WORDS: usize = 2000;
 
@@ -56,7 +59,7 @@ pub(super) async fn start(
     let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);
     let laid = upper::laid(upper).map_err(|error| Error::io("read", upper, error))?;
     let body = body(engine, tools, image, &spec.limits, gpus);
-    let id = engine.docker.create_container(None, body).await.map_err(failed("create a container"))?.id;
+    let id = create(engine, body, spec.limits.disk).await.map_err(failed("create a container"))?;
     // From here on it is removed whatever happens.
     let guard = Removal { engine: engine.clone(), id: Some(id.clone()) };
     let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
@@ -97,6 +100,25 @@ pub(super) async fn start(
     guard.disarm();
     let (tree, upper) = (tree.to_owned(), upper.to_owned());
     Ok(Box::new(Container { conversation, engine: engine.clone(), id, tree, upper, removed: false }))
+}
+
+/// Creates a container, with a quota for its files where the engine's storage driver can.
+async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
+    if engine.quota.is_expected() {
+        // More than the limit that is watched, so that a command is stopped by that one, with its reason, while one
+        // that writes faster than anybody looks is held here.
+        let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
+        let mut limited = body.clone();
+        let option = HashMap::from([("size".to_owned(), size.to_string())]);
+        limited.host_config.get_or_insert_default().storage_opt = Some(option);
+        match engine.docker.create_container(None, limited).await {
+            Ok(made) => return Ok(made.id),
+            Err(error) if engine.quota.is_refused(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    body.host_config.get_or_insert_default().storage_opt = None;
+    Ok(engine.docker.create_container(None, body).await?.id)
 }
 
 /// The bytes of standard output; those of standard error are kept aside.
@@ -169,6 +191,7 @@ fn body(
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         memory: Some(number(limits.memory)),
         memory_swap: Some(number(limits.memory)),
+        nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9).round() as i64),
         // One for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
         ulimits: Some(ulimits),
@@ -205,9 +228,18 @@ impl Container {
         let gone = |fault: Fault| Fault::Lost(fault.to_string());
         self.conversation.settle().await?;
         let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
-        let survey = tree::decode_survey(&survey).map_err(lost)?;
+        let mut survey = tree::decode_survey(&survey).map_err(lost)?;
+        if survey.is_cut {
+            // Too much is there, which is the agent's doing. What it was given is looked at all the same.
+            let (tree, upper) = (self.tree.clone(), self.upper.clone());
+            let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
+            let paths = tree::encode_paths(known.iter().map(Vec::as_slice));
+            let most = (known.len() * tree::ENTRY) as u64;
+            let found = self.conversation.file_job("read", here, Job::Survey, &paths, most).await.map_err(gone)?;
+            survey = survey.completed(&known, tree::decode_survey(&found).map_err(lost)?);
+        }
         let (tree, upper) = (self.tree.clone(), self.upper.clone());
-        let left = blocking(move || upper::compare(&tree, &upper, survey)).await.map_err(lost)?;
+        let left = blocking(move || upper::compare(&tree, &upper, survey.entries)).await.map_err(lost)?;
         let wanted = tree::encode_wanted(left.wanted.iter().map(|(path, size)| (path.as_slice(), *size)));
         let most: u64 = left.wanted.iter().map(|(_, size)| size + 8).sum();
         let bytes = if left.wanted.is_empty() {
@@ -285,7 +317,15 @@ impl Drop for Removal {
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             let engine = self.engine.clone();
             // Without a runtime the closed streams alone end it.
-            drop(runtime.spawn(async move { store::remove(&engine, &id).await }));
+            drop(runtime.spawn(async move {
+                // An engine that has gone away may come back.
+                for _ in 0..REMOVALS {
+                    if store::remove_all(&engine, &id).await.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -93,6 +95,40 @@ pub(super) struct Engine {
     pub(super) builder: Docker,
     pub(super) info: SystemInfo,
     pub(super) owner: Owner,
+    /// Whether it listens on this machine alone, so that what it holds is this machine's.
+    pub(super) is_local: bool,
+    pub(super) quota: Arc<Quota>,
+}
+
+/// Whether a container's files can be held within a size by the storage driver. No engine says whether it can before
+/// it is asked to.
+#[derive(Debug)]
+pub(super) struct Quota(AtomicBool);
+
+impl Quota {
+    /// Expected of drivers that may have one, until it is refused.
+    fn of(info: &SystemInfo) -> Self {
+        let driver = info.driver.as_deref().unwrap_or_default();
+        let below =
+            info.driver_status.iter().flatten().find(|line| line.first().is_some_and(|key| key.contains("Backing")));
+        let is_xfs = below.is_some_and(|line| line.get(1).is_some_and(|kind| kind == "xfs"));
+        Self(AtomicBool::new(["btrfs", "zfs"].contains(&driver) || driver.starts_with("overlay") && is_xfs))
+    }
+
+    pub(super) fn is_expected(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether an engine refuses a container for its quota; then none is expected any more.
+    pub(super) fn is_refused(&self, error: &bollard::errors::Error) -> bool {
+        let said = error.to_string();
+        let is_refused =
+            ["storage-opt", "storage opt", "storage option", "pquota"].iter().any(|word| said.contains(word));
+        if is_refused {
+            self.0.store(false, Ordering::Relaxed);
+        }
+        is_refused
+    }
 }
 
 impl Engine {
@@ -120,8 +156,21 @@ impl Engine {
         let docker = Docker::connect_with_host(address)?.with_timeout(Duration::from_secs(10));
         let docker = docker.negotiate_version().await?;
         let info = docker.info().await?;
+        Ok(Self::over(flavour, address, &docker, info))
+    }
+
+    /// An engine that was reached at this address.
+    pub(super) fn over(flavour: Flavour, address: &str, docker: &Docker, info: SystemInfo) -> Self {
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
-        Ok(Self { flavour, docker: with(PATIENCE), builder: with(BUILD_PATIENCE), info, owner: Owner::this() })
+        Self {
+            flavour,
+            docker: with(PATIENCE),
+            builder: with(BUILD_PATIENCE),
+            owner: Owner::this(),
+            is_local: address.starts_with("unix://"),
+            quota: Arc::new(Quota::of(&info)),
+            info,
+        }
     }
 
     /// Version and storage, for people.
@@ -170,13 +219,15 @@ fn status(error: &bollard::errors::Error) -> Option<u16> {
     }
 }
 
-/// A process, told from all others on any machine: machine, boot, pid and start time.
+/// A process, told from all others on any machine: machine, boot, pid namespace, pid and start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     machine: String,
     boot: String,
     pid: i32,
     begun: u64,
+    /// As the kernel names it; empty where it is not known.
+    namespace: String,
 }
 
 impl Owner {
@@ -184,16 +235,27 @@ impl Owner {
     pub(super) fn this() -> Self {
         let pid = std::process::id() as i32;
         let (machine, boot) = here();
-        Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default() }
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default().to_string_lossy().into_owned();
+        Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default(), namespace }
     }
 
-    /// Whether this was a process of this machine that is no more. Of another machine's nothing is known.
-    pub(super) fn is_dead(&self) -> bool {
-        let (machine, boot) = here();
-        self.machine == machine && (self.boot != boot || processes::started(self.pid) != Some(self.begun))
+    /// Whether this was a process of this machine that is no more. Of another machine's nothing is known, nor of one in
+    /// another pid namespace. Containers of one image may have the same machine's name: that their boots differ
+    /// tells that one is over only where the engine is on this very machine.
+    pub(super) fn is_dead(&self, engine_is_local: bool) -> bool {
+        let this = Self::this();
+        if self.machine != this.machine || self.boot.is_empty() || this.boot.is_empty() {
+            return false;
+        }
+        if self.boot != this.boot {
+            return engine_is_local;
+        }
+        !self.namespace.is_empty()
+            && self.namespace == this.namespace
+            && processes::started(self.pid) != Some(self.begun)
     }
 
-    /// The owner that a label names.
+    /// The owner that a label names. One written by an earlier version knows no namespace.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let owner = Self {
@@ -201,14 +263,22 @@ impl Owner {
             boot: parts.next()?.to_owned(),
             pid: parts.next()?.parse().ok()?,
             begun: parts.next()?.parse().ok()?,
+            namespace: parts.next().unwrap_or_default().to_owned(),
         };
         parts.next().is_none().then_some(owner)
+    }
+
+    /// One that is no more, for tests.
+    #[cfg(test)]
+    pub(super) fn dead() -> Self {
+        let this = Self::this();
+        Self { begun: this.begun + 1, ..this }
     }
 }
 
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}/{}/{}", self.machine, self.boot, self.pid, self.begun)
+        write!(f, "{}/{}/{}/{}/{}", self.machine, self.boot, self.pid, self.begun, self.namespace)
     }
 }
 
@@ -227,11 +297,48 @@ mod tests {
     #[test]
     fn a_living_owner_a_dead_one_and_a_stranger_are_told_apart() {
         let this = Owner::this();
-        assert!(!this.is_dead());
+        assert!(!this.is_dead(true));
         assert_eq!(Owner::parse(&this.to_string()).as_ref(), Some(&this));
-        assert!(Owner { begun: this.begun + 1, ..this.clone() }.is_dead(), "another process of the same number");
-        assert!(Owner { boot: "earlier".into(), ..this.clone() }.is_dead());
-        assert!(!Owner { machine: "other".into(), begun: 1, ..this }.is_dead(), "a stranger's process");
+        assert!(Owner::dead().is_dead(false), "another process of the same number");
+        assert!(!Owner { machine: "other".into(), ..Owner::dead() }.is_dead(true), "a stranger's process");
         assert!(Owner::parse("garbage").is_none());
+        assert!(Owner::parse(&format!("{this}/more")).is_none());
+    }
+
+    #[test]
+    fn of_a_process_in_another_pid_namespace_nothing_is_known() {
+        let other = Owner { namespace: "pid:[1]".into(), ..Owner::dead() };
+        assert!(!other.is_dead(true));
+        let unknown = Owner { namespace: String::new(), ..Owner::dead() };
+        assert!(!unknown.is_dead(true));
+        assert_eq!(Owner::parse(unknown.to_string().trim_end_matches('/')), Some(unknown), "as it was once written");
+    }
+
+    #[test]
+    fn an_earlier_boot_is_over_only_where_the_engine_is_on_this_machine() {
+        let earlier = Owner { boot: "earlier".into(), namespace: "pid:[1]".into(), ..Owner::this() };
+        assert!(earlier.is_dead(true));
+        assert!(!earlier.is_dead(false));
+        assert!(!Owner { boot: String::new(), ..earlier }.is_dead(true), "its boot is not known");
+    }
+
+    #[test]
+    fn a_quota_is_asked_for_where_the_driver_may_have_one_until_it_is_refused() {
+        let info = |driver: &str, below: &str| SystemInfo {
+            driver: Some(driver.into()),
+            driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),
+            ..SystemInfo::default()
+        };
+        assert!(!Quota::of(&info("overlay2", "extfs")).is_expected());
+        assert!(Quota::of(&info("btrfs", "")).is_expected());
+        let quota = Quota::of(&info("overlay2", "xfs"));
+        assert!(quota.is_expected());
+        let error = |message: &str| bollard::errors::Error::DockerResponseServerError {
+            status_code: 500,
+            message: message.into(),
+        };
+        assert!(!quota.is_refused(&error("no space left on device")) && quota.is_expected());
+        let refusal = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option";
+        assert!(quota.is_refused(&error(refusal)) && !quota.is_expected());
     }
 }

@@ -19,9 +19,10 @@ use tokio::sync::OnceCell;
 use super::engine::{Engine, KIND, LABEL, OWNER, is_conflict, is_missing};
 use super::pack::{self, Archive, Style};
 use super::tools::upload;
-use super::{USER, base, libraries, store};
+use super::{USER, base, libraries, registry, store};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::WORKDIR;
+use crate::workspace::hex;
 
 /// Raised when what images hold changes.
 const FORMAT: &str = "1";
@@ -51,9 +52,13 @@ impl Images {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Whether the engine has the image.
-    async fn is_there(&self, name: &str) -> bool {
-        self.engine.docker.inspect_image(name).await.is_ok()
+    /// Whether the engine has the image. An engine that does not answer has not said so.
+    async fn is_there(&self, name: &str) -> Result<bool> {
+        match self.engine.docker.inspect_image(name).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(self.engine.failed("find an image", &error)),
+        }
     }
 
     /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
@@ -65,13 +70,14 @@ impl Images {
         Ok(names)
     }
 
-    /// The image that all others lie over.
+    /// The image that all others lie over; one of its own for each image that it is said to be made from.
     pub(super) async fn base(&self) -> Result<String> {
-        let name = format!("{PREFIX}/base:{FORMAT}");
+        let named = base::named().map(|source| pack::short(Sha256::new_with_prefix(source)));
+        let name = format!("{PREFIX}/base:{FORMAT}{}", named.map(|digest| format!("-{digest}")).unwrap_or_default());
         self.once(
             "base",
             Box::pin(async {
-                if !self.is_there(&name).await {
+                if !self.is_there(&name).await? {
                     base::make(&self.engine, &name).await?;
                 }
                 Ok(name.clone())
@@ -110,7 +116,7 @@ impl Images {
             &format!("folder {} over {below}", folder.display()),
             Box::pin(async {
                 let unreadable = |error| Error::io("read", &folder, error);
-                let id = self.id(below).await?;
+                let id = self.identity(below).await?;
                 let (real, left_out) = (folder.canonicalize().map_err(unreadable)?, spare.clone());
                 let digest = tokio::task::spawn_blocking(move || {
                     let mut hasher = Sha256::new_with_prefix(format!("env {FORMAT}\n{id}\n"));
@@ -121,8 +127,8 @@ impl Images {
                 .map_err(|error| Error::internal("the digest was not finished").because(error))?
                 .map_err(unreadable)?;
                 let name = format!("{PREFIX}/env:{digest}");
-                let (programs, folder) = (libraries::programs(&folder), folder.clone());
-                self.layer(&name, "env", below, &programs, move |archive| {
+                let (programs, folder) = (Some(folder.as_path()), folder.clone());
+                self.layer(&name, "env", below, programs, move |archive| {
                     let style = Style { owner: 0, stamped: false };
                     let is_spare = |path: &Path| is_spare(&Path::new("/").join(path), &spare);
                     archive.tree_without(&folder.canonicalize()?, &folder, style, &is_spare)
@@ -141,11 +147,11 @@ impl Images {
             &key,
             Box::pin(async {
                 let env = self.env(read_only).await?;
-                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.id(&env).await?));
+                let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.identity(&env).await?));
                 hasher.update(digest);
                 let name = format!("{PREFIX}/repo:{}", pack::short(hasher));
                 let tree = tree.to_owned();
-                self.layer(&name, "repo", &env, &[], move |archive| {
+                self.layer(&name, "repo", &env, None, move |archive| {
                     let style = Style { owner: USER.into(), stamped: true };
                     archive.tree(&tree, Path::new(WORKDIR), style)
                 })
@@ -163,26 +169,39 @@ impl Images {
         cell.get_or_try_init(|| make).await.cloned()
     }
 
-    async fn id(&self, name: &str) -> Result<String> {
-        let image = self
-            .engine
-            .docker
-            .inspect_image(name)
-            .await
-            .map_err(|error| self.engine.failed("find an image", &error))?;
-        image.id.ok_or_else(|| Error::new(Kind::Infrastructure, format!("the image `{name}` has no id")))
+    /// The digests of a base's layers: the same in every engine and registry that it was sent to, as its id is not.
+    pub(super) async fn digest(&self, base: &str) -> Result<String> {
+        let about = self.engine.docker.inspect_image(base).await;
+        let about = about.map_err(|error| self.engine.failed("find an image", &error))?;
+        let layers = about.root_fs.and_then(|files| files.layers).unwrap_or_default();
+        match layers.as_slice() {
+            [] => Err(Error::new(Kind::Infrastructure, format!("the image `{base}` has no layers"))),
+            [one] => Ok(one.clone()),
+            several => Ok(format!("sha256:{}", hex(&Sha256::digest(several.join("\n"))))),
+        }
     }
 
-    /// Makes an image of what `fill` writes over another one, unless it is there.
+    /// What an image holds, told without its history: an env's name follows from its content.
+    async fn identity(&self, name: &str) -> Result<String> {
+        if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
+    }
+
+    /// Makes an image of what `fill` writes over another one, unless it is there; with the libraries that the programs of
+    /// a folder need and neither the folder nor the image below has.
     async fn layer(
         &self,
         name: &str,
         kind: &str,
         below: &str,
-        programs: &[PathBuf],
+        programs: Option<&Path>,
         fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
     ) -> Result<()> {
-        if self.is_there(name).await {
+        if self.is_there(name).await? {
+            return Ok(());
+        }
+        if let Some(place) = registry::named()
+            && registry::fetch(&self.engine, &place, name).await.is_ok()
+        {
             return Ok(());
         }
         let body = ContainerCreateBody {
@@ -195,10 +214,16 @@ impl Images {
         let id = create_alone(&self.engine, &lock, body).await?;
         let made = async {
             // Another process may have made it while this one waited for the name.
-            if self.is_there(name).await {
+            if self.is_there(name).await? {
                 return Ok(());
             }
-            let libraries = self.missing(&id, libraries::of(programs)).await?;
+            let mut needed = programs.map(|folder| libraries::of(&libraries::programs(folder))).unwrap_or_default();
+            let own = programs.and_then(|folder| folder.canonicalize().ok());
+            needed.retain(|library| {
+                // A conda prefix has its own, which are no business of other programs'.
+                !library.canonicalize().is_ok_and(|real| own.as_ref().is_some_and(|own| real.starts_with(own)))
+            });
+            let libraries = self.missing(&id, needed).await?;
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {

@@ -8,9 +8,11 @@
 mod base;
 mod container;
 mod engine;
+mod forgotten;
 mod images;
 mod libraries;
 mod pack;
+mod registry;
 mod store;
 mod tools;
 
@@ -85,6 +87,8 @@ pub struct DockerBackend {
     images: Images,
     /// Found or made at the first start.
     tools: Mutex<Option<Arc<Tools>>>,
+    /// What dead processes left there and could not be removed.
+    leftovers: Vec<String>,
 }
 
 impl DockerBackend {
@@ -98,13 +102,14 @@ impl DockerBackend {
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
             return Err(Error::machine(format!("{} runs no Linux containers here", flavour.name())));
         }
-        store::sweep(&engine).await?;
+        let leftovers = store::sweep(&engine).await?.failures;
         let backend = Self {
             exe: exe.unwrap_or(Path::new("/proc/self/exe")).to_path_buf(),
             images: Images::new(engine.clone()),
             engine,
             tools: Mutex::new(None),
             gpus,
+            leftovers,
         };
         if let Some(gpus) = &backend.gpus {
             backend.try_out().await.map_err(|error| {
@@ -116,7 +121,7 @@ impl DockerBackend {
         Ok(backend)
     }
 
-    /// Removes the containers of dead processes of this machine from an engine.
+    /// Removes the containers of dead processes of this machine from an engine, those that it can.
     ///
     /// # Errors
     /// Kind `Machine` when none answers, `Infrastructure` when it fails.
@@ -195,7 +200,7 @@ impl Backend for DockerBackend {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings = self.leftovers.clone();
         let info = &self.engine.info;
         for (has, what) in [(info.memory_limit, "memory"), (info.pids_limit, "the number of processes")] {
             if has == Some(false) {
@@ -207,6 +212,11 @@ impl Backend for DockerBackend {
             warnings.push(format!("{} filters no system calls; only this program's own filter holds", self.name()));
         }
         warnings
+    }
+
+    async fn base(&self) -> Result<Option<String>> {
+        let base = self.images.base().await?;
+        self.images.digest(&base).await.map(Some)
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {

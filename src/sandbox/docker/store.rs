@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, PushImageOptionsBuilder,
-    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder, TagImageOptionsBuilder,
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
-use futures_util::TryStreamExt;
 use serde::Serialize;
 
 use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
+use super::{forgotten, registry};
 use crate::error::{Error, Result};
 
 /// One image or volume of this program's.
@@ -26,11 +26,13 @@ pub struct Object {
     pub created: Option<i64>,
 }
 
-/// What was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// What was removed, and what could not be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     /// Containers of dead processes.
     pub containers: usize,
+    /// Those that are still there, each with the reason.
+    pub failures: Vec<String>,
 }
 
 /// Access to them.
@@ -60,11 +62,18 @@ impl Store {
             .into_iter()
             // Engines have been known not to know a filter.
             .filter(|image| image.labels.contains_key(LABEL))
-            .map(|image| Object {
-                name: image.repo_tags.into_iter().find(|tag| !tag.starts_with("<none>")).unwrap_or(image.id),
-                kind: image.labels.get(KIND).cloned().unwrap_or_default(),
-                size: u64::try_from(image.size).ok(),
-                created: Some(image.created),
+            .flat_map(|image| {
+                let mut names: Vec<String> =
+                    image.repo_tags.iter().filter(|tag| !tag.starts_with("<none>")).cloned().collect();
+                if names.is_empty() {
+                    names.push(image.id.clone());
+                }
+                names.into_iter().map(move |name| Object {
+                    name,
+                    kind: image.labels.get(KIND).cloned().unwrap_or_default(),
+                    size: u64::try_from(image.size).ok(),
+                    created: Some(image.created),
+                })
             })
             .collect();
         for volume in self.volumes().await? {
@@ -81,31 +90,17 @@ impl Store {
         Ok(volumes.into_iter().filter(|volume| volume.labels.contains_key(LABEL)).map(|volume| volume.name).collect())
     }
 
-    /// Gives an image a name in a registry and sends it there, with the credentials that the engine has.
+    /// Sends an image to a registry, with the credentials that the engine's own program has stored; its name there.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the engine or the registry refuses.
     pub async fn push(&self, image: &str, registry: &str) -> Result<String> {
-        let (path, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
-        let last = path.rsplit('/').next().unwrap_or(path);
-        let repo = format!("{}/{last}", registry.trim_end_matches('/'));
-        let options = TagImageOptionsBuilder::default().repo(&repo).tag(tag).build();
-        let tagged = self.engine.docker.tag_image(image, Some(options)).await;
-        tagged.map_err(|error| self.engine.failed("name an image", &error))?;
-        let options = PushImageOptionsBuilder::default().tag(tag).build();
-        let mut told = Box::pin(self.engine.builder.push_image(&repo, Some(options), None));
-        let sent = async {
-            while told.try_next().await?.is_some() {}
-            Ok(())
-        }
-        .await;
-        sent.map_err(|error: bollard::errors::Error| {
+        registry::push(&self.engine, image, registry).await.map_err(|error| {
             self.engine.failed("push an image", &error).hint(format!(
                 "log in with `{} login`, or save it with `{0} save {image}` and load it where it is needed",
                 self.engine.flavour.name()
             ))
-        })?;
-        Ok(format!("{repo}:{tag}"))
+        })
     }
 
     /// Removes all images and volumes that no container uses, the topmost first. What was removed.
@@ -140,7 +135,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
 }
 
-/// Removes labelled containers whose owner was a process of this machine that is no more.
+/// Removes labelled containers whose owner was a process of this machine that is no more. One that cannot be removed
+/// is in nobody's way: the others are removed all the same.
 pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;
@@ -149,11 +145,25 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     for container in containers {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
-        let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead())) else { continue };
-        remove(engine, &id).await?;
-        swept.containers += 1;
+        let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead(engine.is_local))) else {
+            continue;
+        };
+        match remove_all(engine, &id).await {
+            Ok(()) => swept.containers += 1,
+            Err(error) => {
+                let id = id.get(..12).unwrap_or(&id);
+                swept.failures.push(format!("container {id} of a process that is gone is still there: {error}"));
+            }
+        }
     }
     Ok(swept)
+}
+
+/// Removes a container that did not come to its usual end, and what its engine may have forgotten of it.
+pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
+    remove(engine, id).await?;
+    forgotten::end(id).await;
+    Ok(())
 }
 
 /// Kills and removes a container and waits until it is gone. Fine when it is gone already.
@@ -162,7 +172,10 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     for _ in 0..200 {
         match engine.docker.remove_container(id, Some(options())).await {
             Ok(()) => return Ok(()),
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if is_missing(&error) => {
+                forgotten::end(id).await;
+                return Ok(());
+            }
             // It ended by itself, and the engine is removing it.
             Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
@@ -172,4 +185,56 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
         crate::error::Kind::Infrastructure,
         format!("{} does not remove a container", engine.flavour.name()),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bollard::Docker;
+    use bollard::models::SystemInfo;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::sandbox::docker::engine::Flavour;
+
+    /// An engine with three containers of a dead process, of which it cannot remove the first. No real one can be
+    /// made to fail so.
+    async fn broken_engine() -> Engine {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let labels = HashMap::from([(LABEL, "1".to_owned()), (OWNER, Owner::dead().to_string())]);
+        let ids = ["stuck-container", "second", "third"];
+        let list = serde_json::to_string(&ids.map(|id| serde_json::json!({"Id": id, "Labels": labels}))).unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    request.push(stream.read_u8().await.unwrap());
+                }
+                let request = String::from_utf8(request).unwrap();
+                let (status, body) = match &request {
+                    list_of if list_of.starts_with("GET") => ("200 OK", list.as_str()),
+                    removal if removal.contains("stuck") => ("500 Oh", r#"{"message": "device or resource busy"}"#),
+                    _ => ("204 No Content", ""),
+                };
+                let length = body.len();
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+                     Connection: close\r\n\r\n{body}"
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let docker = Docker::connect_with_host(&address).unwrap().with_timeout(Duration::from_secs(10));
+        Engine::over(Flavour::Docker, &address, &docker, SystemInfo::default())
+    }
+
+    #[tokio::test]
+    async fn a_leftover_that_cannot_be_removed_is_told_and_the_others_are_removed() {
+        let swept = sweep(&broken_engine().await).await.unwrap();
+        assert_eq!(swept.containers, 2);
+        let [failure] = &swept.failures[..] else { panic!("{swept:?}") };
+        assert!(failure.contains("stuck-contai") && failure.contains("device or resource busy"), "{failure}");
+    }
 }

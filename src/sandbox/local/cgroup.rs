@@ -13,12 +13,15 @@ use nix::unistd::Pid;
 use crate::sandbox::{SandboxLimits, processes};
 
 const PREFIX: &str = "autoexperiment.";
+/// Microseconds over which a share of the CPUs is counted; the kernel's own default.
+const PERIOD: u64 = 100_000;
 
 /// The groups below which a sandbox's own can be made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parents {
     memory: Option<(PathBuf, Version)>,
     processes: Option<(PathBuf, Version)>,
+    cpu: Option<(PathBuf, Version)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +41,8 @@ impl Parents {
     /// Looks for groups that can be written, by making one and removing it again, and sweeps what dead harnesses
     /// left there.
     pub(super) fn find() -> Self {
-        let parents = Self { memory: usable("memory"), processes: usable("pids") };
-        for (parent, _) in parents.memory.iter().chain(&parents.processes) {
+        let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
+        for (parent, _) in parents.memory.iter().chain(&parents.processes).chain(&parents.cpu) {
             sweep(parent);
         }
         parents
@@ -53,6 +56,10 @@ impl Parents {
         self.processes.is_some()
     }
 
+    pub(super) fn cpu(&self) -> bool {
+        self.cpu.is_some()
+    }
+
     /// Which versions are in use, for people.
     pub(super) fn describe(&self) -> String {
         let version = |parent: &Option<(PathBuf, Version)>| match parent {
@@ -60,7 +67,8 @@ impl Parents {
             Some((_, Version::One)) => "v1",
             Some((_, Version::Two)) => "v2",
         };
-        format!("memory: {}, processes: {}", version(&self.memory), version(&self.processes))
+        let (memory, processes, cpu) = (version(&self.memory), version(&self.processes), version(&self.cpu));
+        format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
     /// Makes a sandbox's groups, for `own` processes beside those of the commands; its init goes there by itself.
@@ -85,6 +93,19 @@ impl Parents {
         if let Some((parent, version)) = &self.processes {
             let folder = group.add(parent, *version, &name)?;
             fs::write(folder.join("pids.max"), (limits.processes + own).to_string())?;
+        }
+        if let Some(cpus) = limits.cpus {
+            let Some((parent, version)) = &self.cpu else {
+                return Err(io::Error::other("no writable cpu control group, which a limit of CPUs needs"));
+            };
+            let folder = group.add(parent, *version, &name)?;
+            let quota = (cpus * PERIOD as f64).round() as u64;
+            if *version == Version::One {
+                fs::write(folder.join("cpu.cfs_period_us"), PERIOD.to_string())?;
+                fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())?;
+            } else {
+                fs::write(folder.join("cpu.max"), format!("{quota} {PERIOD}"))?;
+            }
         }
         Ok(group)
     }
@@ -185,6 +206,8 @@ fn can_make(parent: &Path, controller: &str, version: Version) -> bool {
     let file = match (controller, version) {
         ("memory", Version::One) => "memory.limit_in_bytes",
         ("memory", Version::Two) => "memory.max",
+        ("cpu", Version::One) => "cpu.cfs_period_us",
+        ("cpu", Version::Two) => "cpu.max",
         _ => "pids.max",
     };
     let made = fs::create_dir(&trial).is_ok() && fs::write(trial.join(file), "1000000").is_ok();

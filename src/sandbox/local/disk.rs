@@ -5,11 +5,29 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::statvfs::statvfs;
+
 /// Commands that ran for less than this in all since the last walk are not worth one.
 pub(super) const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
 /// What any entry counts, in bytes, so that a million empty files are not free.
 pub(super) const LEAST: u64 = 4096;
+
+/// A disk with less than this many bytes left is full.
+const ROOM: u64 = 1 << 20;
+
+/// Why a sandbox is given up whose disk is full though its workspace is within its limit.
+pub(in crate::sandbox) const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
+
+/// Whether the disk below a folder has no room left, for bytes or for files. Then commands fail through no fault of
+/// their own.
+pub(super) fn is_out_of_room(folder: &Path) -> bool {
+    statvfs(folder).is_ok_and(|disk| {
+        let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
+        // Some file systems count no files.
+        bytes < ROOM || (disk.files() > 0 && disk.files_available() == 0)
+    })
+}
 
 /// Watches one folder.
 #[derive(Debug)]
@@ -29,6 +47,11 @@ impl Watch {
     /// Whether the folder is too large now.
     pub(in crate::sandbox) async fn is_full(&self) -> bool {
         measure(self.folder.clone()).await > self.most
+    }
+
+    /// Whether the disk has no room left, while the folder is not too large.
+    pub(in crate::sandbox) async fn is_out_of_room(&self) -> bool {
+        is_out_of_room(&self.folder) && !self.is_full().await
     }
 
     /// Whether it is too large now that a command has run for so long. Short ones are looked at together.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::disk::{LEAST, WORTH_A_WALK};
+use super::disk::{self, LEAST, WORTH_A_WALK};
 use crate::sandbox::tree::Moment;
 
 /// A command's first look at the disk, and the time between looks.
@@ -68,6 +68,11 @@ impl Growth {
             }
         }
         false
+    }
+
+    /// Whether their disk has no room left, while they are not too large.
+    pub(super) fn is_out_of_room(&self) -> bool {
+        self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full()
     }
 
     /// Whether they are too large now that a command has run for so long. Short ones are looked at together.

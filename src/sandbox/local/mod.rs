@@ -33,7 +33,7 @@ use crate::workspace::{Layers, LayersKind};
 use client::LocalSandbox;
 use wire::{Place, Setup};
 
-pub(super) use disk::Watch;
+pub(super) use disk::{OUT_OF_ROOM, Watch};
 pub(super) use files::{decode as decode_list, list as list_files, read as read_file, write as write_file};
 pub(super) use init::{MARKER, run_if_asked};
 pub use probe::Report;
@@ -149,6 +149,10 @@ impl Backend for LocalBackend {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
+            return Err(Error::machine("no limit of CPUs can be set here: there is no cpu control group to write to")
+                .hint("leave `--cpus` away, or use `--sandbox docker`"));
+        }
         let namespaces = self.mode != Mode::Landlock;
         let scratch = if namespaces { None } else { Some(self.scratch()?) };
         let (grows, workdir) = match &spec.layers {

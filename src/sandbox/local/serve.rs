@@ -20,6 +20,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use super::channel::Channel;
 use super::confine::Confinement;
+use super::disk::OUT_OF_ROOM;
 use super::files;
 use super::growth::Growth;
 use super::pipes::{drain, non_blocking, pipe, read_some};
@@ -299,7 +300,14 @@ impl Server {
             Job::Write { path } => files::write(&self.workdir.join(path), input),
             Job::List { path } => stdout.write_all(&files::encode(&files::list(&self.workdir.join(path))?)),
             Job::Lay => tree::lay(&self.workdir, input),
-            Job::Survey => tree::survey(&self.workdir, self.growth.as_ref().map(Growth::since), &mut stdout),
+            Job::Survey => {
+                let since = self.growth.as_ref().map(Growth::since);
+                if input.is_empty() {
+                    tree::survey(&self.workdir, since, tree::SurveyLimits::default(), &mut stdout)
+                } else {
+                    tree::survey_known(&self.workdir, since, input, &mut stdout)
+                }
+            }
             Job::Collect => tree::collect(&self.workdir, input, &mut stdout),
             Job::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -315,7 +323,7 @@ impl Server {
     ) -> io::Result<Option<Reply>> {
         let mut deadline = running.begun.checked_add(wall);
         let mut forced = None;
-        let mut killed = false;
+        let (mut killed, mut starved) = (false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let next = [deadline, look].into_iter().flatten().min();
@@ -357,6 +365,10 @@ impl Server {
                     killed = true;
                     self.kill(&running.spared);
                     deadline = None;
+                } else if growth.is_out_of_room() {
+                    (killed, starved) = (true, true);
+                    self.kill(&running.spared);
+                    deadline = None;
                 }
                 look = Some(Growth::next_look(looking)).filter(|_| !killed);
             }
@@ -375,6 +387,10 @@ impl Server {
                 }
             }
         };
+        let grows = self.growth.as_ref().filter(|_| running.grows && forced != Some(Exit::DiskFull));
+        if starved || grows.is_some_and(Growth::is_out_of_room) {
+            return Ok(Some(Reply::Failed(OUT_OF_ROOM.to_owned())));
+        }
         if forced.is_some() {
             self.kill(&running.spared);
             self.until_gone(&running.spared);

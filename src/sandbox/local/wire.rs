@@ -56,7 +56,7 @@ pub(in crate::sandbox) enum Job {
     List { path: PathBuf },
     /// Write and remove files as standard input says.
     Lay,
-    /// Kill everything else and print what the workspace holds.
+    /// Kill everything else and print what the workspace holds, or which of the paths on standard input.
     Survey,
     /// Print the files that standard input names.
     Collect,
@@ -98,7 +98,7 @@ pub(in crate::sandbox) const LINE_WINDOW: usize = 256 << 10;
 pub(in crate::sandbox) enum Reply {
     /// Set up.
     Ready,
-    /// Could not be set up.
+    /// Could not be set up, or can no longer be relied on.
     Failed(String),
     /// A job is done.
     Done(Exec),
@@ -224,7 +224,8 @@ impl Setup {
             Layers::Image { .. } => to.number(2),
         };
         to.paths(&self.read_only).paths(&self.doors);
-        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds } = self.limits;
+        // How many CPUs there are is the group's to limit, not the init's.
+        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = self.limits;
         to.map(&self.variables);
         to.number(memory).number(processes).number(file_size).number(disk).number(cpu_seconds);
         to.number(u64::from(self.memory_cgroup)).number(u64::from(self.processes_cgroup));
@@ -259,6 +260,7 @@ impl Setup {
                 file_size: from.number()?,
                 disk: from.number()?,
                 cpu_seconds: from.number()?,
+                cpus: None,
             },
             memory_cgroup: from.number()? != 0,
             processes_cgroup: from.number()? != 0,

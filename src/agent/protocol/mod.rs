@@ -3,9 +3,23 @@
 //! Pure, and tolerant of what small local models write: a call in a code fence, between tags or bare, with other
 //! names for its two parts, its arguments as a JSON text, or with line breaks inside strings.
 
+pub mod text;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::ToolCall;
+
+/// How a model makes calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// By the provider's tool calling; a call written into the text as JSON is taken, too
+    #[default]
+    Tools,
+    /// By a thought and one code fence, for models without tool calling
+    Text,
+}
 
 /// A tool call as it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,6 +180,28 @@ fn escape(text: &str) -> String {
     escaped_text
 }
 
+/// The last JSON object in a text that has experiments as its keys: results that were reported by no tool.
+#[must_use]
+pub fn results(text: &str) -> Option<String> {
+    let (mut found, mut from, mut looked_at) = (None, 0, 0);
+    while let Some(start) = next_object(text, from) {
+        if looked_at > SEARCH / 4 {
+            break;
+        }
+        let end = object_end(text, start);
+        looked_at += end.unwrap_or(text.len()) - start;
+        from = start + 1;
+        let Some(end) = end else { continue };
+        if let Ok(map) = parse(&text[start..end])
+            && map.keys().any(|key| key.to_lowercase().starts_with("experiment"))
+        {
+            found = Some(Value::Object(map).to_string());
+            from = end;
+        }
+    }
+    found
+}
+
 /// Whether a broken object was meant as a call.
 fn mentions_call(text: &str) -> bool {
     let head: String = text.chars().take(200).collect();
@@ -262,11 +298,21 @@ mod tests {
     }
 
     #[test]
+    fn results_are_found_wherever_they_stand() {
+        let text = "First {\"Experiment 1\": {\"x\": 1}}.\n```json\n{\"experiment 1\": {\"x\": 2}}\n``` {\"a\": 1}";
+        assert_eq!(results(text).as_deref(), Some(r#"{"experiment 1":{"x":2}}"#));
+        assert_eq!(results("{\"a\": {\"b\": 1}} {\"Experiment 1\": "), None);
+    }
+
+    #[test]
     fn hostile_nesting_takes_no_time() {
-        let begun = std::time::Instant::now();
+        let now = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let begun = now();
         for hostile in ["{\"a\":", "{\"", "{}", "{\"name\":{", "{\"a\":{\"b\":1},", "\"{\""] {
-            let _ = read(&hostile.repeat((1 << 20) / hostile.len()));
+            let long = hostile.repeat((1 << 20) / hostile.len());
+            let _ = (read(&long), results(&long));
         }
-        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+        let took = std::time::Duration::from(now() - begun);
+        assert!(took < std::time::Duration::from_secs(10), "{took:?}");
     }
 }

@@ -1,0 +1,151 @@
+//! What dynamic agents are told: how to think, how to call tools, the task, the last step.
+
+use clap::ValueEnum;
+use minijinja::{Value, context};
+use serde::{Deserialize, Serialize};
+
+use super::{capitalised, render, task_values, used_up};
+use crate::agent::history::History;
+use crate::agent::protocol::Protocol;
+use crate::agent::step::Manner;
+use crate::agent::tools::{Answering, MARKER, signature_of};
+use crate::agent::{End, Limits, Task};
+
+/// What a dynamic agent writes before each of its calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prompting {
+    /// A thought (Yao et al., 2023)
+    #[default]
+    React,
+    /// Reflection, research plan and status, fact check, thought (Huang et al., 2024)
+    Mlagentbench,
+    /// Plan and status, thought
+    Planning,
+}
+
+/// The system prompt.
+#[must_use]
+pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String {
+    let tools: Vec<Value> = manner
+        .tools
+        .shown()
+        .iter()
+        .map(|tool| {
+            let signature = signature_of(&tool.parameters);
+            context! { name => &tool.name, signature, description => &tool.description }
+        })
+        .collect();
+    let thinking = match prompting {
+        Prompting::React => render("think_react", context! {}),
+        Prompting::Mlagentbench => render("think_mlagentbench", context! {}),
+        Prompting::Planning => render("think_planning", context! {}),
+    };
+    let calling = match manner.protocol {
+        Protocol::Tools => render("call_tools", context! {}),
+        Protocol::Text => render("call_text", context! { example => manner.tools.example() }),
+    };
+    let memory = match history {
+        History::Full => String::new(),
+        History::Window(steps) => format!(
+            "Of this conversation you are shown the last {steps} steps only. Say again, or write to a file, what you \
+             must not forget."
+        ),
+        History::Summary(steps) => {
+            format!(
+                "You are shown the last {steps} steps or somewhat more as they were, and a summary of what came before."
+            )
+        }
+        History::Super => "Of every result but the last you are shown the end only.".to_owned(),
+    };
+    render("react_system", context! { tools, thinking, calling, answer => answer(manner), memory })
+}
+
+/// What gives the answer, to be named in a sentence.
+fn answer(manner: &Manner) -> String {
+    match manner.tools.answering() {
+        Answering::Tool(name) => format!("`{name}`"),
+        Answering::Printed => "the report".to_owned(),
+    }
+}
+
+/// The task.
+#[must_use]
+pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
+    let printed = manner.tools.answering() == Answering::Printed;
+    let report = match manner.tools.answering() {
+        Answering::Tool(name) => format!("call `{name}` with one JSON object"),
+        Answering::Printed => format!(
+            "report: run a command that prints the line `{MARKER}` first and below it one JSON object, nothing else. \
+             That ends your work"
+        ),
+    };
+    render("react_task", context! { report, printed, ..task_values(task, limits) })
+}
+
+/// What the model is told before its last reply.
+#[must_use]
+pub fn submit(why: End, manner: &Manner) -> String {
+    let reason = match why {
+        End::StepLimit => "This is your last step.".to_owned(),
+        _ => format!("{}.", capitalised(used_up(why))),
+    };
+    let tool = match manner.tools.answering() {
+        Answering::Tool(name) => name,
+        Answering::Printed => "",
+    };
+    render("submit", context! { reason, tool })
+}
+
+/// What the model is told when its reply could not be acted upon.
+#[must_use]
+pub fn format_error(what: &str, manner: &Manner) -> String {
+    let shown = manner.tools.shown();
+    let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
+    let names = names.join(", ");
+    match (manner.protocol, shown.first()) {
+        (Protocol::Text, Some(first)) => {
+            let (name, signature) = (&first.name, signature_of(&first.parameters));
+            render("format_error_text", context! { what, names, name, signature, example => manner.tools.example() })
+        }
+        _ => render("format_error", context! { what, names }),
+    }
+}
+
+/// Shown in place of what the step before has shown already. A small model that sees the same text again and again goes
+/// on with the same call until its steps are used up.
+#[must_use]
+pub fn same_as_before(manner: &Manner) -> String {
+    let report = match manner.tools.answering() {
+        Answering::Tool(name) => format!("report with `{name}`"),
+        Answering::Printed => "report".to_owned(),
+    };
+    format!(
+        "The result is the same as in the step before, and the same call will give it again. Do something else now: \
+         read the code that matters, write what is missing, or {report}."
+    )
+}
+
+/// Asks for a running summary, from the one before and the steps that leave the conversation.
+#[must_use]
+pub fn summarise(before: Option<&str>, steps: &str) -> String {
+    render("summarise", context! { before => before.unwrap_or_default(), steps })
+}
+
+/// What stands where steps have left the conversation.
+#[must_use]
+pub fn left_out(summary: Option<&str>) -> String {
+    render("left_out", context! { summary => summary.unwrap_or_default() })
+}
+
+/// Asks for a plan after a try that failed.
+#[must_use]
+pub fn reflect(why: &str, steps: &str) -> String {
+    render("reflect", context! { why, steps })
+}
+
+/// What the next try is told of the one before.
+#[must_use]
+pub fn try_again(why: &str, plan: Option<&str>) -> String {
+    render("try_again", context! { why, plan => plan.unwrap_or_default() })
+}

@@ -1,0 +1,225 @@
+//! Calls of models without tool calling: a thought, then one code fence.
+//!
+//! A fence labelled `json` holds the call as a JSON object. One labelled with a tool's name holds its arguments: as a JSON
+//! object, as the only argument itself, or as lines `name: value` with the long argument below them. `bash` and `python`
+//! name the tools of the set that run such code. Where no fence is a call, JSON outside of fences is taken.
+
+use serde_json::{Map, Value};
+
+use super::{Call, parse};
+use crate::agent::tools::ToolSet;
+
+/// A code fence.
+#[derive(Debug, PartialEq)]
+struct Fence<'a> {
+    /// The first word behind the backticks, in lower case.
+    label: String,
+    /// What stands in it, line breaks included.
+    body: &'a str,
+    /// Whether it ends.
+    closed: bool,
+}
+
+/// The calls of a reply, in order.
+///
+/// # Errors
+/// What was wrong, a fragment for the model, when there is no call at all.
+pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
+    let mut found = Vec::new();
+    let mut trouble = None;
+    for fence in fences(text) {
+        match call(&fence, tools) {
+            Some(Ok(calls)) => found.extend(calls),
+            Some(Err(what)) => trouble = trouble.or(Some(what)),
+            None => {}
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let anywhere = super::calls(text, &[], &|name| tools.get(name).is_some());
+    anywhere.map_err(|what| trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call")))
+}
+
+/// The call that a fence is, if it is one.
+fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>> {
+    let known = |name: &str| tools.get(name).is_some();
+    let name = match fence.label.as_str() {
+        "" | "json" | "tool_call" => {
+            // Where it is no call, the search outside of fences says what is wrong with it.
+            return super::calls(fence.body, &[], &known).ok().map(Ok);
+        }
+        "bash" | "sh" | "shell" | "console" if !known(&fence.label) => tools.shell()?,
+        "python" | "py" | "ipython" if !known(&fence.label) => tools.python()?,
+        label => tools.shown().iter().find(|tool| tool.name == label)?.name.as_str(),
+    };
+    if !fence.closed {
+        return Some(Err(format!("the code fence `{}` is not closed", fence.label)));
+    }
+    let tool = tools.shown().iter().find(|tool| tool.name == name)?;
+    let arguments = arguments(&tool.parameters, fence.body);
+    Some(Ok(vec![Call { id: None, name: name.to_owned(), arguments }]))
+}
+
+/// The arguments that a fence's text is.
+fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, String> {
+    let nothing = Map::new();
+    let properties = parameters["properties"].as_object().unwrap_or(&nothing);
+    if let Ok(map) = parse(body.trim())
+        && map.keys().all(|key| properties.contains_key(key))
+    {
+        return Ok(map);
+    }
+    let mut given = Map::new();
+    if let (1, Some((name, schema))) = (properties.len(), properties.iter().next()) {
+        if !body.trim().is_empty() {
+            given.insert(name.clone(), typed(schema, body.trim_end_matches('\n')));
+        }
+        return Ok(given);
+    }
+    let mut rest = body;
+    while let Some((name, value)) = rest.split('\n').next().and_then(|line| line.split_once(':')) {
+        let name = name.trim();
+        let Some(schema) = properties.get(name).filter(|_| !given.contains_key(name)) else { break };
+        rest = rest.split_once('\n').map_or("", |(_, after)| after);
+        if value.trim().is_empty() && schema["type"] == "string" {
+            // The long argument, named.
+            given.insert(name.to_owned(), Value::from(std::mem::take(&mut rest)));
+        } else {
+            given.insert(name.to_owned(), typed(schema, value.trim()));
+        }
+    }
+    if rest.trim().is_empty() {
+        return Ok(given);
+    }
+    let is_required = |name: &str| parameters["required"].as_array().is_some_and(|all| all.iter().any(|it| it == name));
+    let open = |required: bool| {
+        let fits = |(name, schema): &(&String, &Value)| {
+            schema["type"] == "string" && is_required(name) == required && !given.contains_key(*name)
+        };
+        properties.iter().find(fits).map(|(name, _)| name.clone())
+    };
+    let Some(long) = open(true).or_else(|| open(false)) else {
+        return Err("followed by text that belongs to none of them".to_owned());
+    };
+    given.insert(long, Value::from(rest));
+    Ok(given)
+}
+
+/// A value as its schema wants it, where the text allows.
+fn typed(schema: &Value, text: &str) -> Value {
+    if schema["type"] == "string" {
+        return Value::from(text);
+    }
+    serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::from(text))
+}
+
+/// The fences of a text, in order. One ends at a line of its own that has as many backticks as the one that began it.
+fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, String, usize)> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (start, end) = (at, at + line.len());
+        at = end;
+        let line = line.trim();
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        match &open {
+            None if ticks >= 3 => {
+                let info = line[ticks..].trim();
+                // ```code``` in a line of its own is no fence that begins.
+                if !info.contains('`') {
+                    let label = info.split_whitespace().next().unwrap_or_default().trim_matches(['{', '}', '.']);
+                    open = Some((ticks, label.to_lowercase(), end));
+                }
+            }
+            Some((opened, label, from)) if ticks >= *opened && line.len() == ticks => {
+                found.push(Fence { label: label.clone(), body: &text[*from..start], closed: true });
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some((_, label, from)) = open {
+        found.push(Fence { label, body: &text[from..], closed: false });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::tools::ToolChoice;
+
+    type Named = (String, Result<Value, String>);
+
+    fn read(choice: ToolChoice, text: &str) -> Result<Vec<Named>, String> {
+        let calls = calls(text, &ToolSet::of(choice))?;
+        Ok(calls.into_iter().map(|call| (call.name, call.arguments.map(Value::from))).collect())
+    }
+
+    fn one(text: &str) -> (String, Value) {
+        let mut calls = read(ToolChoice::Autoexperiment, text).unwrap();
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        let (name, arguments) = calls.remove(0);
+        (name, arguments.unwrap())
+    }
+
+    #[test]
+    fn a_fenced_call_is_read_in_every_shape_that_models_write() {
+        let expected = ("command_line".to_owned(), json!({"command": "ls -la"}));
+        for text in [
+            "I look.\n```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}\n```\n",
+            "```\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}\n```",
+            "I look.\n\n```command_line\nls -la\n```\nThat is all.",
+            "```command_line\n{\"command\": \"ls -la\"}\n```",
+            "```bash\nls -la\n```",
+            "   ```sh\nls -la\n   ```",
+            "````Bash title=x\nls -la\n````",
+            "No fence: {\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}",
+            "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}",
+        ] {
+            assert_eq!(one(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_argument_stands_below_the_short_ones_as_it_is() {
+        let content = "def f():\n    return \"\"\"a: b\"\"\"\n";
+        let expected = ("write_file".to_owned(), json!({"path": "a.py", "content": content}));
+        assert_eq!(one(&format!("```write_file\npath: a.py\n{content}```")), expected);
+        assert_eq!(one(&format!("```write_file\npath: a.py\ncontent:\n{content}```")), expected);
+        let lines = "```inspect_file_lines\npath: a.py\nstart_line: 3\n```";
+        assert_eq!(one(lines).1, json!({"path": "a.py", "start_line": 3}));
+        let script = "```execute_python_script\npath: a.py\narguments: [\"1\"]\n```";
+        assert_eq!(one(script).1, json!({"path": "a.py", "arguments": ["1"]}));
+    }
+
+    #[test]
+    fn fences_that_are_no_calls_are_part_of_the_thought() {
+        let text = "As in\n```python\nx = 1\n```\nand\n```json\n{\"x\": 1}\n```\nso\n```list_files\n```";
+        assert_eq!(one(text), ("list_files".to_owned(), json!({})));
+        let none = "the reply has no code fence with a call";
+        assert_eq!(read(ToolChoice::Autoexperiment, "```python\nx = 1\n```").unwrap_err(), none);
+        assert_eq!(read(ToolChoice::Autoexperiment, "I shall look.").unwrap_err(), none);
+        let python = read(ToolChoice::Super, "```python\nx = 1\n```").unwrap();
+        assert_eq!(python, [("execute".to_owned(), Ok(json!({"code": "x = 1"})))]);
+        let edit = read(ToolChoice::SweAgent, "```edit\nstart_line: 3\nend_line: 3\n    x: int = 1\n```").unwrap();
+        let expected = json!({"start_line": 3, "end_line": 3, "replacement": "    x: int = 1\n"});
+        assert_eq!(edit, [("edit".to_owned(), Ok(expected))]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_fence_is_said() {
+        let error = |text: &str| read(ToolChoice::Autoexperiment, text).unwrap_err();
+        assert_eq!(error("```bash\nls"), "the code fence `bash` is not closed");
+        let broken = error("```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": ls}}\n```");
+        assert!(broken.contains("is not valid JSON"), "{broken}");
+        let extra = read(ToolChoice::Autoexperiment, "```move\nsource: a\ndestination: b\nthen more\n```").unwrap();
+        assert_eq!(extra[0].1, Err("followed by text that belongs to none of them".to_owned()));
+        let several = read(ToolChoice::Bash, "```bash\nls\n```\n```bash\npwd\n```").unwrap();
+        assert_eq!(several.len(), 2);
+    }
+}

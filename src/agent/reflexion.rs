@@ -1,0 +1,74 @@
+//! `--reflexion K`: up to K tries within one attempt (Shinn et al., 2023). Each has a K-th of the budget; after one that
+//! failed the model writes a plan from what it did, which stands in the task of the next.
+//!
+//! Nobody tells the agent whether its results are right. A try has failed when it gave no answer, when an experiment has no
+//! result in it, or when an experiment that is run again gives none: what the agent itself could have noticed. Files stay as
+//! the try before left them.
+
+use super::experiment;
+use super::prompts::dynamic;
+use super::step::{Next, model_failed};
+use super::tools::{Failure, ask_as};
+use super::{Context, End, Task, transcript};
+use crate::model::{Message, Role};
+use crate::score::parse_answer;
+
+/// Why a try has failed, a fragment; `None` when nothing speaks against it. The error ends the attempt.
+pub async fn failed(
+    end: End,
+    detail: Option<&str>,
+    task: &Task,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, (End, Option<String>)> {
+    let Some(answer) = context.answer.as_deref().filter(|_| end == End::Answered) else {
+        let why = match end {
+            End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit => super::prompts::used_up(end),
+            End::FormatErrors => "too many replies could not be acted upon",
+            _ => detail.unwrap_or("it stopped"),
+        };
+        return Ok(Some(format!("no results were reported: {why}")));
+    };
+    let reported = match parse_answer(answer) {
+        Ok(reported) => reported,
+        Err(what) => return Ok(Some(format!("the report could not be read: {what}"))),
+    };
+    let has = |key: &str| reported.keys().any(|reported| reported.trim().eq_ignore_ascii_case(key));
+    let missing: Vec<&str> = task.experiments.iter().map(|it| it.key.as_str()).filter(|key| !has(key)).collect();
+    if !missing.is_empty() {
+        return Ok(Some(format!("nothing was reported for {}", missing.join(", "))));
+    }
+    let outcome = experiment::run_all(task, context, false).await;
+    match outcome.stopped {
+        Some((End::SandboxLost, detail)) => return Err((End::SandboxLost, detail)),
+        // Without the time to run them nothing more is known.
+        Some(_) => return Ok(None),
+        None => {}
+    }
+    let failures: Vec<String> = outcome
+        .failures
+        .iter()
+        .map(|failure| {
+            let last = failure.stderr.lines().last().unwrap_or_default();
+            format!("{}: {}{}{last}", failure.key, failure.what, if last.is_empty() { "" } else { ", " })
+        })
+        .collect();
+    Ok((!failures.is_empty()).then(|| format!("run again, experiments gave no result: {}", failures.join("; "))))
+}
+
+/// The plan for the next try; `None` where the model may not be asked or has nothing to say. The error ends the attempt.
+pub async fn plan(
+    why: &str,
+    messages: &[Message],
+    context: &mut Context<'_>,
+) -> Result<Option<String>, (End, Option<String>)> {
+    let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
+    match ask_as("reflexion", vec![question], context).await {
+        Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
+        Err(Failure::Refused(_) | Failure::Arguments(_)) => Ok(None),
+        Err(Failure::Lost(detail)) => Err((End::SandboxLost, Some(detail))),
+        Err(Failure::Model(error)) => match model_failed(&error) {
+            Next::End(end, detail) => Err((end, detail)),
+            Next::Step | Next::Retry => Err((End::ModelError, None)),
+        },
+    }
+}

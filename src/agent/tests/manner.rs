@@ -1,0 +1,84 @@
+//! Prompts, and calls by text.
+
+use serde_json::json;
+
+use super::support::{World, call, submit, text};
+use crate::agent::{End, Settings, open};
+use crate::model::Role;
+
+const REPORT: &str = "Done.\n```final_answer\n{\"Experiment 1\": {\"x\": 1}}\n```";
+
+#[tokio::test]
+async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
+    let replies = ["I look.\n```bash\necho one\n```", "```write_file\npath: a.py\nx = \"1\"\n```", REPORT].map(text);
+    let attempt = World::new(replies.to_vec()).await.react_with("protocol=text").await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1": {"x": 1}}"#)));
+    assert_eq!(attempt.observations(), ["exit code 0\nstdout:\none", "wrote 8 bytes to `a.py`"]);
+    assert_eq!(attempt.file("a.py"), "x = \"1\"\n");
+    assert!(attempt.asked.iter().all(|request| request.tools.is_empty()));
+    let system = &attempt.asked[0].messages[0].content;
+    assert!(
+        system.contains("```write_file\npath: notes.txt\n") && !system.contains("If you cannot call tools directly")
+    );
+    let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant, Role::User]);
+}
+
+#[tokio::test]
+async fn a_reply_without_a_fenced_call_is_answered_with_what_one_looks_like() {
+    let replies = ["I shall look.", "```bash\nls", "```run_it\nls\n```", REPORT].map(text);
+    let attempt = World::new(replies.to_vec()).await.react_with("protocol=text").await;
+    assert_eq!(attempt.end, End::Answered);
+    let none = "the reply has no code fence with a call";
+    assert_eq!(attempt.format_errors(), [none, "the code fence `bash` is not closed", none]);
+    let told = &attempt.asked[1].messages.last().unwrap().content;
+    assert!(told.starts_with("Nothing was run: the reply has no code fence with a call."), "{told}");
+    assert!(
+        told.contains("```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": string}}\n```"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn in_the_last_reply_by_text_only_the_answer_counts() {
+    for (last, end) in [(REPORT, End::Answered), ("```bash\necho late\n```", End::StepLimit)] {
+        let world = World::new(["```bash\necho one\n```", last].map(text).to_vec()).await;
+        let attempt = world.limits(|limits| limits.steps = 2).react_with("protocol=text").await;
+        assert_eq!((attempt.end, attempt.observations().len()), (end, 1));
+    }
+}
+
+#[tokio::test]
+async fn each_prompt_asks_for_its_parts_and_the_settings_are_in_the_name() {
+    for (setting, name, parts) in [
+        ("prompt=react", "react", vec!["first think: say in a few sentences"]),
+        (
+            "prompt=mlagentbench,protocol=text",
+            "react+prompt=mlagentbench+protocol=text",
+            vec!["**Reflection**", "**Research Plan and Status**", "**Fact Check**", "**Thought**"],
+        ),
+        (
+            "prompt=planning,history=window:5,context=8000,tools=bash",
+            "react+prompt=planning+history=window-5+context=8000+tools=bash",
+            vec!["**Plan and Status**", "**Thought**", "the last 5 steps only"],
+        ),
+    ] {
+        let agent = open(&format!("react:{setting}"), &Settings::default(), None).unwrap();
+        assert_eq!(agent.name(), name);
+        let attempt = World::new(vec![submit()]).await.react_with(setting).await;
+        let system = &attempt.asked[0].messages[0].content;
+        for part in parts {
+            assert!(system.contains(part), "{part} is missing in:\n{system}");
+        }
+        assert!(system.contains("Then call exactly one tool."));
+    }
+}
+
+#[tokio::test]
+async fn with_one_shell_tool_the_task_says_how_to_report() {
+    let attempt = World::new(vec![call("bash", json!({"command": "echo hi"}))]).await.react_with("tools=bash").await;
+    let (system, task) = (&attempt.asked[0].messages[0].content, &attempt.asked[0].messages[1].content);
+    assert!(task.contains("prints the line `COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT` first"), "{task}");
+    assert!(!task.contains("final_answer") && !system.contains("final_answer"));
+    assert_eq!(attempt.asked[0].tools.len(), 1);
+}

@@ -1,0 +1,110 @@
+//! `bash`: the one tool of mini-swe-agent. A command that prints a marker and results below it reports them.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Context, Failure, Outcome, Session, Tool, arguments, schema, show};
+use crate::score::parse_answer;
+
+/// The tool's name.
+pub const NAME: &str = "bash";
+
+/// The first line that a command prints which reports the results: mini-swe-agent's own, which models have been trained on.
+pub const MARKER: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+
+/// Runs a shell command.
+pub struct Bash;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The command, or several lines of them, for bash.
+    command: String,
+}
+
+#[async_trait]
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Run a command with bash in the repository's root, in a new shell each time: neither `cd` nor variables last. \
+         Shows its exit code, stdout and stderr."
+    }
+
+    fn parameters(&self) -> Value {
+        schema::<Arguments>()
+    }
+
+    async fn run(
+        &self,
+        given: Map<String, Value>,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure> {
+        let Arguments { command } = arguments(self, given)?;
+        let exec = session.exec(context, &["bash", "-c", &command]).await?;
+        let printed = String::from_utf8_lossy(&exec.stdout);
+        let Some(raw) = printed.trim_start().strip_prefix(MARKER).filter(|_| exec.success()) else {
+            return Ok(Outcome::Observation(show::exec(&exec)));
+        };
+        match parse_answer(raw) {
+            Ok(_) => Ok(Outcome::Answer(raw.trim().to_owned())),
+            Err(what) => Err(Failure::Refused(format!(
+                "what was printed below `{MARKER}` was not accepted: {what}; it must be a JSON object such as \
+                 {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::MARKER;
+    use crate::agent::End;
+    use crate::agent::tests::support::{World, call, text};
+    use crate::model::Reply;
+
+    fn bash(command: &str) -> Reply {
+        call("bash", json!({ "command": command }))
+    }
+
+    #[tokio::test]
+    async fn each_command_has_a_shell_of_its_own_and_a_printed_answer_ends_the_attempt() {
+        let report = format!("cat > a.json <<'E'\n{{\"Experiment 1\": {{\"x\": 1}}}}\nE\necho {MARKER}; cat a.json");
+        let world = World::new(vec![bash("cd /; x=5"), bash("[[ -f main.py ]] && echo here $x"), bash(&report)]).await;
+        let attempt = world.react_with("tools=bash").await;
+        assert_eq!(attempt.observations(), ["exit code 0, no output", "exit code 0\nstdout:\nhere"]);
+        assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1": {"x": 1}}"#)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_cannot_be_read_and_a_failed_report_are_observations() {
+        let broken = format!("echo {MARKER}; echo it works");
+        let failed = format!("echo {MARKER}; cat missing.json");
+        let attempt = World::new(vec![bash(&broken), bash(&failed)]).await.react_with("tools=bash").await;
+        let shown = attempt.observations();
+        assert!(shown[0].starts_with("error: what was printed below"), "{}", shown[0]);
+        assert!(shown[1].starts_with("exit code 1"), "{}", shown[1]);
+        assert_eq!((attempt.end, attempt.answer), (End::GaveUp, None));
+    }
+
+    #[tokio::test]
+    async fn in_the_last_reply_results_count_wherever_they_stand_and_nothing_is_run() {
+        for last in [
+            text("These are the results:\n```json\n{\"Experiment 1\": {\"x\": 1}}\n```"),
+            bash(&format!("touch run.txt; echo {MARKER}; echo '{{\"Experiment 1\": {{\"x\": 1}}}}'")),
+        ] {
+            let world = World::new(vec![bash("true"), last]).await.limits(|limits| limits.steps = 2);
+            let attempt = world.react_with("tools=bash").await;
+            assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"x":1}}"#)));
+            assert!(attempt.last_shown().contains("Your next reply is the last one, and nothing is run for it"));
+            assert!(!attempt.dir.path().join("run.txt").exists());
+        }
+    }
+}

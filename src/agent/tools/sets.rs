@@ -1,0 +1,189 @@
+//! Tool sets: several tools under one name, and how an answer is given with them.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Tool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
+    inspect_file_lines, list_files, move_file, read_file, shown, submit, super_agent, swe_agent, understand_file,
+    write_file,
+};
+use crate::model;
+
+/// Which tools a dynamic agent has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolChoice {
+    /// The original's: files, scripts, and a model that reads and edits files
+    #[default]
+    Autoexperiment,
+    /// Files through a window, searches, edits by line range that keep the syntax, as in SWE-agent
+    SweAgent,
+    /// A Python session that lasts, edits by exact lines, as in SUPER
+    Super,
+    /// One shell tool, as in mini-swe-agent
+    Bash,
+}
+
+/// How an answer is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answering {
+    /// By calling the tool of this name.
+    Tool(&'static str),
+    /// By a command that prints [`bash::MARKER`] and the answer below it.
+    Printed,
+}
+
+/// Several tools under one name, as the `--tools` of a run.
+#[derive(Clone, Copy)]
+pub struct ToolSet {
+    choice: ToolChoice,
+    tools: &'static [&'static dyn Tool],
+    /// As models are shown them; schemas are made once a process.
+    shown: &'static [model::Tool],
+    answering: Answering,
+    shell: Option<&'static str>,
+    python: Option<&'static str>,
+    /// A call whose long argument stands as it is in a fence.
+    example: &'static str,
+}
+
+impl std::fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ToolSet").field(&self.choice).finish()
+    }
+}
+
+/// The tools of the original: its Table 2 and appendix, and `read_file`.
+static AUTOEXPERIMENT: &[&dyn Tool] = &[
+    &command_line::CommandLine,
+    &list_files::ListFiles,
+    &change_directory::ChangeDirectory,
+    &read_file::ReadFile,
+    &inspect_file_lines::InspectFileLines,
+    &understand_file::UnderstandFile,
+    &write_file::WriteFile,
+    &edit_file::EditFile,
+    &move_file::Move,
+    &execute_python_script::ExecutePythonScript,
+    &execute_bash_script::ExecuteBashScript,
+    &final_answer::FinalAnswer,
+];
+
+static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
+
+/// The tools of SWE-agent; its shell is `command_line`, whose folder `change_directory` sets.
+static SWE_AGENT: &[&dyn Tool] = &[
+    &command_line::CommandLine,
+    &change_directory::ChangeDirectory,
+    &swe_agent::Open,
+    &swe_agent::Goto,
+    &swe_agent::Scroll,
+    &swe_agent::SearchFile,
+    &swe_agent::SearchDir,
+    &swe_agent::FindFile,
+    &swe_agent::Edit,
+    &swe_agent::Create,
+    &submit::Submit,
+];
+
+static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
+
+/// The tools of SUPER's agents.
+static SUPER: &[&dyn Tool] =
+    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &submit::Submit];
+
+static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
+
+/// The one tool of mini-swe-agent.
+static BASH: &[&dyn Tool] = &[&bash::Bash];
+
+static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(BASH));
+
+impl ToolSet {
+    /// The set of this choice.
+    #[must_use]
+    pub fn of(choice: ToolChoice) -> Self {
+        match choice {
+            ToolChoice::Autoexperiment => Self {
+                choice,
+                tools: AUTOEXPERIMENT,
+                shown: &AUTOEXPERIMENT_SHOWN,
+                answering: Answering::Tool(final_answer::NAME),
+                shell: Some("command_line"),
+                python: None,
+                example: "```write_file\npath: notes.txt\nFirst line.\nSecond line.\n```",
+            },
+            ToolChoice::SweAgent => Self {
+                choice,
+                tools: SWE_AGENT,
+                shown: &SWE_AGENT_SHOWN,
+                answering: Answering::Tool(submit::NAME),
+                shell: Some("command_line"),
+                python: None,
+                example: "```edit\nstart_line: 3\nend_line: 4\n    total = sum(values)\n    return total\n```",
+            },
+            ToolChoice::Super => Self {
+                choice,
+                tools: SUPER,
+                shown: &SUPER_SHOWN,
+                answering: Answering::Tool(submit::NAME),
+                shell: None,
+                python: Some("execute"),
+                example: "```execute\nimport pathlib\nprint(pathlib.Path('experiments.md').read_text())\n```",
+            },
+            ToolChoice::Bash => Self {
+                choice,
+                tools: BASH,
+                shown: &BASH_SHOWN,
+                answering: Answering::Printed,
+                shell: Some(bash::NAME),
+                python: None,
+                example: "```bash\ncat experiments.md\n```",
+            },
+        }
+    }
+
+    /// The original's tools.
+    #[must_use]
+    pub fn autoexperiment() -> Self {
+        Self::of(ToolChoice::Autoexperiment)
+    }
+
+    /// The tools as models are shown them.
+    #[must_use]
+    pub const fn shown(&self) -> &'static [model::Tool] {
+        self.shown
+    }
+
+    /// The tool of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'static dyn Tool> {
+        self.tools.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    /// How an answer is given.
+    #[must_use]
+    pub const fn answering(&self) -> Answering {
+        self.answering
+    }
+
+    /// The tool that runs shell commands.
+    #[must_use]
+    pub const fn shell(&self) -> Option<&'static str> {
+        self.shell
+    }
+
+    /// The tool that runs Python code.
+    #[must_use]
+    pub const fn python(&self) -> Option<&'static str> {
+        self.python
+    }
+
+    /// A call as a fence with its long argument as it is, to show.
+    #[must_use]
+    pub const fn example(&self) -> &'static str {
+        self.example
+    }
+}

@@ -1,0 +1,15 @@
+//! The tools of SUPER's agents (Bogin et al., 2024): a Python session that lasts, edits by exact lines, submit.
+
+mod edit;
+mod execute;
+mod interrupt;
+mod session;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub use edit::Edit;
+pub use execute::Execute;
+pub use interrupt::Interrupt;
+pub use session::Python;
+pub use wait::Wait;

@@ -1,0 +1,129 @@
+//! SUPER's tools through the whole loop, as plain processes; `tests/dynamic.rs` uses them in the sandbox that runs are made
+//! in.
+
+use serde_json::json;
+
+use crate::agent::End;
+use crate::agent::tests::support::{Attempt, World, call};
+use crate::model::Reply;
+
+async fn observe(replies: Vec<Reply>) -> Attempt {
+    let submit = call("submit", json!({"answer": {"Experiment 1": {"x": 1}}}));
+    let attempt = World::new(replies.into_iter().chain([submit]).collect()).await.react_with("tools=super").await;
+    assert_eq!(attempt.end, End::Answered, "{:?}", attempt.detail);
+    attempt
+}
+
+fn python(code: &str) -> Reply {
+    call("execute", json!({ "code": code }))
+}
+
+#[tokio::test]
+async fn the_session_keeps_its_variables_and_shows_output_values_and_errors() {
+    let attempt = observe(vec![
+        python("x = 20\nprint('set')"),
+        python("import main, os\nx + 1"),
+        python("1 / 0"),
+        python("def f(:"),
+        python("x += 1"),
+        python("!echo from-the-shell; exit 3\n%cd /\nos.getcwd()"),
+        python("%%bash\ncd /tmp && echo $((x + 1))"),
+        python("raise SystemExit(4)"),
+        python("x, __name__"),
+        python("import subprocess, sys\n_ = subprocess.run(['echo', 'child'])\nprint('err', file=sys.stderr)"),
+    ])
+    .await;
+    let shown = attempt.observations();
+    assert_eq!(shown[..2], ["set", "21"]);
+    let trace = "Traceback (most recent call last):\n  File \"<cell 3>\", line 1, in <module>\n    1 / 0\n";
+    assert!(shown[2].starts_with(trace) && shown[2].ends_with("ZeroDivisionError: division by zero"), "{}", shown[2]);
+    assert!(shown[3].contains("SyntaxError") && !shown[3].contains("<string>"), "{}", shown[3]);
+    assert_eq!(shown[4..7], ["no output", "from-the-shell\nexit code 3\n'/'", "1"]);
+    assert_eq!(shown[7..], ["SystemExit: 4", "(21, '__main__')", "child\nerr"]);
+}
+
+#[tokio::test]
+async fn code_that_runs_on_is_waited_for_or_interrupted_and_the_session_lives() {
+    let attempt = observe(vec![
+        python("import time\nx = 5\nprint('begun')\ntime.sleep(7)\nprint('slept')"),
+        python("x"),
+        call("wait", json!({})),
+        call("wait", json!({})),
+        python("!sleep 300"),
+        call("interrupt", json!({})),
+        python("x"),
+    ])
+    .await;
+    let shown = attempt.observations();
+    let still = "still running after 5 seconds; `wait` for it, or stop it with `interrupt`\n";
+    assert_eq!(shown[0], format!("{still}output so far:\nbegun"));
+    assert!(shown[1].starts_with("error: the code of an earlier call is still running"), "{}", shown[1]);
+    assert_eq!(shown[2], "begun\nslept");
+    assert_eq!(shown[3], "error: nothing is running");
+    assert_eq!(shown[4], format!("{still}no output so far"));
+    assert!(shown[5].ends_with("KeyboardInterrupt"), "{}", shown[5]);
+    assert_eq!(shown[6], "5");
+}
+
+#[tokio::test]
+async fn a_session_that_ignores_interrupts_or_dies_is_begun_anew() {
+    let stubborn = "import os, signal\nopen('pid', 'w').write(str(os.getpid()))\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
+                    while True: pass";
+    let attempt = observe(vec![
+        python(stubborn),
+        call("interrupt", json!({})),
+        python("import os\nos.path.exists('/proc/' + open('pid').read())"),
+        python("import os\nprint('last words')\nos._exit(7)"),
+        python("1 + 1"),
+        python("import threading, time\nthreading.Timer(0.3, os._exit, [0]).start()"),
+        python("import os, threading\nthreading.Timer(0.2, os._exit, [9]).start()"),
+        python("import time\ntime.sleep(2)"),
+        python("2 + 2"),
+    ])
+    .await;
+    let shown = attempt.observations();
+    assert!(
+        shown[1].starts_with("the code did not stop when it was interrupted, so the session was ended"),
+        "{shown:?}"
+    );
+    assert_eq!(shown[2], "False");
+    let ended =
+        "the Python session has ended with exit code 7 and what it held is lost; the next call begins a new one";
+    assert_eq!(shown[3], format!("{ended}\nlast words"));
+    assert_eq!(shown[4], "2");
+    assert!(shown[5].contains("NameError"), "it is a new session: {}", shown[5]);
+    assert_eq!(shown[6], "no output");
+    assert!(shown[7].starts_with("the Python session has ended with exit code 9"), "{}", shown[7]);
+    assert_eq!(shown[8], "4");
+}
+
+#[tokio::test]
+async fn long_output_is_cut_and_the_time_that_is_left_holds() {
+    let attempt = observe(vec![python("print('B' + 'x' * 5_000_000 + 'E')")]).await;
+    let shown = attempt.observations()[0];
+    assert!(shown.starts_with("Bxxx") && shown.ends_with("xE") && shown.len() < 21_000, "{}", shown.len());
+    let world = World::new(vec![python("import time\ntime.sleep(100)")]).await;
+    let attempt = world.limits(|limits| limits.seconds = 4.0).react_with("tools=super").await;
+    assert_eq!(attempt.end, End::GaveUp);
+    assert_eq!(attempt.observations().last(), Some(&"stopped because the tool time is used up"));
+    assert!(attempt.budget.time_left().is_zero());
+}
+
+#[tokio::test]
+async fn files_are_edited_by_exact_lines_and_begun_with_none() {
+    let edit =
+        |path: &str, old: &str, new: &str| call("edit", json!({"path": path, "old_lines": old, "new_lines": new}));
+    let attempt = observe(vec![
+        edit("main.py", "    raise NotImplementedError", "    return 2 * x"),
+        edit("main.py", "  return 2*x", "    return x"),
+        edit("main.py", "", "x"),
+        edit("new/a.py", "", "y = 1"),
+        python("import main\nmain.double(4)"),
+    ])
+    .await;
+    let shown = attempt.observations();
+    assert_eq!(shown[0], "`main.py` was changed; it now reads there:\n    1  def double(x):\n    2      return 2 * x");
+    assert!(shown[1].starts_with("error: the lines are not there exactly, but these differ"), "{}", shown[1]);
+    assert!(shown[2].starts_with("error: `main.py` is not empty"), "{}", shown[2]);
+    assert_eq!((attempt.file("new/a.py").as_str(), shown[4]), ("y = 1\n", "8"));
+}

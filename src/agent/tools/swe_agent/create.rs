@@ -1,0 +1,57 @@
+//! `create`: a new file, opened.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::window::Window;
+use crate::agent::Context;
+use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, arguments, schema};
+use crate::sandbox::Fault;
+
+/// Creates a file.
+pub struct Create;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The new file's path; missing folders are made.
+    path: String,
+}
+
+#[async_trait]
+impl Tool for Create {
+    fn name(&self) -> &'static str {
+        "create"
+    }
+
+    fn description(&self) -> &'static str {
+        "Create a file with one empty line and open it, to be filled with edit. Refuses one that exists."
+    }
+
+    fn parameters(&self) -> Value {
+        schema::<Arguments>()
+    }
+
+    async fn run(
+        &self,
+        given: Map<String, Value>,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure> {
+        let Arguments { path } = arguments(self, given)?;
+        let target = session.path(context, &path).await?;
+        match context.read(&target, READ_LIMIT).await {
+            Ok(_) => return Err(Failure::Refused(format!("`{path}` exists already; see it with open"))),
+            Err(lost @ Fault::Lost(_)) => return Err(lost.into()),
+            // No file yet; what else is wrong with the path, writing tells.
+            Err(Fault::Refused(_)) => {}
+        }
+        context.write(&target, b"\n").await?;
+        let window = Window { path: target, shown: path, top: 0 };
+        let shown = window.show("\n");
+        session.window = Some(window);
+        Ok(Outcome::Observation(shown))
+    }
+}

@@ -1,0 +1,25 @@
+//! The tools of SWE-agent (Yang et al., 2024): a file is seen through a window of lines that is moved, and edited by line
+//! range, with a check that refuses edits which break the syntax.
+
+mod create;
+mod edit;
+mod find_file;
+mod goto;
+mod open;
+mod scroll;
+mod search_dir;
+mod search_file;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use create::Create;
+pub use edit::Edit;
+pub use find_file::FindFile;
+pub use goto::Goto;
+pub use open::Open;
+pub use scroll::Scroll;
+pub use search_dir::SearchDir;
+pub use search_file::SearchFile;
+pub use window::Window;

@@ -1,0 +1,54 @@
+//! `open`: a file, seen through a window.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::window::Window;
+use crate::agent::Context;
+use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema};
+
+/// Opens a file.
+pub struct Open;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file's path.
+    path: String,
+    /// The line to show, counted from 1; the file's beginning when left out.
+    line: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for Open {
+    fn name(&self) -> &'static str {
+        "open"
+    }
+
+    fn description(&self) -> &'static str {
+        "Open a file and show 100 lines of it with their numbers, those around `line` when it is given."
+    }
+
+    fn parameters(&self) -> Value {
+        schema::<Arguments>()
+    }
+
+    async fn run(
+        &self,
+        given: Map<String, Value>,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure> {
+        let Arguments { path, line } = arguments(self, given)?;
+        let mut window = Window { path: session.path(context, &path).await?, shown: path, top: 0 };
+        let text = window.text(context).await?;
+        if let Some(line) = line {
+            window.center(line.saturating_sub(1), text.lines().count());
+        }
+        let shown = window.show(&text);
+        session.window = Some(window);
+        Ok(Outcome::Observation(shown))
+    }
+}

@@ -1,0 +1,69 @@
+//! `search_file`: lines of a file that hold a text.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::window::{self, LINES};
+use crate::agent::Context;
+use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, arguments, cut_middle, read_text, schema};
+
+/// Characters of a line that are shown.
+const SHOWN: usize = 300;
+
+/// Searches a file.
+pub struct SearchFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The text to look for, as it stands in the file.
+    text: String,
+    /// The file's path; the open file when left out.
+    path: Option<String>,
+}
+
+#[async_trait]
+impl Tool for SearchFile {
+    fn name(&self) -> &'static str {
+        "search_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Show the lines of a file that hold a text, with their numbers."
+    }
+
+    fn parameters(&self) -> Value {
+        schema::<Arguments>()
+    }
+
+    async fn run(
+        &self,
+        given: Map<String, Value>,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure> {
+        let Arguments { text: wanted, path } = arguments(self, given)?;
+        let (text, shown) = if let Some(path) = path {
+            let file = session.path(context, &path).await?;
+            (read_text(context, &file, &path, READ_LIMIT).await?, path)
+        } else {
+            let window = window::open(session)?;
+            (window.text(context).await?, window.shown.clone())
+        };
+        let found: Vec<String> = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains(&wanted))
+            .map(|(index, line)| format!("{}:{}", index + 1, cut_middle(line, SHOWN)))
+            .collect();
+        Ok(Outcome::Observation(match found.len() {
+            0 => format!("no line of `{shown}` holds `{wanted}`"),
+            count if count > LINES => {
+                format!("{count} lines of `{shown}` hold `{wanted}`: too many to show, look for something longer")
+            }
+            count => format!("{count} line(s) of `{shown}` hold `{wanted}`:\n{}", found.join("\n")),
+        }))
+    }
+}

@@ -1,0 +1,99 @@
+//! `autoexperiment import`: papers of other projects' data.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::shared::{SuiteOptions, print, print_json};
+use crate::error::{Error, Result};
+use crate::import::{Decisions, Published, import};
+use crate::report::clean;
+
+/// Make published papers of other projects into papers of this suite
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Mlrc(Mlrc),
+}
+
+/// The published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
+///
+/// Functions are found by name, class and content; published line numbers are the weakest evidence. Each correction and
+/// each doubt is printed. A paper with functions that cannot be told for sure is refused, with the candidates.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import mlrc dataset/MLRC -p 2303.11932 --at 2303.11932:6=metrics.py::IoU.compute"
+)]
+struct Mlrc {
+    /// Folder of the papers' folders, or the folder of one paper.
+    folder: PathBuf,
+    /// Papers to import [default: all].
+    #[arg(short, long, value_name = "ID")]
+    paper: Vec<String>,
+    /// Which function is meant, where that cannot be told: `PAPER:NUMBER=FILE::NAME`. Can be given several times.
+    #[arg(long, value_name = "PLACE")]
+    at: Vec<String>,
+    /// Leave out functions that cannot be told for sure, instead of refusing their paper.
+    #[arg(long)]
+    leave_out: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    suite: SuiteOptions,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let What::Mlrc(arguments) = &arguments.what;
+    let suite = arguments.suite.open()?;
+    let published = Published::open(&arguments.folder)?;
+    let decisions = decisions(arguments)?;
+    for id in &arguments.paper {
+        if !published.papers.iter().any(|paper| paper.id == *id) {
+            let known: Vec<&str> = published.papers.iter().map(|paper| paper.id.as_str()).collect();
+            return Err(Error::usage(format!("no paper `{id}` in `{}`", arguments.folder.display()))
+                .hint(format!("the papers are: {}", known.join(", "))));
+        }
+    }
+    let mut imported = Vec::new();
+    for paper in &published.papers {
+        if !arguments.paper.is_empty() && !arguments.paper.contains(&paper.id) {
+            continue;
+        }
+        let done = import(&suite, &published, paper, &decisions)?;
+        if !arguments.json {
+            let mut text = format!(
+                "{}: {} functions, {} experiments\n",
+                clean(&done.paper),
+                done.functions.len(),
+                done.experiments
+            );
+            for finding in &done.findings {
+                let (kind, about, what) = finding.parts();
+                let _ = writeln!(text, "  {kind}: {}: {}", clean(about), clean(what));
+            }
+            print(&text)?;
+        }
+        imported.push(done);
+    }
+    if arguments.json { print_json(&imported) } else { Ok(()) }
+}
+
+fn decisions(arguments: &Mlrc) -> Result<Decisions> {
+    let mut decisions = Decisions { leave_out: arguments.leave_out, ..Decisions::default() };
+    for place in &arguments.at {
+        let parts = place.split_once('=').and_then(|(function, selector)| {
+            let (paper, number) = function.rsplit_once(':')?;
+            Some((paper.to_owned(), number.to_owned(), selector.to_owned()))
+        });
+        let (paper, number, selector) = parts.ok_or_else(|| {
+            Error::usage(format!("`{place}` names no function")).hint("write it as `PAPER:NUMBER=FILE::NAME`")
+        })?;
+        decisions.at.insert((paper, number), selector);
+    }
+    Ok(decisions)
+}

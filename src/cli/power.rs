@@ -1,0 +1,178 @@
+//! `autoexperiment power`: what a comparison would take.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::naming::run_folder;
+use super::run::parse_dollars;
+use super::shared::{SuiteOptions, print, print_json};
+use crate::error::{Error, Result};
+use crate::report::{Known, clean, power_console, power_rows};
+use crate::run::reading::{Detail, read};
+use crate::run::{AttemptRecord, scored};
+use crate::sample::parse_n;
+use crate::stats::{Aim, Spread};
+use crate::suite::{LoadedPaper, Suite};
+
+/// Tell how many samples and attempts a difference between two contenders needs, and what it would cost
+///
+/// From a stored run (`--run`), whose samples tell how much they differ and what an attempt costs, or from assumptions.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  autoexperiment power --diff 0.05 --n 1..3 --k 5 --rate 0.4 --cost 0.10\n  \
+                        autoexperiment power --diff 0.05 --run sweep --agent react")]
+pub struct Arguments {
+    /// The difference to be seen, as 0.05 for five points.
+    #[arg(long, value_name = "SHARE", value_parser = parse_inner_share)]
+    diff: f64,
+    /// Numbers of masked functions: `3`, `1..5`, `1,2,5` [default: 1, or those of the run].
+    #[arg(short, long = "n", alias = "masked", value_name = "N")]
+    n: Option<String>,
+    /// Attempts at each sample; a row for a single attempt is shown beside.
+    #[arg(short, long, alias = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    k: u32,
+    /// Chance to see the difference if it is there.
+    #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = parse_inner_share)]
+    power: f64,
+    /// Confidence level of the comparison.
+    #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = parse_inner_share)]
+    level: f64,
+    /// A stored run to learn from: its folder, or its name under --runs.
+    #[arg(long, value_name = "RUN", conflicts_with = "rate")]
+    run: Option<String>,
+    /// The agent of the run to learn from, where it has several.
+    #[arg(long, requires = "run")]
+    agent: Option<String>,
+    /// Pass rate at n = 1; at n it is taken to be its n-th power, as if functions were written independently.
+    #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_inner_share)]
+    rate: f64,
+    /// Share of the attempts' variance that lies between samples: 0 when all are equally hard, 1 when each is passed always
+    /// or never. Learned from a run that has several attempts a sample.
+    #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_share)]
+    alike: f64,
+    /// Correlation of the two contenders' chances over samples: 1 when the same samples are hard for both.
+    #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_share)]
+    correlation: f64,
+    /// Dollars of an attempt [default: that of the run].
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    cost: Option<f64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+    #[command(flatten)]
+    suite: SuiteOptions,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let ns = arguments.n.as_deref().map(parse_n).transpose()?;
+    let (mut known, assumed) =
+        if let Some(run) = &arguments.run { learned(arguments, run, ns)? } else { assumed(arguments, ns) };
+    // Without a suite at hand it is not known how many samples there are.
+    let suite = match arguments.suite.open() {
+        Err(error) if arguments.suite.is_named() => return Err(error),
+        opened => opened.ok(),
+    };
+    if let Some(suite) = suite {
+        for it in &mut known {
+            it.available = available(&suite, it.n);
+        }
+    }
+    let aim = Aim { difference: arguments.diff, level: arguments.level, power: arguments.power };
+    let mut ks = vec![1, arguments.k as usize];
+    ks.dedup();
+    let rows = power_rows(&known, &ks, aim, arguments.correlation);
+    let assumed = format!("{assumed}, correlation {}.", arguments.correlation);
+    if arguments.json {
+        return print_json(&serde_json::json!({ "format": 1, "rows": rows, "assumed": assumed }));
+    }
+    print(&power_console(&rows, aim, &assumed))
+}
+
+/// What is assumed of each n, and the same in words.
+fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<Known>, String) {
+    let of = |n: usize| {
+        let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
+        Known { n, spread, cost: arguments.cost, available: None }
+    };
+    let told = format!("Assumed: rate {} at n = 1, alike {}", arguments.rate, arguments.alike);
+    (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
+}
+
+/// What a stored run tells of each n, and in words where it comes from.
+fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<Known>, String)> {
+    let reading = read(&run_folder(name, &arguments.runs), Detail::Outcome)?;
+    for note in &reading.notes {
+        talk!("{}", clean(note));
+    }
+    let mut agents: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
+    for record in scored(&reading.records) {
+        if arguments.agent.as_ref().is_none_or(|agent| *agent == record.agent) {
+            agents.entry((&record.agent, record.model.as_deref())).or_default().push(record);
+        }
+    }
+    let mut found = agents.into_iter();
+    let Some(((agent, _), records)) = found.next() else {
+        return Err(Error::usage(format!("run `{name}` has no attempt to learn from"))
+            .hint("name another run or agent, or give assumptions with `--rate`"));
+    };
+    if let Some(((other, _), _)) = found.next() {
+        return Err(Error::usage(format!("run `{name}` has attempts of `{agent}` and of `{other}`"))
+            .hint("choose one with `--agent`"));
+    }
+    let mut by_n: BTreeMap<usize, BTreeMap<&str, (usize, usize)>> = BTreeMap::new();
+    let mut costs: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+    for record in &records {
+        let (tries, passed) = by_n.entry(record.n).or_default().entry(&record.sample).or_default();
+        *tries += 1;
+        *passed += usize::from(record.pass);
+        let (cost, count) = costs.entry(record.n).or_default();
+        *cost += record.cost;
+        *count += 1;
+    }
+    let mut known = Vec::new();
+    let mut single = false;
+    for n in ns.unwrap_or_else(|| by_n.keys().copied().collect()) {
+        let Some(samples) = by_n.get(&n) else {
+            talk!("run `{}` has no attempt at n = {n}: left out", clean(name));
+            continue;
+        };
+        let counts: Vec<(usize, usize)> = samples.values().copied().collect();
+        let rate =
+            counts.iter().map(|&(tries, passed)| passed as f64 / tries as f64).sum::<f64>() / counts.len() as f64;
+        let spread = Spread::of(&counts).unwrap_or_else(|| {
+            single = true;
+            Spread::assumed(rate, arguments.alike)
+        });
+        if spread.between + spread.within <= 0.0 {
+            talk!("at n = {n} all attempts of `{}` end alike: the run cannot tell how samples differ", clean(agent));
+        }
+        let cost = costs.get(&n).map(|(cost, count)| cost / *count as f64);
+        known.push(Known { n, spread, cost: arguments.cost.or(cost), available: None });
+    }
+    let alike = if single { format!(", alike {}", arguments.alike) } else { String::new() };
+    Ok((known, format!("Learned from `{}` of run `{}`{alike}", clean(agent), clean(name))))
+}
+
+/// How many samples of n functions a suite has; `None` where that cannot be counted.
+fn available(suite: &Suite, n: usize) -> Option<u128> {
+    let mut total = 0_u128;
+    for id in suite.ids().ok()? {
+        total = total.checked_add(LoadedPaper::load(suite, &id).ok()?.nesting.count(n)?)?;
+    }
+    Some(total)
+}
+
+/// A share from 0 to 1, both included.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("`{text}` is no share: give a number from 0 to 1"))
+}
+
+/// A share between 0 and 1.
+fn parse_inner_share(text: &str) -> Result<f64, String> {
+    parse_share(text).and_then(|share| {
+        if share > 0.0 && share < 1.0 { Ok(share) } else { Err(format!("`{text}` is not between 0 and 1")) }
+    })
+}

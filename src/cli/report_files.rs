@@ -1,0 +1,139 @@
+//! `autoexperiment report --html` and `--figures`: reports that are files.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::report::figures::files::files;
+use crate::report::figures::{Source, figures};
+use crate::report::html::{Details, page};
+use crate::report::{clean, summarise, verifier_rows};
+use crate::suite::replace_file;
+use crate::view::Reader;
+
+/// Writes the page of these runs to `file`, and what is too large for it into a folder beside.
+pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
+    let gathered = reader.gather()?;
+    let of = gathered.details();
+    let details = Details::new(gathered.samples(), &of);
+    let folder = beside(file)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let document = page(&gathered.material, Some(&details), &in_url(&name))?;
+    // A folder of an earlier report holds other samples under the same names.
+    remove_earlier(&folder)?;
+    if !document.beside.is_empty() {
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io("make", &folder, error))?;
+        for (name, text) in &document.beside {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
+        }
+    }
+    replace_file(file, document.html.as_bytes())?;
+    for note in &gathered.material.notes {
+        talk!("{}", clean(note));
+    }
+    let size = document.html.len() as f64 / 1e6;
+    talk!("wrote `{}` ({size:.1} MB)", file.display());
+    if !document.beside.is_empty() {
+        talk!("trajectories are in `{}`: keep it beside the page", folder.display());
+    }
+    Ok(())
+}
+
+/// Writes the figures of these runs into a folder, each as SVG, PDF and PNG, and its numbers as CSV.
+pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
+    let gathered = reader.gather()?;
+    let material = &gathered.material;
+    let bootstrap = material.options.bootstrap;
+    let summary = summarise(&material.records, &material.options);
+    let verifiers = verifier_rows(&material.records, &material.choices, bootstrap);
+    let conditions = &material.conditions;
+    let source = Source { records: &material.records, summary: &summary, verifiers: &verifiers, conditions, bootstrap };
+    std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+    let mut written = Vec::new();
+    for figure in figures(&source) {
+        let Some(chart) = &figure.chart else {
+            talk!("not drawn: {}: {}", figure.title, clean(&figure.missing.unwrap_or_default()));
+            continue;
+        };
+        let made = files(chart)?;
+        let path = |extension: &str| folder.join(format!("{}.{extension}", figure.id));
+        replace_file(&path("svg"), made.svg.as_bytes())?;
+        replace_file(&path("pdf"), &made.pdf)?;
+        replace_file(&path("png"), &made.png)?;
+        replace_file(&path("csv"), figure.table.csv()?.as_bytes())?;
+        written.push(figure.id);
+    }
+    for note in &material.notes {
+        talk!("{}", clean(note));
+    }
+    talk!(
+        "wrote {} to `{}`",
+        if written.is_empty() { "nothing".to_owned() } else { written.join(", ") },
+        folder.display()
+    );
+    Ok(())
+}
+
+/// The folder beside a page: `report.html` has `report.data`.
+fn beside(file: &Path) -> Result<PathBuf> {
+    if file.file_name().is_none() || file.is_dir() {
+        return Err(Error::usage(format!("`{}` is no name for a file", file.display()))
+            .hint("name a file, as `--html report.html`"));
+    }
+    let folder = file.with_extension("data");
+    if folder == file {
+        return Err(Error::usage("the page's name would be that of the folder beside it").hint("let it end in `.html`"));
+    }
+    Ok(folder)
+}
+
+/// Removes the files of an earlier report from its folder, and the folder when nothing else is in it.
+fn remove_earlier(folder: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_ours = name.strip_suffix(".js").and_then(|stem| stem.strip_prefix(['s', 'p', 't']));
+        if is_ours.is_some_and(|number| number.parse::<usize>().is_ok()) {
+            std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+    }
+    // Best effort: what is not ours stays, and so does the folder.
+    let _ = std::fs::remove_dir(folder);
+    Ok(())
+}
+
+/// A name as part of a URL: everything but letters, digits and `-._~` escaped.
+fn in_url(name: &str) -> String {
+    name.bytes().fold(String::new(), |url, byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            url + char::from(byte).encode_utf8(&mut [0; 4])
+        }
+        other => format!("{url}%{other:02X}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_beside_a_page_is_named_so_that_a_browser_finds_it() {
+        assert_eq!(in_url("a b#ä.data"), "a%20b%23%C3%A4.data");
+        assert_eq!(beside(Path::new("x/report.html")).unwrap(), Path::new("x/report.data"));
+        assert!(beside(Path::new("report.data")).is_err());
+    }
+
+    #[test]
+    fn of_the_folder_beside_only_our_own_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("report.data");
+        std::fs::create_dir(&data).unwrap();
+        for name in ["s0.js", "t0.js", "p12.js", "mine.js", "s0.txt"] {
+            std::fs::write(data.join(name), "").unwrap();
+        }
+        remove_earlier(&data).unwrap();
+        let mut left: Vec<_> = std::fs::read_dir(&data).unwrap().map(|it| it.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["mine.js", "s0.txt"]);
+    }
+}

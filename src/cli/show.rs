@@ -1,0 +1,124 @@
+//! `autoexperiment show`: one attempt, from its first message to its verdict.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::naming::run_folder;
+use super::shared::print;
+use crate::agent::Trajectory;
+use crate::error::{Error, Result};
+use crate::report::{Colour, clean, trajectory_text, verdict_lines};
+use crate::run::reading::{Detail, read};
+use crate::run::{AttemptRecord, counting};
+
+/// Show one attempt: what was said, which tools ran, what came of them, and the verdict
+///
+/// On a terminal in colours (unless NO_COLOR is set) and through a pager ($PAGER, else `less`).
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment show sweep kmeanspp_0,3\n  autoexperiment show sweep kmeanspp_0,3.2 --agent react"
+)]
+pub struct Arguments {
+    /// The run's folder, or its name under --runs.
+    run: String,
+    /// The sample, as `kmeanspp_0,3`, or one of its attempts, as `kmeanspp_0,3.2` [default attempt: the first there is].
+    sample: String,
+    /// The agent, where several attempted the sample.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Print the stored events, one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Print at once, without a pager.
+    #[arg(long)]
+    no_pager: bool,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+/// A stored trajectory.
+struct Stored {
+    agent: String,
+    attempt: u32,
+    path: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Whole)?;
+    for note in &reading.notes {
+        talk!("{}", clean(note));
+    }
+    let (sample, attempt) = match arguments.sample.rsplit_once('.').map(|(sample, attempt)| (sample, attempt.parse())) {
+        Some((sample, Ok(attempt))) => (sample, Some(attempt)),
+        _ => (arguments.sample.as_str(), None),
+    };
+    let mut found: Vec<Stored> = Vec::new();
+    for path in reading.store.trajectories()? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let agent = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
+        if let Some((of, number)) = name.rsplit_once('.')
+            && let Ok(number) = number.parse()
+            && of == sample
+            && attempt.is_none_or(|attempt: u32| attempt == number)
+            && arguments.agent.as_ref().is_none_or(|wanted| *wanted == agent)
+        {
+            found.push(Stored { agent: agent.into_owned(), attempt: number, path });
+        }
+    }
+    found.sort_by(|a, b| (&a.agent, a.attempt).cmp(&(&b.agent, b.attempt)));
+    let Some(first) = found.first() else {
+        return Err(Error::usage(format!("run `{}` has no trajectory of `{}`", arguments.run, arguments.sample))
+            .hint("`autoexperiment report RUN --attempts` lists the attempts"));
+    };
+    if let Some(other) = found.iter().find(|other| other.agent != first.agent) {
+        return Err(Error::usage(format!("`{}` and `{}` both attempted `{sample}`", first.agent, other.agent))
+            .hint("choose one with `--agent`"));
+    }
+    if found.len() > 1 {
+        let numbers: Vec<_> = found.iter().map(|stored| stored.attempt.to_string()).collect();
+        talk!("attempts at `{sample}`: {}; this is {}", numbers.join(", "), first.attempt);
+    }
+    if arguments.json {
+        let text = std::fs::read_to_string(&first.path)
+            .map_err(|error| Error::store("failed to read trajectory").at(&first.path, None).because(error))?;
+        return print(&text);
+    }
+    let terminal = std::io::stdout().is_terminal();
+    let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let lines = Trajectory::read(&first.path)?;
+    let mut text = trajectory_text(&lines, if colours { Colour::On } else { Colour::Off });
+    let is_it = |record: &AttemptRecord| {
+        (record.agent == first.agent) && record.sample == sample && record.attempt == first.attempt
+    };
+    let counting = counting(&reading.records);
+    let mut records = reading.records.iter().zip(counting);
+    match records.find(|(record, counts)| *counts && is_it(record)) {
+        Some((record, _)) => text += &(verdict_lines(record).join("\n") + "\n"),
+        None => text += "no verdict is stored: the attempt is still running, or was cut off\n",
+    }
+    if terminal && !arguments.no_pager { page(&text) } else { print(&text) }
+}
+
+/// Shows a text in the user's pager; prints it where there is none.
+fn page(text: &str) -> Result<()> {
+    let pager =
+        std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty()).unwrap_or_else(|| "less".to_owned());
+    let mut command = Command::new("sh");
+    command.args(["-c", &pager]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Colours, and no pager for what fits on the screen.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return print(text) };
+    if let Some(mut stdin) = child.stdin.take() {
+        // A pager that is left early is no error.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    match child.wait() {
+        // 127 is the shell's word for a command that does not exist.
+        Ok(status) if status.code() != Some(127) => Ok(()),
+        _ => print(text),
+    }
+}

@@ -1,0 +1,67 @@
+//! `autoexperiment status`: how far a run is, from another terminal.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::naming::run_folder;
+use super::shared::{print, print_json};
+use crate::error::Result;
+use crate::report::{Status, clean};
+use crate::run::reading::{Detail, Reading, read};
+
+/// Tell how far a run is, from its store
+///
+/// Works from any terminal, while the run goes on and afterwards. The rate and the time left are those of the last ten
+/// minutes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment status sweep\n  watch autoexperiment status sweep\n  autoexperiment status runs/sweep --json"
+)]
+pub struct Arguments {
+    /// The run's folder, or its name under --runs.
+    run: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Outcome)?;
+    let being_written = reading.store.is_being_written();
+    // Of a run that goes on, the last line may be half written: that is nothing to tell.
+    for note in reading.notes.iter().filter(|note| !(being_written && note.contains("is cut off"))) {
+        talk!("{}", clean(note));
+    }
+    let begun = if being_written { begun(&reading)? } else { 0 };
+    let (name, run) = (reading.name(), reading.run.as_ref());
+    let status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
+    if arguments.json { print_json(&status) } else { print(&status.text()) }
+}
+
+/// How many attempts have a trajectory that is newer than their last record, of those that were begun in this session.
+fn begun(reading: &Reading) -> Result<usize> {
+    let mut ended: HashMap<(&str, &str, u32), f64> = HashMap::new();
+    for record in &reading.records {
+        let at = record.started.as_duration().as_secs_f64() + record.wall_seconds;
+        ended.insert((&record.agent, &record.sample, record.attempt), at);
+    }
+    let sessions = reading.run.as_ref().and_then(|run| run.sessions.last());
+    let session = sessions.map_or(0.0, |session| session.started.as_duration().as_secs_f64());
+    let mut running = 0;
+    for path in reading.store.trajectories()? {
+        let agent = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let Some((sample, attempt)) = stem.rsplit_once('.') else { continue };
+        let Ok(attempt) = attempt.parse::<u32>() else { continue };
+        let changed = path.metadata().ok().and_then(|facts| facts.modified().ok());
+        let changed =
+            changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0.0, |at| at.as_secs_f64());
+        // Its last event is written a moment before its record says that it ended.
+        let after = ended.get(&(&*agent, sample, attempt)).map_or(session, |ended| ended + 1.0);
+        running += usize::from(changed >= after);
+    }
+    Ok(running)
+}

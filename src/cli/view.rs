@@ -1,0 +1,59 @@
+//! `autoexperiment view`: runs in a browser, as they grow.
+
+use std::path::PathBuf;
+
+use super::naming::distinct_folders;
+use super::report::parse_population;
+use super::shared::print;
+use crate::error::Result;
+use crate::stats::{Bootstrap, Population};
+use crate::view::Reader;
+use crate::view::server::Server;
+
+/// Show runs in a browser, as they grow
+///
+/// Serves the report of `report --html` at an address of this machine that nobody else can reach or guess, and brings it
+/// up to date while attempts finish. Reads only. Ctrl-C ends it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment view 2026-11-21T10-30-00Z\n  autoexperiment view fixed dynamic --port 8000"
+)]
+pub struct Arguments {
+    /// Runs: folders, or names under --runs.
+    #[arg(required = true)]
+    run: Vec<String>,
+    /// Port to listen at; 0 for a free one.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Values of k in pass@k [default: 1 and the number of attempts].
+    #[arg(short, value_name = "K", value_delimiter = ',')]
+    k: Vec<usize>,
+    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
+    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    intervals: Population,
+    /// Folder of the suite [default: the one that each run names].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
+    /// Folder of the runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+    let bootstrap = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
+    let mut reader = Reader::new(folders, arguments.suite.clone(), arguments.k.clone(), bootstrap);
+    // What is wrong with the names shows here, not in the browser.
+    reader.gather()?;
+    let server = Server::bind(reader, arguments.port).await?;
+    print(&format!("{}\n", server.address))?;
+    talk!("open this address in a browser on this machine; Ctrl-C ends it");
+    server
+        .serve(async {
+            // Without signals there is no other end than a kill.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+        .await
+}

@@ -1,0 +1,199 @@
+//! Which backend makes an env: the one that is asked for, or, for `auto`, the one that can.
+
+#[cfg(feature = "conda")]
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+#[cfg(feature = "conda")]
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "conda")]
+use super::Conda;
+use super::environment::Environment;
+use super::{Backend, Env, OnProgress, State, Venv};
+#[cfg(feature = "conda")]
+use super::{Progress, conda};
+#[cfg(not(feature = "conda"))]
+use crate::error::Error;
+use crate::error::Result;
+
+/// A kind of backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvKind {
+    /// Conda where the env is locked for it and its channels answer, else venv.
+    #[default]
+    Auto,
+    /// Packages of conda channels.
+    Conda,
+    /// An interpreter of this machine and packages of pip.
+    Venv,
+}
+
+impl FromStr for EnvKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "conda" => Ok(Self::Conda),
+            "venv" => Ok(Self::Venv),
+            _ => Err(format!("`{text}` is no kind of env: `conda`, `venv` or `auto`")),
+        }
+    }
+}
+
+impl fmt::Display for EnvKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Conda => "conda",
+            Self::Venv => "venv",
+        })
+    }
+}
+
+/// How envs are made.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The backend.
+    pub kind: EnvKind,
+    /// What stands before the names of conda channels, in place of the user's own configuration.
+    pub alias: Option<String>,
+    /// Use no network.
+    pub offline: bool,
+}
+
+impl Options {
+    /// The backend for these options.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a wrong alias, or for conda in a program that was built without it; `Machine` for a conda
+    /// configuration that cannot be read.
+    pub fn open(&self) -> Result<Arc<dyn Backend>> {
+        match self.kind {
+            EnvKind::Auto => Ok(Arc::new(Auto {
+                options: self.clone(),
+                #[cfg(feature = "conda")]
+                fallen: Mutex::default(),
+            })),
+            EnvKind::Conda => self.conda(),
+            EnvKind::Venv => Ok(Arc::new(self.venv())),
+        }
+    }
+
+    #[cfg(feature = "conda")]
+    fn conda(&self) -> Result<Arc<dyn Backend>> {
+        Ok(Arc::new(Conda::open(self.alias.as_deref(), self.offline)?))
+    }
+
+    #[cfg(not(feature = "conda"))]
+    #[expect(clippy::unused_self, reason = "it is used where there is conda")]
+    fn conda(&self) -> Result<Arc<dyn Backend>> {
+        Err(Error::usage("this program was built without conda")
+            .hint("use `--env venv`, or build it with `cargo build --features conda`"))
+    }
+
+    fn venv(&self) -> Venv {
+        Venv::new().offline(self.offline)
+    }
+
+    /// The backends to lock the env of `folder` for: those that it is locked for already; if there are none, a venv, or
+    /// conda where the yml asks for packages that a venv cannot provide.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn to_lock(&self, folder: &Path) -> Result<Vec<Arc<dyn Backend>>> {
+        if self.kind != EnvKind::Auto {
+            return Ok(vec![self.open()?]);
+        }
+        let has = |file: &str| folder.join(file).exists();
+        let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+        if has("conda.lock") || (!has("venv.lock") && cfg!(feature = "conda") && Environment::read(folder).is_err()) {
+            backends.push(self.conda()?);
+        }
+        if has("venv.lock") || backends.is_empty() {
+            backends.push(Arc::new(self.venv()));
+        }
+        Ok(backends)
+    }
+}
+
+/// Conda where it can, else venv.
+///
+/// Only an env that is locked for conda, and is not built yet, makes it ask a channel whether it is there: everything
+/// else is decided without a network, and an env without `conda.lock` is what it always was.
+#[derive(Debug)]
+struct Auto {
+    options: Options,
+    /// Envs that a venv took the place of, which is decided, and told, once.
+    #[cfg(feature = "conda")]
+    fallen: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Auto {
+    #[cfg(feature = "conda")]
+    async fn choose(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Arc<dyn Backend>> {
+        let fallen = || self.fallen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !conda::is_locked(folder) || fallen().contains(folder) {
+            return Ok(Arc::new(self.options.venv()));
+        }
+        let conda = Conda::open(self.options.alias.as_deref(), self.options.offline)?;
+        let state = conda.state(folder, cache)?;
+        let why = if !state.locked {
+            "is not locked for this kind of machine"
+        } else if state.built || self.options.offline || conda.answers(folder).await {
+            return Ok(Arc::new(conda));
+        } else {
+            "comes from channels that do not answer"
+        };
+        if !self.options.venv().state(folder, cache)?.locked {
+            return Ok(Arc::new(conda));
+        }
+        let id = folder.file_name().unwrap_or_default().to_string_lossy();
+        on_progress(Progress::Notice(format!(
+            "the conda env `{id}` {why}, a venv takes its place: results may differ in the last digits"
+        )));
+        fallen().insert(folder.to_owned());
+        Ok(Arc::new(self.options.venv()))
+    }
+
+    #[cfg(not(feature = "conda"))]
+    #[expect(clippy::unused_async, reason = "it waits where there is conda")]
+    async fn choose(&self, _: &Path, _: &Path, _: OnProgress<'_>) -> Result<Arc<dyn Backend>> {
+        Ok(Arc::new(self.options.venv()))
+    }
+}
+
+#[async_trait]
+impl Backend for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
+        let mut path = folder.to_owned();
+        for backend in self.options.to_lock(folder)? {
+            path = backend.lock(folder, cache, on_progress).await?;
+        }
+        Ok(path)
+    }
+
+    async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
+        self.choose(folder, cache, on_progress).await?.build(folder, cache, on_progress).await
+    }
+
+    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
+        let mut all = State { locked: false, built: false };
+        for backend in self.options.to_lock(folder)? {
+            let State { locked, built } = backend.state(folder, cache)?;
+            all = State { locked: all.locked || locked, built: all.built || built };
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,159 @@
+//! From the channels of an `environment.yml` to URLs, by the user's settings.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use itertools::Itertools;
+use rattler_conda_types::{ChannelConfig, ChannelUrl};
+
+use super::settings::{Settings, absolute, is_path};
+use crate::error::{Error, Result};
+
+/// The directive that keeps the user's own channels out.
+const NODEFAULTS: &str = "nodefaults";
+
+/// A channel, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::env) struct Located {
+    /// As it was asked for, without this machine's alias: `conda-forge`, `conda-forge/label/dev`, or a URL.
+    pub(in crate::env) name: String,
+    /// Where it is, and after that its mirrors, if any. Never empty.
+    pub(in crate::env) urls: Vec<ChannelUrl>,
+}
+
+/// A URL with a slash at its end, or why it is none.
+pub(super) fn url(text: &str) -> Result<ChannelUrl, String> {
+    // The library gives no name to its type of URLs; a configuration's field has it.
+    let mut config = ChannelConfig::default_with_root_dir("/".into());
+    config.channel_alias = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(config.channel_alias.into())
+}
+
+impl Settings {
+    /// The channels to ask, in their order, each once: those of the yml at `path`, given with their lines, and the
+    /// user's unless the yml says `nodefaults`. A yml and a user without any mean `defaults`.
+    ///
+    /// # Errors
+    /// Kind `Suite`, with file and line, for a channel that cannot be one.
+    pub(in crate::env) fn locate(&self, path: &Path, channels: &[(String, usize)]) -> Result<Vec<Located>> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut located: Vec<Located> = Vec::new();
+        for (channel, line) in channels.iter().filter(|(channel, _)| channel != NODEFAULTS) {
+            located.extend(self.find(channel, folder).map_err(|why| {
+                Error::suite(format!("channel `{channel}` {why}"))
+                    .at(path, Some(*line))
+                    .hint("a channel is a name as `conda-forge`, a URL, or a path as `./channel`")
+            })?);
+        }
+        if !channels.iter().any(|(channel, _)| channel == NODEFAULTS) {
+            for channel in &self.channels {
+                located.extend(self.find(channel, folder).map_err(|why| {
+                    Error::machine(format!("channel `{channel}` of conda's configuration {why}"))
+                        .hint("`conda config --show-sources` tells where it stands")
+                })?);
+            }
+            if located.is_empty() {
+                located = self
+                    .find("defaults", folder)
+                    .map_err(|why| Error::suite(format!("no channel is named, and `defaults` {why}")).at(path, None))?;
+            }
+        }
+        if located.is_empty() {
+            return Err(Error::suite("no channel is left: `nodefaults` stands alone")
+                .at(path, channels.first().map(|(_, line)| *line))
+                .hint("name one, as `conda-forge`"));
+        }
+        Ok(located.into_iter().unique_by(|one| one.urls.clone()).collect())
+    }
+
+    /// Where the channel of this name in a lock file is, by today's settings.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a name that cannot be a channel's.
+    pub(in crate::env) fn locate_one(&self, name: &str, lock: &Path) -> Result<Located> {
+        self.single(name, lock.parent().unwrap_or(Path::new(".")))
+            .map_err(|why| Error::suite(format!("channel `{name}` {why}")).at(lock, None))
+    }
+
+    /// One name may stand for several channels.
+    fn find(&self, channel: &str, folder: &Path) -> Result<Vec<Located>, String> {
+        let several = match channel {
+            "defaults" if !self.default_channels.is_empty() => Some(&self.default_channels),
+            other => self.custom_multichannels.get(other),
+        };
+        match (several, channel) {
+            (Some(channels), _) => channels.iter().map(|one| self.single(one, folder)).collect(),
+            // Their names on the public server, which the alias stands for unless it is set.
+            (None, "defaults") => ["main", "r"].iter().map(|one| self.single(one, folder)).collect(),
+            (None, "local") => Err("is conda's own folder of packages built here, which is not read".to_owned()),
+            (None, _) => Ok(vec![self.single(channel, folder)?]),
+        }
+    }
+
+    fn single(&self, channel: &str, folder: &Path) -> Result<Located, String> {
+        let channel = channel.trim().trim_end_matches('/');
+        if let Some((scheme, _)) = channel.split_once("://") {
+            if !["http", "https", "file"].contains(&scheme) {
+                return Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`"));
+            }
+            return Ok(Located { name: channel.to_owned(), urls: vec![url(channel)?] });
+        }
+        if is_path(channel) {
+            let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+            let path = absolute(channel, folder, home.as_deref());
+            return Ok(Located { name: channel.to_owned(), urls: vec![url(&file_url(&path))?] });
+        }
+        let odd = |letter: char| letter.is_whitespace() || letter.is_control() || "[]:\\?#".contains(letter);
+        if channel.is_empty() || channel.contains(odd) || channel.split('/').any(|part| ["", ".", ".."].contains(&part))
+        {
+            return Err("is no name of a channel".to_owned());
+        }
+        let mirrors = self.mirrored_channels.get(channel).filter(|mirrors| !mirrors.is_empty());
+        let urls = match mirrors {
+            Some(mirrors) => mirrors
+                .iter()
+                .filter(|mirror| ["http://", "https://", "file://", "/"].iter().any(|start| mirror.starts_with(start)))
+                .map(|mirror| if is_path(mirror) { url(&file_url(mirror)) } else { url(mirror) })
+                .collect::<Result<Vec<_>, _>>()?,
+            None => vec![self.below(channel)?],
+        };
+        if urls.is_empty() {
+            return Err("has no mirror that is served: none is `http`, `https` or `file`".to_owned());
+        }
+        Ok(Located { name: channel.to_owned(), urls })
+    }
+
+    /// A name below its own place, if it or its beginning has one, else below the alias.
+    fn below(&self, channel: &str) -> Result<ChannelUrl, String> {
+        let mut begin = channel;
+        loop {
+            if let Some(base) = self.custom_channels.get(begin) {
+                let base = base.trim_end_matches('/');
+                let base = if is_path(base) { file_url(base) } else { base.to_owned() };
+                return url(&format!("{base}/{channel}")).map_err(|why| format!("has a wrong custom place: {why}"));
+            }
+            match begin.rsplit_once('/') {
+                Some((shorter, _)) => begin = shorter,
+                None => break,
+            }
+        }
+        let alias = match &self.alias {
+            Some(alias) => alias.clone(),
+            None => ChannelConfig::default_with_root_dir("/".into()).channel_alias.to_string(),
+        };
+        url(&format!("{}/{channel}", alias.trim_end_matches('/')))
+    }
+}
+
+/// A path as a `file:` URL.
+fn file_url(path: &str) -> String {
+    let mut text = String::from("file://");
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~+@=,".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}

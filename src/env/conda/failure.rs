@@ -1,0 +1,100 @@
+//! Errors of the conda libraries as this crate's, with the way out.
+
+use std::error::Error as StdError;
+use std::io::ErrorKind;
+
+use crate::error::Error;
+
+/// What went wrong, with its causes, and a hint that fits them.
+pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
+    let said = chain(&error);
+    let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
+    if is_full(&error) || holds(&["no space left", "storage full"]) {
+        return Error::machine(format!("{what}: the disk is full"))
+            .because(error)
+            .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs");
+    }
+    if holds(&["hash mismatch"]) {
+        return Error::suite(format!("{what}: a download does not match its hash")).because(error).hint(
+            "do not go on if you trust the lock file: the channel served something else, or it was damaged on its \
+             way; otherwise lock the env anew",
+        );
+    }
+    // The hash is compared at the end: what cannot even be unpacked fails before.
+    if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
+        return Error::suite(format!("{what}: a download is damaged, its hash cannot be right"))
+            .because(error)
+            .hint("the channel's file, or a mirror's, is broken; name another with `--channel-alias URL`");
+    }
+    if holds(&["offline mode", "no cache", "not in the cache", "is not cached"]) {
+        return Error::machine(format!("{what}: offline, and it is not in the cache"))
+            .because(error)
+            .hint("once without `--offline`, and it is");
+    }
+    if holds(&["timed out", "timeout"]) {
+        return Error::machine(format!("{what}: the server does not answer"))
+            .because(error)
+            .hint("try again later, or name a mirror with `--channel-alias URL`");
+    }
+    Error::machine(what.to_owned()).because(error).hint(
+        "look at the causes above: is the channel's address right, is there a network? A mirror is named with \
+         `--channel-alias URL`",
+    )
+}
+
+fn is_full(error: &(dyn StdError + 'static)) -> bool {
+    let mut below = Some(error);
+    while let Some(error) = below {
+        let full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        if error.downcast_ref::<std::io::Error>().is_some_and(|error| full(error.kind())) {
+            return true;
+        }
+        below = error.source();
+    }
+    false
+}
+
+/// Whether a file that was read is not what its name says.
+fn is_unreadable(error: &(dyn StdError + 'static)) -> bool {
+    let mut below = Some(error);
+    while let Some(error) = below {
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if let Some(ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other) =
+            kind
+        {
+            return true;
+        }
+        below = error.source();
+    }
+    false
+}
+
+fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut said = error.to_string();
+    let mut below = error.source();
+    while let Some(error) = below {
+        said.push('\n');
+        said.push_str(&error.to_string());
+        below = error.source();
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explained;
+    use crate::error::Kind;
+
+    #[test]
+    fn what_went_wrong_decides_what_to_do() {
+        let io = |kind, text: &str| std::io::Error::new(kind, text.to_owned());
+        let full = explained("failed to install", std::io::Error::from_raw_os_error(28));
+        assert!(full.message.contains("the disk is full") && full.hint.unwrap().contains("--cache"));
+        let corrupt = explained("failed to install", io(std::io::ErrorKind::Other, "hash mismatch when extracting x"));
+        assert_eq!(corrupt.kind, Kind::Suite);
+        let silent = explained("failed to read", io(std::io::ErrorKind::TimedOut, "operation timed out"));
+        assert!(silent.message.contains("does not answer"));
+        let other = explained("failed to read", io(std::io::ErrorKind::NotFound, "nothing there"));
+        assert_eq!((other.kind, other.message.as_str()), (Kind::Machine, "failed to read"));
+    }
+}

@@ -1,0 +1,272 @@
+//! What pip and the compiler put over conda's packages, kept by content, so that an env that was removed is made again in
+//! a moment and without a network: `<cache>/conda/layers/<key>/`, with `files/` and, written last, `layer.json`.
+//!
+//! Files are hard links; the few that hold the prefix's own path (commands in `bin`) are written anew.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::workspace::{hex, remove_tree};
+
+/// A layer as its file tells.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Layer {
+    /// The prefix that it was made in.
+    prefix: PathBuf,
+    /// All files and links, relative to the prefix.
+    files: Vec<PathBuf>,
+    /// Those among them that hold the prefix's path.
+    rewritten: BTreeSet<PathBuf>,
+    /// sha256 of all names and contents, hex: they are linked into prefixes, where somebody may change them.
+    digest: String,
+}
+
+/// The part of a package's record in `conda-meta` that matters here.
+#[derive(Deserialize)]
+struct Installed {
+    files: Vec<PathBuf>,
+}
+
+/// Puts the layer of this key into a prefix, if there is one; whether there was.
+///
+/// # Errors
+/// Kind `Machine` when one cannot be used. One that is not what was kept counts as none. Both are gone then.
+pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
+    let home = layers.join(key);
+    let Some(layer) = read(&home) else { return Ok(false) };
+    if digest(&home.join("files"), &layer.files).is_ok_and(|found| found != layer.digest) {
+        let _ = remove_tree(&home);
+        return Ok(false);
+    }
+    let applied = layer.files.iter().try_for_each(|file| {
+        let (from, to) = (home.join("files").join(file), prefix.join(file));
+        if to.symlink_metadata().is_ok() {
+            // The installer of conda packages has marks of its own.
+            return Ok(());
+        }
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        if layer.rewritten.contains(file) {
+            let permissions = std::fs::metadata(&from)?.permissions();
+            let text = replace(&std::fs::read(&from)?, bytes(&layer.prefix), bytes(prefix));
+            std::fs::write(&to, text)?;
+            std::fs::set_permissions(&to, permissions)
+        } else {
+            std::fs::hard_link(&from, &to)
+        }
+    });
+    match applied {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            // What is left of it would fail again.
+            let _ = remove_tree(&home);
+            Err(Error::machine("failed to use what is kept of the env's packages").because(error).hint("type it again"))
+        }
+    }
+}
+
+/// Keeps what is in a prefix and comes from no conda package. A prefix whose path is in a binary file is not kept, nor is
+/// one that cannot be: the env itself is there, all the same.
+pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
+    let Some(layer) = survey(prefix) else { return };
+    let home = layers.join(key);
+    let kept = || -> std::io::Result<()> {
+        std::fs::create_dir_all(layers)?;
+        let scratch = tempfile::tempdir_in(layers)?;
+        for file in &layer.files {
+            let to = scratch.path().join("files").join(file);
+            if let Some(parent) = to.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::hard_link(prefix.join(file), to)?;
+        }
+        std::fs::write(scratch.path().join("layer.json"), serde_json::to_vec(&layer)?)?;
+        let scratch = scratch.keep();
+        std::fs::rename(&scratch, &home).inspect_err(|_| {
+            // Another builder's is as good.
+            let _ = remove_tree(&scratch);
+        })
+    };
+    let _ = kept();
+}
+
+/// Finds what comes from no conda package, and where the prefix's path is in it.
+fn survey(prefix: &Path) -> Option<Layer> {
+    let meta = prefix.join("conda-meta");
+    let mut conda: BTreeSet<PathBuf> = BTreeSet::new();
+    for entry in std::fs::read_dir(&meta).ok()? {
+        let path = entry.ok()?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let installed: Installed = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+            conda.extend(installed.files);
+        }
+    }
+    let mut layer =
+        Layer { prefix: prefix.to_owned(), files: Vec::new(), rewritten: BTreeSet::new(), digest: String::new() };
+    let mut hasher = Sha256::new();
+    let walk = walkdir::WalkDir::new(prefix).into_iter().filter_entry(|entry| entry.path() != meta);
+    for entry in walk {
+        let entry = entry.ok()?;
+        let file = entry.path().strip_prefix(prefix).ok()?.to_owned();
+        if entry.file_type().is_dir() || conda.remove(&file) {
+            continue;
+        }
+        let content = content(entry.path(), entry.path_is_symlink()).ok()?;
+        take(&mut hasher, &file, entry.path_is_symlink(), &content);
+        if entry.file_type().is_file() && find(&content, bytes(prefix)).is_some() {
+            if content.contains(&0) {
+                return None;
+            }
+            layer.rewritten.insert(file.clone());
+        }
+        layer.files.push(file);
+    }
+    layer.digest = hex(&hasher.finalize());
+    // Something took files of conda's away; to put the layer over them would not.
+    conda.is_empty().then_some(layer)
+}
+
+/// Digest of files and links below a folder.
+fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
+    let mut hasher = Sha256::new();
+    for file in files {
+        let path = folder.join(file);
+        let is_link = path.symlink_metadata()?.is_symlink();
+        take(&mut hasher, file, is_link, &content(&path, is_link)?);
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+/// What a file holds, or where a link points.
+fn content(path: &Path, is_link: bool) -> std::io::Result<Vec<u8>> {
+    if is_link { Ok(bytes(&std::fs::read_link(path)?).to_vec()) } else { std::fs::read(path) }
+}
+
+/// Takes one file or link into a layer's digest.
+fn take(hasher: &mut Sha256, file: &Path, is_link: bool, content: &[u8]) {
+    for part in [bytes(file), &[u8::from(is_link)], content] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+}
+
+fn read(home: &Path) -> Option<Layer> {
+    serde_json::from_slice(&std::fs::read(home.join("layer.json")).ok()?).ok()
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+fn find(content: &[u8], wanted: &[u8]) -> Option<usize> {
+    // A slice that begins with the first letter is looked at, the rest is skipped quickly.
+    let mut from = 0;
+    while let Some(place) = content.get(from..)?.iter().position(|byte| *byte == wanted[0]) {
+        let start = from + place;
+        if content[start..].starts_with(wanted) {
+            return Some(start);
+        }
+        from = start + 1;
+    }
+    None
+}
+
+fn replace(content: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut replaced = Vec::with_capacity(content.len());
+    let mut rest = content;
+    while let Some(place) = find(rest, old) {
+        replaced.extend_from_slice(&rest[..place]);
+        replaced.extend_from_slice(new);
+        rest = &rest[place + old.len()..];
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
+
+    use tempfile::tempdir;
+
+    use super::{apply, keep};
+
+    fn write(prefix: &Path, file: &str, text: impl AsRef<[u8]>) {
+        let path = prefix.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn what_pip_put_over_conda_is_made_again_for_another_prefix() {
+        let place = tempdir().unwrap();
+        let (layers, one, other) = (place.path().join("layers"), place.path().join("one"), place.path().join("other"));
+        write(&one, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);
+        write(&one, "bin/python", "a program");
+        write(&one, "lib/six.py", "import sys");
+        write(&one, "bin/tool", format!("#!{}/bin/python\n", one.display()));
+        fs::set_permissions(one.join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        write(&one, "CACHEDIR.TAG", "the installer's");
+        write(&other, "CACHEDIR.TAG", "the installer's");
+        assert!(!apply(&layers, "key", &other).unwrap(), "nothing is kept yet");
+        keep(&layers, "key", &one);
+        assert!(apply(&layers, "key", &other).unwrap());
+        assert!(!other.join("bin/python").exists(), "conda's own files are conda's to install");
+        assert_eq!(
+            fs::metadata(other.join("lib/six.py")).unwrap().ino(),
+            fs::metadata(one.join("lib/six.py")).unwrap().ino()
+        );
+        assert_eq!(fs::read_to_string(other.join("bin/tool")).unwrap(), format!("#!{}/bin/python\n", other.display()));
+        assert_eq!(fs::metadata(other.join("bin/tool")).unwrap().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn a_prefix_that_cannot_be_made_again_is_not_kept() {
+        let place = tempdir().unwrap();
+        let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
+        write(&prefix, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);
+        write(&prefix, "lib/six.py", "import sys");
+        keep(&layers, "gone", &prefix);
+        write(&prefix, "bin/python", "a program");
+        write(&prefix, "lib/a.so", [b"\0", prefix.to_str().unwrap().as_bytes(), b"\0"].concat());
+        keep(&layers, "binary", &prefix);
+        let other = place.path().join("other");
+        assert!(!apply(&layers, "gone", &other).unwrap(), "a file of conda's is missing");
+        assert!(!apply(&layers, "binary", &other).unwrap(), "the path is in a binary file");
+    }
+
+    #[test]
+    fn a_layer_that_somebody_has_changed_is_not_used() {
+        let place = tempdir().unwrap();
+        let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
+        write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);
+        write(&prefix, "lib/six.py", "import sys");
+        keep(&layers, "key", &prefix);
+        // The same file, by another link.
+        fs::write(prefix.join("lib/six.py"), "import os").unwrap();
+        let other = place.path().join("other");
+        assert!(!apply(&layers, "key", &other).unwrap());
+        assert!(!other.exists() && !layers.join("key").exists());
+    }
+
+    #[test]
+    fn a_damaged_layer_is_an_error_once() {
+        let place = tempdir().unwrap();
+        let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
+        write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);
+        write(&prefix, "lib/six.py", "import sys");
+        keep(&layers, "key", &prefix);
+        fs::remove_file(layers.join("key/files/lib/six.py")).unwrap();
+        let other = place.path().join("other");
+        assert!(apply(&layers, "key", &other).unwrap_err().hint.unwrap().contains("again"));
+        assert!(!apply(&layers, "key", &other).unwrap());
+    }
+}

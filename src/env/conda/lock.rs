@@ -1,0 +1,222 @@
+//! `conda.lock`: the exact packages of an env, beside its `environment.yml`.
+//!
+//! The file is one of `rattler_lock`'s, which other tools read, with a section `autoexperiment` of ours behind: the
+//! digest of the yml, and pip's packages with their hashes. A package's location is `channel:///NAME/SUBDIR/FILE`: the
+//! channel's name, not its address, so that one lock serves every mirror, alias and machine. Only channels that the yml
+//! itself gives by URL or path are written as such.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rattler_conda_types::{ChannelUrl, RepoDataRecord, Subdir};
+use rattler_lock::{DEFAULT_ENVIRONMENT_NAME, LockFile, PlatformData, PlatformName};
+use serde::{Deserialize, Serialize};
+
+use super::channels::Located;
+use crate::env::environment::Source;
+use crate::error::{Error, Result};
+
+/// Raised when the meaning of our section changes.
+const FORMAT: u32 = 1;
+
+/// The scheme of locations by a channel's name.
+const SCHEME: &str = "channel";
+
+/// All platforms of an env.
+#[derive(Debug, Clone)]
+pub(super) struct Lock {
+    /// Names of the channels, in their order.
+    pub(super) channels: Vec<String>,
+    pub(super) sections: Vec<Section>,
+}
+
+/// What is installed on one platform.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    pub(super) platform: Subdir,
+    /// Conda's packages, their URLs as they are in the lock.
+    pub(super) records: Vec<RepoDataRecord>,
+    pub(super) pip: Vec<PipPackage>,
+}
+
+/// A package that pip installs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::env) struct PipPackage {
+    pub(in crate::env) name: String,
+    pub(in crate::env) version: String,
+    /// The file's name.
+    pub(in crate::env) file: String,
+    /// Hex.
+    pub(in crate::env) sha256: String,
+}
+
+/// The file as far as it is ours.
+#[derive(Serialize, Deserialize)]
+struct Outer {
+    autoexperiment: Ours,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ours {
+    format: u32,
+    /// sha256 of the yml that was solved, hex.
+    environment: String,
+    /// By platform.
+    pip: BTreeMap<String, Vec<PipPackage>>,
+}
+
+impl Lock {
+    pub(super) fn path(folder: &Path) -> PathBuf {
+        folder.join("conda.lock")
+    }
+
+    /// The lock in `folder`.
+    ///
+    /// # Errors
+    /// Kind `Suite` when it is missing, broken, or of another yml.
+    pub(super) fn read(folder: &Path, source: &Source) -> Result<Self> {
+        let path = Self::path(folder);
+        let relock = format!("type `autoexperiment env lock --env conda {}`", source.id);
+        let fail = |message: String| Error::suite(message).at(&path, None).hint(relock.clone());
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            fail(format!("the env `{}` has no readable lock file for conda", source.id)).because(error)
+        })?;
+        let Outer { autoexperiment: ours } = serde_saphyr::from_str(&text).map_err(|error| {
+            let line = error.location().map(|location| location.line() as usize);
+            Error::suite(error.without_snippet().to_string()).at(&path, line).hint(relock.clone())
+        })?;
+        if ours.format != FORMAT {
+            return Err(fail(format!("the lock file has format {}, this program reads {FORMAT}", ours.format)));
+        }
+        if ours.environment != source.digest {
+            return Err(fail(format!("`{}` was changed after it was locked", source.path.display())));
+        }
+        let file = LockFile::from_str_with_base_directory(&text, None)
+            .map_err(|error| fail("the lock file is broken".to_owned()).because(error))?;
+        let environment = file.default_environment().ok_or_else(|| fail("the lock file holds no env".to_owned()))?;
+        let channels = environment.channels().iter().map(|channel| channel.url.clone()).collect();
+        let mut sections = Vec::new();
+        for platform in file.platforms() {
+            let records = environment
+                .conda_repodata_records(platform)
+                .map_err(|error| fail("the lock file is broken".to_owned()).because(error))?
+                .unwrap_or_default();
+            if let Some(record) = records.iter().find(|record| record.package_record.sha256.is_none()) {
+                return Err(fail(format!("the lock file has no sha256 of `{}`", record.identifier)));
+            }
+            let pip = ours.pip.get(platform.subdir().as_str()).cloned().unwrap_or_default();
+            sections.push(Section { platform: platform.subdir(), records, pip });
+        }
+        Ok(Self { channels, sections })
+    }
+
+    /// The section of a platform.
+    ///
+    /// # Errors
+    /// Kind `Suite` when there is none.
+    pub(super) fn section(&self, platform: Subdir, folder: &Path, source: &Source) -> Result<&Section> {
+        self.sections.iter().find(|section| section.platform == platform).ok_or_else(|| {
+            Error::suite(format!("the env `{}` is not locked for {platform}", source.id))
+                .at(Self::path(folder), None)
+                .hint(format!("type `autoexperiment env lock --env conda {}` on such a machine", source.id))
+        })
+    }
+
+    /// Writes it into `folder`, whole or not at all.
+    pub(super) fn write(&self, folder: &Path, source: &Source) -> Result<PathBuf> {
+        let path = Self::path(folder);
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+            Error::internal("failed to write a lock file").because(error)
+        };
+        let platforms = self
+            .sections
+            .iter()
+            .map(|section| PlatformData {
+                name: PlatformName::from(&section.platform),
+                subdir: section.platform,
+                virtual_packages: Vec::new(),
+            })
+            .collect();
+        let mut builder = LockFile::builder()
+            .with_platforms(platforms)
+            .map_err(|error| failed(error.into()))?
+            .with_channels(DEFAULT_ENVIRONMENT_NAME, self.channels.iter().map(String::as_str));
+        for section in &self.sections {
+            for record in &section.records {
+                builder = builder
+                    .with_conda_package(DEFAULT_ENVIRONMENT_NAME, section.platform.as_str(), record.clone().into())
+                    .map_err(|error| failed(error.into()))?;
+            }
+        }
+        let theirs = builder.finish().render_to_string().map_err(|error| failed(error.into()))?;
+        let pip = self.sections.iter().map(|section| (section.platform.to_string(), section.pip.clone())).collect();
+        let ours = Outer { autoexperiment: Ours { format: FORMAT, environment: source.digest.clone(), pip } };
+        let ours = serde_saphyr::to_string(&ours).map_err(|error| failed(error.into()))?;
+        let text = format!(
+            "# Made from environment.yml by `autoexperiment env lock --env conda {}`. Not for editing.\n\n{theirs}{ours}",
+            source.id
+        );
+        let partial = folder.join("conda.lock.partial");
+        std::fs::write(&partial, text)
+            .and_then(|()| std::fs::rename(&partial, &path))
+            .map_err(|error| Error::io("write", &path, error))?;
+        Ok(path)
+    }
+}
+
+/// The record as a lock holds it: by the name of its channel. `places` are where the channels were found.
+pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: &[ChannelUrl]) -> RepoDataRecord {
+    let found = channels
+        .iter()
+        .zip(places)
+        .find_map(|(channel, place)| Some((channel, record.url.as_str().strip_prefix(place.as_str())?.to_owned())));
+    if let Some((channel, rest)) = found
+        && !channel.name.contains("://")
+        && !super::settings::is_path(&channel.name)
+        && let Ok(url) = format!("{SCHEME}:///{}/{rest}", channel.name).parse()
+    {
+        record.url = url;
+    }
+    record.channel = None;
+    record
+}
+
+/// The channel's part of a package's location, `CHANNEL/SUBDIR/FILE`.
+pub(super) fn channel_of(location: &str) -> Option<&str> {
+    location.rsplitn(3, '/').nth(2)
+}
+
+/// The channel that a record of a lock comes from, unless the lock has its address.
+pub(super) fn channel_name(record: &RepoDataRecord) -> Option<&str> {
+    (record.url.scheme() == SCHEME).then(|| channel_of(record.url.path().trim_start_matches('/'))).flatten()
+}
+
+/// The address of the channel that a record of a lock comes from, where the lock has it.
+pub(super) fn channel_address(record: &RepoDataRecord) -> Option<String> {
+    (record.url.scheme() != SCHEME).then(|| channel_of(record.url.as_str()).map(str::to_owned)).flatten()
+}
+
+/// The record with its address on this machine: its channel's place is looked up by name.
+///
+/// # Errors
+/// Kind `Suite` for a location that no lock of ours has.
+pub(super) fn from_lock(
+    mut record: RepoDataRecord,
+    places: &BTreeMap<String, ChannelUrl>,
+    lock: &Path,
+) -> Result<RepoDataRecord> {
+    if record.url.scheme() != SCHEME {
+        return Ok(record);
+    }
+    let odd = || Error::suite(format!("`{}` is no location of a package", record.url)).at(lock, None);
+    let place = channel_name(&record).and_then(|name| places.get(name)).ok_or_else(odd)?;
+    let mut end = record.url.path().rsplit('/');
+    let file = end.next().filter(|file| !file.is_empty()).ok_or_else(odd)?;
+    let subdir: Subdir = end.next().and_then(|subdir| subdir.parse().ok()).ok_or_else(odd)?;
+    let url = place.platform_url(subdir).join(file).map_err(|_| odd())?;
+    record.url = url;
+    record.channel = Some(place.to_string());
+    Ok(record)
+}

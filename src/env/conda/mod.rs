@@ -1,0 +1,355 @@
+//! The backend `conda`: packages of conda channels, solved, locked and installed by this program, and what pip adds.
+//!
+//! Everything that knows the libraries for conda packages is in here. `environment.yml` ([`Source`]) and the user's
+//! configuration ([`settings`]) give specifications and channels ([`spec`]), these a solution ([`solve`]), which is
+//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`], [`layer`]), activated once
+//! ([`activation`]) and rid of where it came from ([`origin`]).
+
+mod activation;
+mod channels;
+mod client;
+mod failure;
+mod install;
+mod layer;
+mod lock;
+mod origin;
+mod progress;
+mod settings;
+mod solve;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod wheels;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rattler_conda_types::{RepoDataRecord, Subdir};
+use sha2::{Digest, Sha256};
+
+use super::cache::{Complete, clear, lock as lock_folder, stamp};
+use super::environment::Source;
+use super::pip::compile;
+use super::prefix::{self, protect};
+use super::{Backend, Env, OnProgress, Progress, State};
+use crate::error::{Error, Result};
+use crate::workspace::hex;
+use lock::{Lock, Section, channel_name, from_lock, to_lock};
+use settings::Settings;
+use solve::{Sources, check_machine};
+use spec::Wanted;
+
+/// Raised when environments are built differently, so that old ones are not taken for new.
+const FORMAT: &str = "conda 1";
+
+/// Environments of conda packages.
+#[derive(Debug, Clone)]
+pub struct Conda {
+    settings: Settings,
+    offline: bool,
+}
+
+impl Conda {
+    /// With the user's conda configuration; `alias` is what stands before the names of channels, in place of theirs.
+    /// `offline`: only the cache and channels in files.
+    ///
+    /// # Errors
+    /// Kind `Usage` for an alias that is no URL, `Machine` for a configuration that cannot be read.
+    pub fn open(alias: Option<&str>, offline: bool) -> Result<Self> {
+        let settings = Settings::load(alias)?;
+        Ok(Self { offline: offline || settings.offline, settings })
+    }
+
+    /// Whether every channel that the locked packages of `folder` come from answers, within a few seconds.
+    pub async fn answers(&self, folder: &Path) -> bool {
+        let here = || {
+            let source = Source::read(folder).ok()?;
+            let lock = Lock::read(folder, &source).ok()?;
+            let section = lock.section(here().ok()?, folder, &source).ok()?;
+            let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
+            let path = Lock::path(folder);
+            let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
+            let mut channels = channels.collect::<Option<Vec<_>>>()?;
+            // Those that the yml gives by address.
+            let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
+            for address in given {
+                channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
+            }
+            Some((channels, client::client(self.offline).ok()?))
+        };
+        let Some((channels, client)) = here() else { return false };
+        let asked = channels.iter().map(|urls| async {
+            let places = urls.iter().map(|url| client::answers(url, &client));
+            futures_util::future::join_all(places).await.contains(&true)
+        });
+        futures_util::future::join_all(asked).await.iter().all(|answers| *answers)
+    }
+
+    fn warn(&self, on_progress: OnProgress<'_>) {
+        for warning in &self.settings.warnings {
+            on_progress(Progress::Notice(warning.clone()));
+        }
+    }
+
+    /// The records of a section with their addresses on this machine.
+    async fn located(&self, section: &Section, lock: &Path, sources: &Sources<'_>) -> Result<Vec<RepoDataRecord>> {
+        let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
+        let mut places = BTreeMap::new();
+        for name in names {
+            let channel = self.settings.locate_one(name, lock)?;
+            places.insert(name.to_owned(), solve::place(&channel, sources).await);
+        }
+        section.records.iter().map(|record| from_lock(record.clone(), &places, lock)).collect()
+    }
+
+    /// Builds into `home` unless another builder has done it in the meantime. What a builder that was killed left there
+    /// is removed first, and so is what a failed build leaves.
+    async fn build_once(&self, build: &Build<'_>, on_progress: OnProgress<'_>) -> Result<Complete> {
+        let home = &build.home;
+        let envs = home.parent().unwrap_or(home);
+        std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
+        let taken = lock_folder(home, on_progress).await?;
+        if let Some(complete) = Complete::read(home) {
+            return Ok(complete);
+        }
+        clear(home)?;
+        let built = self.build_into(build, &taken, on_progress).await;
+        if built.is_err() {
+            tidy(home).await;
+        }
+        built
+    }
+
+    /// Builds into `home`, which is not there yet, under its lock.
+    async fn build_into(&self, build: &Build<'_>, taken: &File, on_progress: OnProgress<'_>) -> Result<Complete> {
+        self.warn(on_progress);
+        let Build { source, section, lock, home, cache } = build;
+        check_machine(&section.records)?;
+        let client = client::client(self.offline)?;
+        let sources = Sources {
+            client: &client,
+            cache: &cache.join("conda/index"),
+            priority: self.settings.priority,
+            offline: self.offline,
+        };
+        let records = self.located(section, lock, &sources).await?;
+        let python = python_of(&records, source)?;
+        let prefix = home.join(PREFIX);
+        std::fs::create_dir_all(home).map_err(|error| Error::io("create", home, error))?;
+        let packages = cache.join("conda/packages");
+        install::install(&prefix, section.platform, records, &packages, &client, self.offline, on_progress)
+            .await
+            .map_err(|error| error.at(*lock, None))?;
+        let program = prefix.join("bin/python");
+        let interpreter = program.canonicalize().map_err(|error| Error::io("find", &program, error))?;
+        let layers = cache.join("conda/layers");
+        let key = digest(section, &BTreeMap::new());
+        let replaces = replaces_conda(section);
+        if replaces || !layer::apply(&layers, &key, &prefix)? {
+            wheels::install(&program, &section.pip, cache, home, self.offline, taken, on_progress)
+                .await
+                .map_err(|error| error.at(*lock, None))?;
+            on_progress(Progress::Stage("compiling".into()));
+            compile(&program, &site_packages(&prefix, &python), Some(&prefix), taken, on_progress).await;
+            if !replaces {
+                layer::keep(&layers, &key, &prefix);
+            }
+        }
+        on_progress(Progress::Stage("activating".into()));
+        let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
+        origin::forget(&prefix, &section.records)?;
+        protect(&prefix)?;
+        let mut variables = prefix::variables(&prefix);
+        variables.extend(activated);
+        let complete = Complete {
+            id: source.id.clone(),
+            backend: "conda".to_owned(),
+            digest: digest(section, &source.variables),
+            python,
+            read_only: Vec::new(),
+            stamp: stamp(&interpreter).map_err(|error| Error::io("read", &interpreter, error))?,
+            interpreter,
+            variables,
+        };
+        complete.write(home)?;
+        Ok(complete)
+    }
+}
+
+/// Removes what a failed build left. Other tasks of the installer may still be writing for a moment; what stays in spite
+/// of that is no env, since it has no marker, and is removed by the next build. The build's own error is what matters.
+async fn tidy(home: &Path) {
+    const PAUSE: Duration = Duration::from_millis(100);
+    for _ in 0..50 {
+        if clear(home).is_ok() && !home.exists() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The prefix's folder inside an env's.
+const PREFIX: &str = "conda";
+
+/// What is built, and where.
+struct Build<'a> {
+    source: &'a Source,
+    section: &'a Section,
+    lock: &'a Path,
+    home: PathBuf,
+    cache: &'a Path,
+}
+
+#[async_trait]
+impl Backend for Conda {
+    fn name(&self) -> &'static str {
+        "conda"
+    }
+
+    /// Solves for this machine's platform. Where there are lines for pip, conda's packages are installed into a folder
+    /// for the time being, and pip solves there, as it will install there. Other platforms' sections stay while they
+    /// are of the same yml.
+    async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
+        self.warn(on_progress);
+        let source = Source::read(folder)?;
+        let wanted = Wanted::of(&source, &self.settings)?;
+        let platform = here()?;
+        let client = client::client(self.offline)?;
+        let sources = Sources {
+            client: &client,
+            cache: &cache.join("conda/index"),
+            priority: self.settings.priority,
+            offline: self.offline,
+        };
+        let (records, places) = solve::solve(&wanted, &source.path, platform, &sources, on_progress).await?;
+        python_of(&records, &source)?;
+        let pip = if source.pip.is_empty() {
+            Vec::new()
+        } else if self.offline {
+            return Err(Error::machine(format!("offline, and to lock the env `{}` needs pip's index", source.id))
+                .at(&source.path, None)
+                .hint("type it without `--offline`"));
+        } else {
+            let place = cache.join("conda");
+            std::fs::create_dir_all(&place).map_err(|error| Error::io("create", &place, error))?;
+            let scratch = tempfile::tempdir_in(&place).map_err(|error| Error::io("create", &place, error))?;
+            let prefix = scratch.path().join(PREFIX);
+            let packages = cache.join("conda/packages");
+            install::install(&prefix, platform, records.clone(), &packages, &client, self.offline, on_progress)
+                .await
+                .map_err(|error| error.at(&source.path, None))?;
+            wheels::solve(&prefix.join("bin/python"), &source.pip, on_progress)
+                .await
+                .map_err(|error| error.at(&source.path, None))?
+        };
+        let channels: Vec<String> = wanted.channels.iter().map(|channel| channel.name.clone()).collect();
+        let records = records.into_iter().map(|record| to_lock(record, &wanted.channels, &places)).collect();
+        let mut sections = vec![Section { platform, records, pip }];
+        if let Ok(old) = Lock::read(folder, &source) {
+            sections.extend(old.sections.into_iter().filter(|section| section.platform != platform));
+        }
+        sections.sort_by_key(|section| section.platform.to_string());
+        Lock { channels, sections }.write(folder, &source)
+    }
+
+    /// The cache is keyed by the env's id and the digest of what is installed: neither where the channels are nor a
+    /// change of the yml that asks for the same matters.
+    async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
+        let source = Source::read(folder)?;
+        let lock = Lock::read(folder, &source)?;
+        let section = lock.section(here()?, folder, &source)?;
+        let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
+        let home = home(&source, section, &cache)?;
+        let complete = if let Some(complete) = Complete::read(&home) {
+            complete
+        } else {
+            let lock = Lock::path(folder);
+            let build = Build { source: &source, section, lock: &lock, home: home.clone(), cache: &cache };
+            self.build_once(&build, on_progress).await?
+        };
+        let prefix = home.join(PREFIX);
+        Ok(Env {
+            id: source.id,
+            backend: "conda",
+            digest: complete.digest,
+            python: complete.python,
+            read_only: vec![prefix.clone()],
+            prefix,
+            variables: complete.variables,
+        })
+    }
+
+    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
+        if !is_locked(folder) {
+            return Ok(State { locked: false, built: false });
+        }
+        let source = Source::read(folder)?;
+        let lock = Lock::read(folder, &source)?;
+        let Ok(section) = lock.section(here()?, folder, &source) else {
+            return Ok(State { locked: false, built: false });
+        };
+        Ok(State { locked: true, built: Complete::read(&home(&source, section, cache)?).is_some() })
+    }
+}
+
+/// Whether the env of `folder` has a lock file for conda.
+pub(super) fn is_locked(folder: &Path) -> bool {
+    Lock::path(folder).exists()
+}
+
+/// This machine's platform.
+fn here() -> Result<Subdir> {
+    Subdir::current()
+        .ok_or_else(|| Error::machine("conda has no name for this kind of machine").hint("use `--env venv`"))
+}
+
+/// The folder of an env in the cache.
+fn home(source: &Source, section: &Section, cache: &Path) -> Result<PathBuf> {
+    let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
+    let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
+    Ok(cache.join("envs").join(&key[..32]))
+}
+
+/// The version of Python among the packages.
+fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
+    let python = records.iter().find(|record| record.package_record.name.as_normalized() == "python");
+    python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
+        Error::suite("the env has no Python").at(&source.path, None).hint("add `python` to `dependencies`")
+    })
+}
+
+/// Whether pip puts another version in the place of a conda package: then conda's files are not what they were.
+fn replaces_conda(section: &Section) -> bool {
+    let is_conda = |name: &str| {
+        section.records.iter().any(|record| record.package_record.name.as_normalized().replace(['_', '.'], "-") == name)
+    };
+    section.pip.iter().any(|package| is_conda(&package.name))
+}
+
+/// Where Python's packages are. Only these are compiled: what lies elsewhere comes with its bytecode.
+fn site_packages(prefix: &Path, python: &str) -> PathBuf {
+    let minor: Vec<&str> = python.split('.').take(2).collect();
+    prefix.join("lib").join(format!("python{}", minor.join("."))).join("site-packages")
+}
+
+/// Digest of what is installed: the same on two machines of one platform, wherever the packages came from.
+fn digest(section: &Section, variables: &BTreeMap<String, String>) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{FORMAT}\nplatform {}\n", section.platform));
+    let mut records: Vec<&RepoDataRecord> = section.records.iter().collect();
+    records.sort_by_key(|record| record.identifier.to_string());
+    for record in records {
+        let sha256 = record.package_record.sha256.map(|hash| hex(&hash)).unwrap_or_default();
+        hasher.update(format!("package {} {sha256}\n", record.identifier));
+    }
+    for package in &section.pip {
+        hasher.update(format!("pip {} {}\n", package.file, package.sha256));
+    }
+    for (name, value) in variables {
+        hasher.update(format!("variable {name}={value}\n"));
+    }
+    hex(&hasher.finalize())
+}

@@ -1,0 +1,61 @@
+//! Where packages came from, taken out of a prefix: an address may hold a user and a password, and an agent can read the
+//! prefix. What is left is the same on every machine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rattler_conda_types::RepoDataRecord;
+use serde_json::Value;
+
+use super::lock::channel_of;
+use crate::error::{Error, Result};
+
+/// Rewrites `conda-meta`: addresses as the lock has them, no folders of this machine, no history of when.
+///
+/// # Errors
+/// Kind `Machine` when a file cannot be read or written.
+pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
+    let meta = prefix.join("conda-meta");
+    let failed = |error| Error::io("write", &meta, error);
+    let addresses: BTreeMap<String, String> = locked
+        .iter()
+        .map(|record| {
+            let mut url = record.url.clone();
+            // A lock of a channel that the yml gives by address has that address. Neither fails for what has none.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            (record.identifier.to_string(), url.to_string())
+        })
+        .collect();
+    for entry in std::fs::read_dir(&meta).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.file_name().is_some_and(|name| name == "history") {
+            // The file is what conda knows a prefix by; its lines hold times.
+            replace(&path, b"").map_err(failed)?;
+        }
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let mut record: Value = serde_json::from_slice(&std::fs::read(&path).map_err(failed)?)
+            .map_err(|error| Error::machine("a package's record is broken").because(error).at(&path, None))?;
+        let Some(fields) = record.as_object_mut() else { continue };
+        let url = fields.get("fn").and_then(Value::as_str).and_then(|file| addresses.get(file)).cloned();
+        let url = url.unwrap_or_default();
+        let channel = channel_of(&url).unwrap_or_default().to_owned();
+        fields.insert("url".into(), url.into());
+        fields.insert("channel".into(), channel.into());
+        for local in ["extracted_package_dir", "package_tarball_full_path", "link"] {
+            fields.remove(local);
+        }
+        let text = serde_json::to_vec_pretty(&record)
+            .map_err(|error| Error::internal("failed to write a package's record").because(error))?;
+        replace(&path, &text).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// A new file in the place of one that may be a link to another.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    std::fs::remove_file(path)?;
+    std::fs::write(path, bytes)
+}

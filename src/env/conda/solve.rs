@@ -1,0 +1,160 @@
+//! From specifications to exact packages: the channels' indexes are read, and a solver chooses.
+
+use std::path::Path;
+
+use rattler_conda_types::{Channel, ChannelUrl, GenericVirtualPackage, RepoDataRecord, Subdir};
+use rattler_networking::LazyClient;
+use rattler_repodata_gateway::fetch::CacheAction;
+use rattler_repodata_gateway::{ChannelConfig, Gateway, SourceConfig};
+use rattler_solve::{ChannelPriority, SolveError, SolverImpl, SolverTask, resolvo};
+use rattler_virtual_packages::{VirtualPackageOverrides, VirtualPackages};
+
+use super::channels::Located;
+use super::client::answers;
+use super::failure::explained;
+use super::progress::{Listener, events, tell};
+use super::settings::Priority;
+use super::spec::Wanted;
+use crate::env::{OnProgress, Progress};
+use crate::error::{Error, Result};
+
+/// Where a solution comes from, and how.
+pub(super) struct Sources<'a> {
+    pub(super) client: &'a LazyClient,
+    /// Folder for the channels' indexes.
+    pub(super) cache: &'a Path,
+    pub(super) priority: Priority,
+    pub(super) offline: bool,
+}
+
+/// The packages that satisfy what is wanted on a platform, and where each channel was found, in the channels' order.
+///
+/// # Errors
+/// Kind `Suite` with the solver's explanation when nothing does; kind `Machine` when a channel does not answer.
+pub(super) async fn solve(
+    wanted: &Wanted,
+    yml: &Path,
+    platform: Subdir,
+    sources: &Sources<'_>,
+    on_progress: OnProgress<'_>,
+) -> Result<(Vec<RepoDataRecord>, Vec<ChannelUrl>)> {
+    let mut urls = Vec::with_capacity(wanted.channels.len());
+    for channel in &wanted.channels {
+        urls.push(place(channel, sources).await);
+    }
+    let action = if sources.offline { CacheAction::ForceCacheOnly } else { CacheAction::CacheOrFetch };
+    let gateway = Gateway::builder()
+        .with_client(sources.client.clone())
+        .with_cache_dir(sources.cache)
+        .with_channel_config(ChannelConfig {
+            default: SourceConfig { cache_action: action, ..SourceConfig::default() },
+            ..ChannelConfig::default()
+        })
+        .finish();
+    on_progress(Progress::Stage(format!("reading {} channel(s)", urls.len())));
+    let (sender, receiver) = events();
+    let channels = urls.iter().map(|url| Channel::from_url(url.clone()));
+    let query = gateway
+        .query(channels, [platform, Subdir::NoArch], wanted.specs.clone())
+        .recursive(true)
+        .with_reporter(Listener::new(sender));
+    let names = wanted.channels.iter().map(|channel| format!("`{}`", channel.name)).collect::<Vec<_>>().join(", ");
+    let found = tell(query.execute(), receiver, on_progress)
+        .await
+        .map_err(|error| explained(&format!("failed to read the channels {names}"), error))?;
+
+    on_progress(Progress::Stage("solving".into()));
+    let virtual_packages = assumed(platform)?;
+    let specs = wanted.specs.clone();
+    let channel_priority = match sources.priority {
+        Priority::Strict => ChannelPriority::Strict,
+        Priority::Disabled => ChannelPriority::Disabled,
+    };
+    let solved = tokio::task::spawn_blocking(move || {
+        let task =
+            SolverTask { virtual_packages, specs, channel_priority, ..found.iter().collect::<SolverTask<'_, _>>() };
+        resolvo::Solver.solve(task)
+    })
+    .await
+    .map_err(|error| Error::internal("the solver was not finished").because(error))?;
+    let mut records = solved
+        .map_err(|error| match error {
+            SolveError::Unsolvable(why) => {
+                Error::suite(format!("no packages satisfy what is asked for:\n{}", why.join("\n").trim_end()))
+                    .hint("change the versions, or add a channel that has them")
+            }
+            other => Error::suite("failed to solve").because(other),
+        })
+        .map_err(|error| error.at(yml, None))?
+        .records;
+    records.sort_by(|one, other| one.package_record.name.cmp(&other.package_record.name));
+    if let Some(record) = records.iter().find(|record| record.package_record.sha256.is_none()) {
+        return Err(Error::suite(format!("the channel gives no sha256 of `{}`", record.identifier))
+            .at(yml, None)
+            .hint("without it nobody could build the same env; index the channel anew"));
+    }
+    Ok((records, urls))
+}
+
+/// The first of a channel's places that answers; the first of all when none does, so that the error names it.
+pub(super) async fn place(channel: &Located, sources: &Sources<'_>) -> ChannelUrl {
+    if channel.urls.len() > 1 && !sources.offline {
+        for url in &channel.urls {
+            if answers(url, sources.client).await {
+                return url.clone();
+            }
+        }
+    }
+    channel.urls[0].clone()
+}
+
+/// What a solution may take for granted of the machine: the same old Linux for whoever solves, so that the lock does
+/// not depend on it; of graphics processors, those that are there. `CONDA_OVERRIDE_*` count.
+fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
+    let mut packages = detected()?;
+    let baseline = VirtualPackages::baseline_for_platform(platform);
+    let given = |name: &str| std::env::var_os(format!("CONDA_OVERRIDE_{name}")).is_some();
+    if !given("GLIBC") {
+        packages.libc = baseline.libc;
+    }
+    if !given("LINUX") {
+        packages.linux = baseline.linux;
+    }
+    if !given("ARCHSPEC") {
+        packages.archspec = baseline.archspec;
+    }
+    Ok(packages.into_generic_virtual_packages().collect())
+}
+
+/// What there is on this machine.
+fn detected() -> Result<VirtualPackages> {
+    VirtualPackages::detect(&VirtualPackageOverrides::from_env(), None)
+        .map_err(|error| Error::machine("failed to find out what this machine has").because(error))
+}
+
+/// Makes sure that this machine has what locked packages need of it (`__glibc >=2.17`, `__cuda`).
+///
+/// # Errors
+/// Kind `Machine`, naming package and need.
+pub(super) fn check_machine(records: &[RepoDataRecord]) -> Result<()> {
+    use rattler_conda_types::{MatchSpec, Matches, ParseMatchSpecOptions};
+    let here: Vec<GenericVirtualPackage> = detected()?.into_generic_virtual_packages().collect();
+    for record in records {
+        for need in record.package_record.depends.iter().filter(|need| need.starts_with("__")) {
+            let Ok(spec) = MatchSpec::from_str(need, ParseMatchSpecOptions::lenient()) else { continue };
+            if !here.iter().any(|one| spec.matches(one)) {
+                let name = spec.name.as_exact().map(|name| name.as_normalized().to_owned()).unwrap_or_default();
+                let has = here
+                    .iter()
+                    .find(|one| one.name.as_normalized() == name)
+                    .map_or("none".to_owned(), |one| one.version.to_string());
+                return Err(Error::machine(format!(
+                    "`{}` needs {need} of the machine, which has {has}",
+                    record.identifier
+                ))
+                .hint("use a newer system or a container, or lock older versions"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The match specifications of an `environment.yml`.
+
+use std::sync::Arc;
+
+use rattler_conda_types::{Channel, MatchSpec, ParseMatchSpecOptions};
+
+use super::channels::Located;
+use super::settings::Settings;
+use crate::env::environment::Source;
+use crate::error::{Error, Result};
+
+/// What is asked for: specifications, and the channels to take packages from, the most important first.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) specs: Vec<MatchSpec>,
+    pub(super) channels: Vec<Located>,
+}
+
+impl Wanted {
+    /// Reads the specifications. pip is added where there are lines for it, as conda does. A channel that only a
+    /// specification names (`conda-forge::numpy`) is asked last.
+    ///
+    /// # Errors
+    /// Kind `Suite`, with file and line.
+    pub(super) fn of(source: &Source, settings: &Settings) -> Result<Self> {
+        let mut wanted = Self { specs: Vec::new(), channels: settings.locate(&source.path, &source.channels)? };
+        for (text, line) in &source.specs {
+            wanted.add(text, *line, source, settings)?;
+        }
+        let has_pip =
+            wanted.specs.iter().any(|spec| spec.name.as_exact().is_some_and(|name| name.as_normalized() == "pip"));
+        if !source.pip.is_empty() && !has_pip {
+            wanted.add("pip", 0, source, settings)?;
+        }
+        Ok(wanted)
+    }
+
+    fn add(&mut self, text: &str, line: usize, source: &Source, settings: &Settings) -> Result<()> {
+        let mut spec = MatchSpec::from_str(text, ParseMatchSpecOptions::lenient()).map_err(|error| {
+            Error::suite(format!("failed to read `{text}`: {error}"))
+                .at(&source.path, Some(line))
+                .hint("write it as `python=3.11`, `numpy >=1.20,<2` or `conda-forge::numpy`")
+        })?;
+        if spec.channel.is_some()
+            && let Some((name, _)) = text.split_once("::")
+        {
+            let located = match self.channels.iter().find(|channel| channel.name == name.trim()) {
+                Some(located) => located.clone(),
+                None => settings.locate_one(name.trim(), &source.path)?,
+            };
+            spec.channel = located.urls.first().map(|url| Arc::new(Channel::from_url(url.clone())));
+            if !self.channels.contains(&located) {
+                self.channels.push(located);
+            }
+        }
+        self.specs.push(spec);
+        Ok(())
+    }
+}

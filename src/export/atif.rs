@@ -1,0 +1,156 @@
+//! Trajectories in ATIF 1.8, the format of Harbor: a step a turn, a tool's observations beside its calls.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{Act, Destination, Source, Turn, turns};
+use crate::error::{Error, Result};
+use crate::model::{Role, Usage};
+use crate::run::AttemptRecord;
+
+/// Version of the format.
+const VERSION: &str = "ATIF-v1.8";
+
+/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`.
+///
+/// # Errors
+/// Kind `Machine` when a file cannot be written.
+pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+    source.require_attempts()?;
+    let mut written = Vec::new();
+    for record in source.attempts() {
+        let lines = source.lines(record);
+        let trajectory = trajectory(source, record, &turns(&lines));
+        let text = serde_json::to_vec_pretty(&trajectory)
+            .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
+        let name = format!("{}.{}.json", record.sample, record.attempt);
+        written.push(Destination::save(&path.join(&record.agent).join(name), &text)?);
+    }
+    Ok(written)
+}
+
+/// An attempt's trajectory.
+#[must_use]
+pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -> Value {
+    let begun = record.started;
+    let at = |seconds: f64| {
+        let since = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let moment = begun.saturating_add(since).unwrap_or(begun);
+        moment.round(jiff::Unit::Millisecond).unwrap_or(moment).to_string()
+    };
+    let mut steps: Vec<Map<String, Value>> = turns
+        .iter()
+        .map(|turn| match turn {
+            Turn::Said(spoken) => {
+                let source = if spoken.role == Role::System { "system" } else { "user" };
+                object(json!({ "timestamp": at(spoken.at), "source": source, "message": spoken.content }))
+            }
+            Turn::Acted(act) => acted(act, &at(act.at)),
+        })
+        .collect();
+    if steps.is_empty() {
+        // A trajectory has at least one step, and an agent may do nothing.
+        let message = format!("The agent did nothing: {}.", end(record));
+        steps.push(object(json!({ "timestamp": at(0.0), "source": "system", "message": message })));
+    }
+    for (number, step) in steps.iter_mut().enumerate() {
+        step.insert("step_id".to_owned(), (number + 1).into());
+    }
+    let version = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
+    let mut agent = object(json!({ "name": record.agent, "version": version }));
+    if let Some(model) = &record.model {
+        agent.insert("model_name".to_owned(), model.clone().into());
+    }
+    let verdict = |verdict: &Option<crate::score::Verdict>| verdict.as_ref().map(|verdict| verdict.pass);
+    json!({
+        "schema_version": VERSION,
+        "session_id": format!("{}/{}/{}.{}", source.run.run, record.agent, record.sample, record.attempt),
+        "agent": agent,
+        "final_metrics": {
+            "total_prompt_tokens": record.usage.input,
+            "total_completion_tokens": record.usage.output,
+            "total_cached_tokens": record.usage.cached,
+            "total_cost_usd": record.cost,
+            "total_steps": steps.len(),
+            "extra": { "reasoning_tokens": record.usage.reasoning, "wall_seconds": record.wall_seconds },
+        },
+        "extra": {
+            "paper": record.paper,
+            "sample": record.sample,
+            "n": record.n,
+            "attempt": record.attempt,
+            "end": record.end,
+            "answer": record.answer,
+            "pass": record.pass,
+            "reported": verdict(&record.reported),
+            "verified": verdict(&record.verified),
+        },
+        "steps": steps,
+    })
+}
+
+/// An agent's step. One of a program, for which no model was called, may have no metrics.
+fn acted(act: &Act<'_>, timestamp: &str) -> Map<String, Value> {
+    let mut step = object(json!({ "timestamp": timestamp, "source": "agent", "message": act.text }));
+    step.insert("llm_call_count".to_owned(), act.model_calls.into());
+    if let (Some(reasoning), true) = (act.reasoning, act.model_calls > 0) {
+        step.insert("reasoning_content".to_owned(), reasoning.into());
+    }
+    if !act.calls.is_empty() {
+        let mut ids = BTreeSet::new();
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        for (number, call) in act.calls.iter().enumerate() {
+            // Some servers give every call the same id.
+            let id = if ids.insert(&call.id) { call.id.clone() } else { format!("{}-{number}", call.id) };
+            calls.push(json!({
+                "tool_call_id": id,
+                "function_name": call.tool,
+                "arguments": arguments(call.arguments),
+                "extra": { "seconds": call.seconds },
+            }));
+            if let Some(content) = call.observation {
+                results.push(json!({ "source_call_id": id, "content": content }));
+            }
+        }
+        step.insert("tool_calls".to_owned(), calls.into());
+        if !results.is_empty() {
+            step.insert("observation".to_owned(), json!({ "results": results }));
+        }
+    }
+    if act.model_calls > 0 {
+        step.insert("metrics".to_owned(), metrics(act.usage, act.cost));
+    }
+    step
+}
+
+fn metrics(usage: Usage, cost: f64) -> Value {
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "cached_tokens": usage.cached,
+        "cost_usd": cost,
+    })
+}
+
+/// Arguments as the object that they have to be.
+pub(super) fn arguments(arguments: &Value) -> Value {
+    match arguments {
+        Value::Object(_) => arguments.clone(),
+        Value::Null => json!({}),
+        other => json!({ "arguments": other }),
+    }
+}
+
+/// Why an attempt stopped, in words.
+pub(super) fn end(record: &AttemptRecord) -> String {
+    serde_json::to_value(record.end).ok().and_then(|end| Some(end.as_str()?.replace('_', " "))).unwrap_or_default()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,160 @@
+"""Runs a task's experiments and reads their results by the task's rules."""
+
+import json
+import os
+import re
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MOST_OUTPUT = 4 << 20
+MOST_BYTES = 16 << 20
+# No double has more digits before its point than this.
+MOST_DIGITS = 308
+MOST_LEVELS = 128
+
+
+def integer(text):
+    """An integer, or its text where it is too large to be computed with."""
+    return int(text) if len(text) <= MOST_DIGITS else text
+
+
+def read_json(text):
+    """JSON in which NaN and numbers that are too large are texts; raises ValueError, also for what is nested too deeply."""
+    try:
+        value = json.loads(text, parse_constant=str, parse_int=integer)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [one for several in inner for one in several]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
+
+def read_file(root, path):
+    """A regular file's text; raises ValueError where there is none, and for links, which could lead to gold."""
+    *folders, name = Path(path).parts
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = inner
+        # A FIFO would keep a reader that blocks for ever.
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        with os.fdopen(file, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError(f"`{path}` is no regular file")
+            found = file.read(MOST_BYTES + 1)
+    except OSError:
+        raise ValueError(f"`{path}` was not written") from None
+    finally:
+        os.close(here)
+    if len(found) > MOST_BYTES:
+        raise ValueError(f"`{path}` is too large")
+    return found.decode(errors="replace")
+
+
+def result_of(rule, stdout, root):
+    """An experiment's result; raises ValueError where there is none."""
+    kind, what = next(iter(rule.items()))
+    if kind == "json_file":
+        return read_json(read_file(root, what))
+    if kind == "json_line":
+        for line in reversed(stdout.splitlines()):
+            line = line.strip()
+            if line.startswith("{") and line.endswith("}"):
+                try:
+                    return read_json(line)
+                except ValueError:
+                    continue
+        raise ValueError("no line of stdout is a JSON object")
+    found = {}
+    for name, expression in what.items():
+        matches = list(re.finditer(expression, stdout))
+        text = matches[-1].group(1) if matches else None
+        try:
+            found[name] = read_json(text) if text is not None else None
+        except ValueError:
+            found[name] = text
+    if all(value is None for value in found.values()):
+        raise ValueError("no expression matches stdout")
+    return found
+
+
+def output(process, limit):
+    """The end of what a process prints until it ends; raises TimeoutExpired. The rest is not kept: it may be endless."""
+    ends = time.monotonic() + limit
+    stream, kept = process.stdout.fileno(), bytearray()
+    ready = select.poll()
+    ready.register(stream, select.POLLIN | select.POLLHUP)
+    while True:
+        left = ends - time.monotonic()
+        if left <= 0 or not ready.poll(left * 1000):
+            raise subprocess.TimeoutExpired(process.args, limit)
+        part = os.read(stream, 1 << 16)
+        if not part:
+            break
+        kept += part
+        if len(kept) > 2 * MOST_OUTPUT:
+            del kept[:-MOST_OUTPUT]
+    process.wait(max(ends - time.monotonic(), 0))
+    return bytes(kept[-MOST_OUTPUT:])
+
+
+def run(experiment, root, user=None):
+    """Runs one experiment in the folder `root`: `{"result": ...}` or `{"error": "..."}`."""
+    rule = experiment["result"]
+    options = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
+    if "json_file" in rule:
+        # As that user: an earlier experiment may have put a link on the way.
+        subprocess.run(["rm", "-rf", "--", rule["json_file"]], cwd=root, check=False, **options)
+    process = subprocess.Popen(
+        ["sh", "-c", experiment["command"]],
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "HOME": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+        **options,
+    )
+    try:
+        stdout = output(process, experiment["time_limit"])
+    except subprocess.TimeoutExpired:
+        return {"error": "timed out"}
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        process.stdout.close()
+    if process.returncode != 0:
+        return {"error": f"exit code {process.returncode}"}
+    try:
+        return {"result": result_of(rule, stdout.decode(errors="replace"), root)}
+    except ValueError as error:
+        return {"error": str(error)}
+
+
+def answer(experiments, root):
+    """What the unmasked code gives, as an agent reports it."""
+    results = {}
+    for experiment in experiments:
+        outcome = run(experiment, root)
+        if "result" in outcome:
+            results[experiment["key"]] = outcome["result"]
+    return results
+
+
+if __name__ == "__main__":
+    listed, root = Path(sys.argv[1]), Path(sys.argv[2])
+    (root / "answer.json").write_text(json.dumps(answer(json.loads(listed.read_text()), root)))

@@ -1,0 +1,370 @@
+//! A run's samples as Harbor tasks, so that Harbor's agents can be run on them, and its trajectories in ATIF.
+//!
+//! ```text
+//! tasks/<sample>/instruction.md, task.toml
+//! tasks/<sample>/environment/   Dockerfile, requirements.txt, workspace/: what an agent is given, and nothing else
+//! tasks/<sample>/tests/         Dockerfile of an environment of its own, the masked repo, gold, verify.py
+//! tasks/<sample>/solution/      what the gold agent does: the original files, solve.sh
+//! trajectories/<agent>/<sample>.<attempt>.json
+//! ```
+//!
+//! The agent's image holds neither gold nor originals. Its workspace is carried over into the verifier's environment,
+//! where its changes are laid over a fresh masked repo and the experiments run again; a reward written by the agent's code
+//! is not believed.
+
+mod copy;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::copy::copy_repo;
+use super::{Destination, Source, atif};
+use crate::agent::{Task, files::task_files};
+use crate::error::{Error, Result};
+use crate::run::gold::{gold_of, tolerance};
+use crate::run::ready::task_experiments;
+use crate::sample::Sample;
+use crate::suite::{LoadedPaper, Suite};
+
+const MEASURE: &str = include_str!("measure.py");
+const VERIFY: &str = include_str!("verify.py");
+
+/// Version of Harbor's task format.
+const SCHEMA: &str = "1.4";
+/// Seconds that an agent has at least: the run's limit is of tool time, Harbor's of all time.
+const LEAST_AGENT: f64 = 3600.0;
+/// Seconds that verification has beside the experiments' limits.
+const BESIDE: f64 = 120.0;
+
+/// Writes the tasks of all samples of a run, from the suite as it is now, and the run's trajectories.
+///
+/// # Errors
+/// Kind `Store` for a run without attempts; kind `Suite` for a paper that cannot be loaded or an env without a venv's lock
+/// file; kind `Baseline` for one without gold; kind `Machine` when a file cannot be written.
+pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
+    source.require_attempts()?;
+    let mut samples: Vec<&str> = source.attempts().map(|record| record.sample.as_str()).collect();
+    samples.sort_unstable();
+    samples.dedup();
+    let mut papers: BTreeMap<String, Paper> = BTreeMap::new();
+    let mut written = Vec::new();
+    for id in samples {
+        let sample: Sample = id.parse()?;
+        if !papers.contains_key(&sample.paper) {
+            papers.insert(sample.paper.clone(), Paper::open(suite, &sample.paper)?);
+        }
+        let Some(paper) = papers.get(&sample.paper) else { continue };
+        written.push(write_task(source, paper, &sample, &path.join("tasks").join(folder_name(id)))?);
+    }
+    written.extend(atif::export(source, &path.join("trajectories"))?);
+    Ok(written)
+}
+
+/// A sample's folder, and the last part of its task's name: Harbor's names have no commas.
+fn folder_name(sample: &str) -> String {
+    sample.replace(',', "-")
+}
+
+/// A paper, and what its environments are made of.
+struct Paper {
+    loaded: LoadedPaper,
+    /// Minor version of Python that gold was recorded with.
+    python: String,
+    requirements: String,
+}
+
+/// As much of a venv's lock file as is needed.
+#[derive(Deserialize)]
+struct Lock {
+    #[serde(default)]
+    target: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    python: String,
+    platform: String,
+    #[serde(default)]
+    package: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+}
+
+impl Paper {
+    fn open(suite: &Suite, id: &str) -> Result<Self> {
+        let loaded = LoadedPaper::load(suite, id)?;
+        loaded.refuse_results()?;
+        let path = loaded.env_dir.join("venv.lock");
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::suite("only envs with a lock file of pip's packages can be exported")
+                .at(&path, None)
+                .because(error)
+                .hint(format!("type `autoexperiment env lock {}`", loaded.paper.env))
+        })?;
+        let lock: Lock =
+            toml::from_str(&text).map_err(|error| Error::suite("broken lock file").at(&path, None).because(error))?;
+        let recorded = loaded.gold.as_ref().map(|gold| gold.env.python.clone()).unwrap_or_default();
+        let python = recorded.split('.').take(2).collect::<Vec<_>>().join(".");
+        // An image of Linux; the wheels' versions are the same on both processors.
+        let target = lock
+            .target
+            .iter()
+            .filter(|target| target.platform.starts_with("linux"))
+            .max_by_key(|target| (target.python == python, target.platform.ends_with("x86_64")));
+        let target = target.ok_or_else(|| Error::suite("the lock file has no target for Linux").at(&path, None))?;
+        let requirements = target.package.iter().fold(String::new(), |mut lines, package| {
+            let _ = writeln!(lines, "{}=={}", package.name, package.version);
+            lines
+        });
+        Ok(Self { python: target.python.clone(), loaded, requirements })
+    }
+
+    /// An image with the env.
+    fn dockerfile(&self, rest: &str) -> String {
+        format!(
+            "FROM python:{}-slim\nENV PYTHONDONTWRITEBYTECODE=1\nCOPY requirements.txt /requirements.txt\n\
+             RUN pip install --no-cache-dir -r /requirements.txt\n{rest}",
+            self.python
+        )
+    }
+}
+
+fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) -> Result<PathBuf> {
+    let loaded = &paper.loaded;
+    loaded.require(&sample.functions)?;
+    let protocol = source.run.configuration.protocol;
+    let experiments = task_experiments(loaded, protocol)?;
+    let gold = gold_of(loaded, protocol)?;
+    let task = Task {
+        sample: sample.id(),
+        attempt: 0,
+        paper: loaded.paper.clone(),
+        text: loaded.text.clone(),
+        experiments: loaded.tests(&sample.functions).into_iter().map(|place| experiments[place].clone()).collect(),
+        functions: Vec::new(),
+        originals: Vec::new(),
+    };
+    let masked: BTreeMap<PathBuf, Vec<u8>> =
+        loaded.masked(&sample.functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
+
+    // What an agent is given.
+    let environment = folder.join("environment");
+    copy_repo(&loaded.repo_dir, &masked, &environment.join("workspace"))?;
+    for (path, bytes) in task_files(&task) {
+        save(&environment.join("workspace").join(path), &bytes)?;
+    }
+    let rest = "COPY workspace /workspace\nWORKDIR /workspace\n";
+    save(&environment.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
+    save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
+    save(&folder.join("instruction.md"), instruction(&task, sample, loaded).as_bytes())?;
+    save(&folder.join("task.toml"), configuration(source, &task, loaded)?.as_bytes())?;
+
+    // What it is measured by.
+    let tests = folder.join("tests");
+    copy_repo(&loaded.repo_dir, &masked, &tests.join("original"))?;
+    let listed: Vec<Value> = task
+        .experiments
+        .iter()
+        .map(|experiment| {
+            let declared = loaded.paper.experiments.iter().find(|it| it.id == experiment.id);
+            json!({
+                "id": experiment.id,
+                "key": experiment.key,
+                "command": experiment.command,
+                "time_limit": experiment.time_limit,
+                "result": experiment.result,
+                "gold": gold.get(&experiment.id).map(|gold| &gold.result),
+                "tolerance": declared.map(tolerance),
+            })
+        })
+        .collect();
+    let measured = json!({ "protected": expressions(&loaded.paper.protected), "experiments": listed });
+    save(&tests.join("task.json"), &pretty(&measured)?)?;
+    save(&tests.join("measure.py"), MEASURE.as_bytes())?;
+    save(&tests.join("verify.py"), VERIFY.as_bytes())?;
+    script(&tests.join("test.sh"), "#!/bin/sh\nexec python3 /tests/verify.py\n")?;
+    // The code under test runs as another user, who must not read gold.
+    let rest = "COPY . /tests\nRUN chmod -R go-rwx /tests\n";
+    save(&tests.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
+    save(&tests.join("requirements.txt"), paper.requirements.as_bytes())?;
+
+    // What the gold agent does.
+    let solution = folder.join("solution");
+    for (path, bytes) in loaded.originals(&sample.functions) {
+        save(&solution.join("files").join(path), &bytes)?;
+    }
+    let without_gold: Vec<Value> = listed
+        .iter()
+        .cloned()
+        .map(|mut experiment| {
+            if let Some(fields) = experiment.as_object_mut() {
+                fields.retain(|name, _| name != "gold" && name != "tolerance");
+            }
+            experiment
+        })
+        .collect();
+    save(&solution.join("experiments.json"), &pretty(&without_gold.into())?)?;
+    save(&solution.join("measure.py"), MEASURE.as_bytes())?;
+    let solve = "#!/bin/sh\nset -e\nhere=$(dirname \"$0\")\nif [ -d \"$here/files\" ]; then cp -r \"$here/files/.\" /workspace/; fi\n\
+                 python3 \"$here/measure.py\" \"$here/experiments.json\" /workspace\n";
+    script(&solution.join("solve.sh"), solve)?;
+    Ok(folder.to_owned())
+}
+
+/// Globs as expressions over bytes that Python reads as they are meant here.
+fn expressions(globs: &[String]) -> Vec<String> {
+    let globs = globs.iter().filter_map(|glob| globset::Glob::new(glob).ok());
+    // Python's expressions over bytes need no flag for that, and have none.
+    globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
+}
+
+fn instruction(task: &Task, sample: &Sample, loaded: &LoadedPaper) -> String {
+    let paper = &task.paper;
+    let mut text = format!(
+        "# {}\n\nThe folder `/workspace` is the repository of the paper \"{}\" ({}, {}). Beside the code there are `paper.txt`, the \
+         paper's text without the numbers of its results, `experiments.md`, the experiments that you are to run and report, \
+         and `run_experiments.sh`, which runs all of them.\n\n",
+        sample,
+        paper.title,
+        paper.authors.join(", "),
+        paper.year
+    );
+    if sample.functions.is_empty() {
+        text.push_str("No function is missing: the experiments only have to be run and reported.\n");
+    } else {
+        text.push_str("These functions are missing: their bodies only raise `NotImplementedError`. Write them again from the paper and the code around them.\n\n");
+        for &place in &sample.functions {
+            let function = &loaded.paper.functions[place];
+            let passages = function.passages.join(", ");
+            let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
+            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.description.trim());
+        }
+    }
+    text.push_str("\n## Experiments to report\n\n");
+    for experiment in &task.experiments {
+        let _ = writeln!(
+            text,
+            "- {}: {}\n  Command (at most {} seconds): `{}`",
+            experiment.key,
+            experiment.description.trim(),
+            experiment.told_limit.ceil(),
+            experiment.command
+        );
+    }
+    let keys: Vec<String> = task.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
+    let _ = write!(
+        text,
+        "\n## The answer\n\nRun every experiment with the finished code, then write one JSON object to `/workspace/answer.json`. It has \
+         one entry for each experiment, under the keys {}, and each entry has the shape that the experiment's description asks \
+         for. Give numbers as numbers, unrounded. Report what the code prints: it is run again by others, and what it does \
+         not bear out counts as failed.\n",
+        keys.join(", ")
+    );
+    text
+}
+
+fn configuration(source: &Source, task: &Task, loaded: &LoadedPaper) -> Result<String> {
+    let verify: f64 = task.experiments.iter().map(|experiment| experiment.time_limit + 5.0).sum::<f64>() + BESIDE;
+    let limits = source.run.configuration.limits;
+    let value = json!({
+        "schema_version": SCHEMA,
+        "artifacts": ["/workspace"],
+        "task": {
+            "name": format!("autoexperiment/{}", folder_name(&task.sample)),
+            "description": format!("{} of the functions of \"{}\" are to be written again", task_n(task), loaded.paper.title),
+            "keywords": ["replication", "machine-learning"],
+        },
+        "metadata": { "paper": loaded.paper.id, "sample": task.sample },
+        "agent": { "timeout_sec": limits.seconds.max(LEAST_AGENT) },
+        "environment": { "workdir": "/workspace", "network_mode": "no-network" },
+        "verifier": {
+            "timeout_sec": verify,
+            "environment_mode": "separate",
+            "environment": { "network_mode": "no-network" },
+        },
+    });
+    toml::to_string(&value).map_err(|error| Error::internal("failed to write a task's configuration").because(error))
+}
+
+/// Number of masked functions.
+fn task_n(task: &Task) -> usize {
+    task.sample.parse::<Sample>().map_or(0, |sample| sample.n())
+}
+
+fn pretty(value: &Value) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(value).map_err(|error| Error::internal("failed to write a task").because(error))
+}
+
+fn save(path: &Path, bytes: &[u8]) -> Result<()> {
+    Destination::save(path, bytes).map(drop)
+}
+
+/// A file that can be executed.
+fn script(path: &Path, text: &str) -> Result<()> {
+    save(path, text.as_bytes())?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(path, mode).map_err(|error| Error::io("write", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verifier_reads_globs_as_they_are_meant_here() {
+        let python = Path::new("/usr/bin/python3");
+        if !python.exists() {
+            println!("skipped: no /usr/bin/python3");
+            return;
+        }
+        let globs =
+            ["scripts/*", "**/config.py", "data/**", "a[!b]?.{py,txt}", "[[]x].md", "caf\u{e9}/*.py", "a-b#c.py"];
+        let paths = [
+            "scripts/run.py",
+            "scripts/deep/run.py",
+            "config.py",
+            "deep/er/config.py",
+            "myconfig.py",
+            "data",
+            "data/x/y.csv",
+            "ac1.py",
+            "ab1.py",
+            "ac1.txt",
+            "[x].md",
+            "caf\u{e9}/a.py",
+            "cafe/a.py",
+            "a-b#c.py",
+            "scripts/a\nb.py",
+            "config.py\n",
+        ];
+        let code = "import json, sys, verify\nexpressions, paths = json.load(sys.stdin)\n\
+                    print(json.dumps([[verify.protects([one], path) for path in paths] for one in verify.compiled(expressions)]))";
+        let mut child = std::process::Command::new(python)
+            .args(["-c", code])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let asked = json!([expressions(&globs.map(str::to_owned)), paths]).to_string();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), asked.as_bytes()).unwrap();
+        let answered = child.wait_with_output().unwrap();
+        assert!(answered.status.success());
+        let theirs: Vec<Vec<bool>> = serde_json::from_slice(&answered.stdout).unwrap();
+        for (glob, theirs) in globs.iter().zip(theirs) {
+            let matcher = globset::Glob::new(glob).unwrap().compile_matcher();
+            for (path, theirs) in paths.iter().zip(theirs) {
+                assert_eq!(theirs, matcher.is_match(path), "{glob} {path:?}");
+            }
+        }
+    }
+}

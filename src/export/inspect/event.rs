@@ -1,0 +1,239 @@
+//! The transcript of an attempt as Inspect's events.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::message::{ChatMessage, Pool};
+use super::{Moment, UsageOf};
+use crate::agent::{Event, Line};
+use crate::model::Usage;
+
+/// An event that refers to the messages of a [`Pool`].
+pub enum Entry<'a> {
+    /// A call of the model.
+    Model(Asked<'a>),
+    /// A call of a tool.
+    Tool(ToolEvent<'a>),
+    /// Anything else.
+    Info(InfoEvent),
+}
+
+/// A call of the model, before it can be written: its reply is a message of the pool.
+pub struct Asked<'a> {
+    uuid: String,
+    at: Moment,
+    completed: Moment,
+    seconds: f64,
+    role: Option<&'a str>,
+    shown: (usize, usize),
+    reply: Reply<'a>,
+    usage: UsageOf,
+}
+
+enum Reply<'a> {
+    Message { index: usize, calls: bool },
+    Text(&'a str),
+    Failed(&'a str),
+}
+
+/// `ModelEvent`.
+#[derive(Serialize)]
+pub struct ModelEvent<'a> {
+    event: &'static str,
+    uuid: &'a str,
+    timestamp: Moment,
+    working_start: f64,
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    input: [(); 0],
+    input_refs: Vec<(usize, usize)>,
+    tools: [(); 0],
+    tool_choice: &'static str,
+    config: Empty,
+    output: Output<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    completed: Moment,
+    working_time: f64,
+}
+
+/// `{}`.
+#[derive(Serialize)]
+struct Empty {}
+
+/// `ModelOutput`.
+#[derive(Serialize)]
+pub struct Output<'a> {
+    model: &'a str,
+    choices: Vec<Choice<'a>>,
+    completion: &'a str,
+    usage: UsageOf,
+    time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    message: Answer<'a>,
+    stop_reason: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer<'a> {
+    Message(ChatMessage<'a>),
+    Text { role: &'static str, content: &'a str, source: &'static str },
+}
+
+/// `ToolEvent`.
+#[derive(Serialize)]
+pub struct ToolEvent<'a> {
+    event: &'static str,
+    uuid: String,
+    timestamp: Moment,
+    working_start: f64,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: String,
+    function: &'a str,
+    arguments: Value,
+    result: &'a str,
+    events: [(); 0],
+    completed: Moment,
+    working_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<String>,
+}
+
+/// `InfoEvent`: what happened for which Inspect has no event of its own.
+#[derive(Serialize)]
+pub struct InfoEvent {
+    event: &'static str,
+    uuid: String,
+    timestamp: Moment,
+    working_start: f64,
+    source: &'static str,
+    data: Value,
+}
+
+/// The events of an attempt that began at this moment, and the pool filled with what they refer to.
+pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool<'a>) -> Vec<Entry<'a>> {
+    let mut entries = Vec::with_capacity(lines.len());
+    for (number, line) in lines.iter().enumerate() {
+        let uuid = format!("{uuid}-e{number}");
+        let shown = pool.shown();
+        pool.take(&line.event);
+        let model = |role, shown, reply, usage: &Usage, cost, seconds: f64| {
+            Entry::Model(Asked {
+                uuid: uuid.clone(),
+                at: begun.after(line.at - seconds),
+                completed: begun.after(line.at),
+                seconds,
+                role,
+                shown,
+                reply,
+                usage: UsageOf::new(*usage, cost),
+            })
+        };
+        entries.push(match &line.event {
+            Event::Reply { tool_calls, usage, cost, seconds, .. } => {
+                let reply = Reply::Message { index: pool.len() - 1, calls: !tool_calls.is_empty() };
+                model(None, shown, reply, usage, *cost, *seconds)
+            }
+            Event::ToolModelCall { tool, text, usage, cost, seconds, .. } => {
+                model(Some(tool), (0, 0), Reply::Text(text), usage, *cost, *seconds)
+            }
+            Event::CallFailed { tool, what, usage, cost, seconds, .. } => {
+                let shown = if tool.is_some() { (0, 0) } else { shown };
+                model(tool.as_deref(), shown, Reply::Failed(what), usage, *cost, *seconds)
+            }
+            Event::Observation { step, call_id, tool, arguments, content, seconds } => Entry::Tool(ToolEvent {
+                event: "tool",
+                timestamp: begun.after(line.at - seconds),
+                working_start: line.at - seconds,
+                kind: "function",
+                id: call_id.clone().unwrap_or_else(|| format!("step-{step}-{number}")),
+                function: tool,
+                arguments: object(arguments),
+                result: content,
+                events: [],
+                completed: begun.after(line.at),
+                working_time: *seconds,
+                message_id: call_id.is_some().then(|| pool.id(pool.len() - 1)),
+                uuid,
+            }),
+            // What is said is in the pool.
+            Event::Message { .. } => continue,
+            other => Entry::Info(InfoEvent {
+                event: "info",
+                uuid,
+                timestamp: begun.after(line.at),
+                working_start: line.at,
+                source: "autoexperiment",
+                data: serde_json::to_value(other).unwrap_or_default(),
+            }),
+        });
+    }
+    entries
+}
+
+/// Arguments as the object that they have to be.
+fn object(arguments: &Value) -> Value {
+    match arguments {
+        Value::Object(_) => arguments.clone(),
+        Value::Null => Value::Object(Map::new()),
+        other => json!({ "arguments": other }),
+    }
+}
+
+impl Asked<'_> {
+    /// As it is written.
+    pub fn event<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> ModelEvent<'b> {
+        let (failed, output) = match &self.reply {
+            Reply::Failed(what) => (Some(*what), self.output(model, Vec::new(), "", Some(*what))),
+            Reply::Text(text) => {
+                let message = Answer::Text { role: "assistant", content: text, source: "generate" };
+                (None, self.output(model, vec![Choice { message, stop_reason: "stop" }], text, None))
+            }
+            Reply::Message { index, calls } => {
+                let message = Answer::Message(pool.message(*index));
+                let stop_reason = if *calls { "tool_calls" } else { "stop" };
+                (None, self.output(model, vec![Choice { message, stop_reason }], "", None))
+            }
+        };
+        ModelEvent {
+            event: "model",
+            uuid: &self.uuid,
+            timestamp: self.at,
+            working_start: self.completed.since - self.seconds,
+            model,
+            role: self.role,
+            input: [],
+            input_refs: if self.shown.0 < self.shown.1 { vec![self.shown] } else { Vec::new() },
+            tools: [],
+            tool_choice: "auto",
+            config: Empty {},
+            output,
+            error: failed,
+            completed: self.completed,
+            working_time: self.seconds,
+        }
+    }
+
+    /// The output alone, for the last reply of an attempt; `None` for a call that failed or was a tool's.
+    pub fn answer<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> Option<Output<'b>> {
+        matches!(self.reply, Reply::Message { .. }).then(|| self.event(model, pool).output)
+    }
+
+    fn output<'b>(
+        &self,
+        model: &'b str,
+        choices: Vec<Choice<'b>>,
+        completion: &'b str,
+        error: Option<&'b str>,
+    ) -> Output<'b> {
+        Output { model, choices, completion, usage: self.usage, time: self.seconds, error }
+    }
+}

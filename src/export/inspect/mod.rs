@@ -1,0 +1,201 @@
+//! Logs of Inspect AI (`.eval`, its log format 2), one for each agent and model of a run; attempts are epochs.
+//!
+//! A log is a ZIP archive with a JSON file a sample and epoch, written one at a time: what is held in memory is one
+//! attempt and the summaries of all. A message stands in a sample's pool once, and the calls of the model point at it
+//! (`input_refs`), so that a log grows with the length of conversations and not with its square.
+
+mod event;
+mod header;
+mod message;
+mod sample;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::{Destination, Source};
+use crate::agent::Limits;
+use crate::error::{Error, Result};
+use crate::model::Usage;
+use crate::run::AttemptRecord;
+use crate::workspace::hex;
+
+/// Name of the task in Inspect's logs.
+const TASK: &str = "autoexperiment";
+/// Inspect's name for no model.
+const NO_MODEL: &str = "none/none";
+/// Level of compression: twice as fast as the default, and the files are a tenth larger.
+const LEVEL: i64 = 3;
+
+/// What a log is about.
+pub struct Log<'a> {
+    run: &'a str,
+    agent: &'a str,
+    /// The model as the run names it.
+    asked: Option<&'a str>,
+    /// The model as Inspect names it.
+    model: &'a str,
+    id: &'a str,
+    limits: &'a Limits,
+}
+
+/// Writes a run's logs: into the file `path` when that ends in `.eval`, else into the folder `path`, under the names that
+/// Inspect gives its logs. Attempts that infrastructure lost are samples with an error.
+///
+/// # Errors
+/// Kind `Usage` for one file when the run has several agents or models; kind `Machine` when a file cannot be written.
+pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+    source.require_attempts()?;
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
+    for record in source.attempts() {
+        groups.entry((&record.agent, record.model.as_deref())).or_default().push(record);
+    }
+    let is_file = path.extension().is_some_and(|extension| extension == "eval");
+    if is_file && groups.len() > 1 {
+        return Err(Error::usage(format!(
+            "the run has {} combinations of agent and model, and a log of Inspect holds one",
+            groups.len()
+        ))
+        .hint("name a folder with `-o`: it gets a log for each"));
+    }
+    let mut written = Vec::new();
+    for ((agent, asked), attempts) in groups {
+        let run = &source.run;
+        let model = model_name(asked);
+        let created = run.created.to_string();
+        let id = identifier(&[&run.run, &created, agent, &model]);
+        let log = Log { run: &run.run, agent, asked, model: &model, id: &id, limits: &run.configuration.limits };
+        let path = if is_file {
+            path.to_owned()
+        } else {
+            let time = run.created.strftime("%Y-%m-%dT%H-%M-%S+00-00");
+            path.join(format!("{time}_{TASK}_{id}.eval"))
+        };
+        written.push(write_log(source, &log, &attempts, &path)?);
+    }
+    Ok(written)
+}
+
+fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: &Path) -> Result<PathBuf> {
+    let mut archive = Archive { zip: ZipWriter::new(Destination::create(path)?), path };
+    archive.add("_journal/start.json", &header::start(&source.run, log, attempts))?;
+    let mut summaries = Vec::with_capacity(attempts.len());
+    for record in attempts {
+        let lines = source.lines(record);
+        let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt + 1);
+        summaries.push(sample::write(record, &lines, log, |sample| archive.add(&name, sample))?);
+    }
+    archive.add("summaries.json", &summaries)?;
+    archive.add("header.json", &header::header(&source.run, log, attempts))?;
+    archive.finish()
+}
+
+/// The archive of a log.
+struct Archive<'a> {
+    zip: ZipWriter<Destination>,
+    path: &'a Path,
+}
+
+impl Archive<'_> {
+    /// Adds a file of JSON.
+    fn add(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .compression_level(Some(LEVEL))
+            .large_file(false);
+        let written = self.zip.start_file(name, options).map_err(std::io::Error::from).and_then(|()| {
+            let mut buffered = std::io::BufWriter::with_capacity(1 << 16, &mut self.zip);
+            serde_json::to_writer(&mut buffered, value)?;
+            buffered.flush()
+        });
+        written.map_err(|error| Error::io("write", self.path, error))
+    }
+
+    fn finish(self) -> Result<PathBuf> {
+        let failed = |error: zip::result::ZipError| Error::io("write", self.path, error.into());
+        self.zip.finish().map_err(failed)?.finish()
+    }
+}
+
+/// `ModelUsage`: unlike our [`Usage`], tokens read do not include those from the cache.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct UsageOf {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+    input_tokens_cache_write: u64,
+    input_tokens_cache_read: u64,
+    reasoning_tokens: u64,
+    total_cost: f64,
+}
+
+impl UsageOf {
+    fn new(usage: Usage, cost: f64) -> Self {
+        Self {
+            input_tokens: usage.input.saturating_sub(usage.cached + usage.cache_written),
+            output_tokens: usage.output,
+            total_tokens: usage.input + usage.output,
+            input_tokens_cache_write: usage.cache_written,
+            input_tokens_cache_read: usage.cached,
+            reasoning_tokens: usage.reasoning,
+            total_cost: cost,
+        }
+    }
+}
+
+/// A moment of an attempt, written as a timestamp.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    begun: jiff::Timestamp,
+    since: f64,
+}
+
+impl Moment {
+    fn of(begun: jiff::Timestamp) -> Self {
+        Self { begun, since: 0.0 }
+    }
+
+    /// So many seconds later.
+    fn after(self, seconds: f64) -> Self {
+        Self { since: self.since + seconds.max(0.0), ..self }
+    }
+
+    /// To the millisecond.
+    fn timestamp(self) -> jiff::Timestamp {
+        let since = Duration::try_from_secs_f64(self.since).unwrap_or_default();
+        let moment = self.begun.saturating_add(since).unwrap_or(self.begun);
+        moment.round(jiff::Unit::Millisecond).unwrap_or(moment)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.timestamp())
+    }
+}
+
+/// The model in Inspect's way of naming, `openai/gpt-5`.
+fn model_name(asked: Option<&str>) -> String {
+    let Some(asked) = asked else { return NO_MODEL.to_owned() };
+    match asked.split_once(':') {
+        Some(("gemini", name)) => format!("google/{name}"),
+        Some((provider @ ("openai" | "anthropic"), name)) => format!("{provider}/{name}"),
+        _ => asked.to_owned(),
+    }
+}
+
+/// An id that follows from names alone: the same export of the same run has the same ids.
+fn identifier(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hex(&hash.finalize())[..22].to_owned()
+}

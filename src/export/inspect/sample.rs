@@ -1,0 +1,277 @@
+//! An attempt as Inspect's `EvalSample`, and as the summary of one.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::event::{Entry, InfoEvent, ModelEvent, Output, ToolEvent, entries};
+use super::message::{ChatMessage, Pool};
+use super::{Log, Moment, UsageOf, identifier, model_name};
+use crate::agent::{End, Limits, Line};
+use crate::run::AttemptRecord;
+use crate::score::Verdict;
+
+/// Longest text in a summary, in characters; Inspect cuts its own there as well.
+const SUMMARY_TEXT: usize = 1000;
+
+/// `EvalSample`.
+#[derive(Serialize)]
+pub struct Sample<'a> {
+    id: &'a str,
+    epoch: u32,
+    input: &'a str,
+    target: &'a str,
+    messages: Vec<ChatMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Output<'a>>,
+    scores: &'a BTreeMap<&'static str, Value>,
+    metadata: &'a Value,
+    store: Value,
+    events: Vec<Written<'a>>,
+    model_usage: &'a BTreeMap<String, UsageOf>,
+    started_at: Moment,
+    completed_at: Moment,
+    total_time: f64,
+    working_time: f64,
+    uuid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+    attachments: Value,
+    events_data: EventsData<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Model(Box<ModelEvent<'a>>),
+    Tool(&'a ToolEvent<'a>),
+    Info(&'a InfoEvent),
+}
+
+#[derive(Serialize)]
+struct EventsData<'a> {
+    messages: Vec<ChatMessage<'a>>,
+    calls: [(); 0],
+}
+
+/// `EvalSampleSummary`.
+#[derive(Serialize)]
+pub struct Summary {
+    id: String,
+    epoch: u32,
+    input: String,
+    target: String,
+    metadata: Value,
+    scores: BTreeMap<&'static str, Value>,
+    model_usage: BTreeMap<String, UsageOf>,
+    started_at: Moment,
+    completed_at: Moment,
+    total_time: f64,
+    working_time: f64,
+    uuid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'static str>,
+    retries: u32,
+    completed: bool,
+    message_count: usize,
+}
+
+/// Writes an attempt with `write`, and gives its summary.
+///
+/// # Errors
+/// Those of `write`.
+pub fn write<E>(
+    record: &AttemptRecord,
+    lines: &[Line],
+    log: &Log<'_>,
+    write: impl FnOnce(&Sample<'_>) -> Result<(), E>,
+) -> Result<Summary, E> {
+    let model = model_name(record.model.as_deref());
+    let attempt = record.attempt.to_string();
+    let uuid = identifier(&[log.run, &record.agent, &model, &record.sample, &attempt]);
+    let begun = Moment::of(record.started);
+    let mut pool = Pool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
+    let entries = entries(lines, begun, &uuid, &mut pool);
+    let input = pool.task().map_or_else(
+        || format!("Sample `{}`: {} masked functions of the paper `{}`.", record.sample, record.n, record.paper),
+        str::to_owned,
+    );
+    if pool.len() == 0 {
+        pool.say(&input);
+    }
+    let target = target(record);
+    let scores = scores(record);
+    let metadata = metadata(record);
+    let mut model_usage = BTreeMap::new();
+    if record.model.is_some() {
+        model_usage.insert(model.clone(), UsageOf::new(record.usage, record.cost));
+    }
+    let completed_at = begun.after(record.wall_seconds);
+    let working_time = record.tool_seconds + record.model_seconds;
+    let limit = limit(record.end, log.limits);
+    let error = record.is_infrastructure().then(|| {
+        let detail = record.end_detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        format!("lost to infrastructure: {}{detail}", name(record.end))
+    });
+    let output = entries.iter().rev().find_map(|entry| match entry {
+        Entry::Model(asked) => asked.answer(&model, &pool),
+        _ => None,
+    });
+    let events = entries.iter().map(|entry| match entry {
+        Entry::Model(asked) => Written::Model(Box::new(asked.event(&model, &pool))),
+        Entry::Tool(event) => Written::Tool(event),
+        Entry::Info(event) => Written::Info(event),
+    });
+    write(&Sample {
+        id: &record.sample,
+        epoch: record.attempt + 1,
+        input: &input,
+        target: &target,
+        messages: pool.messages(),
+        output,
+        scores: &scores,
+        metadata: &metadata,
+        store: json!({}),
+        events: events.collect(),
+        model_usage: &model_usage,
+        started_at: begun,
+        completed_at,
+        total_time: record.wall_seconds,
+        working_time,
+        uuid: &uuid,
+        error: error.as_ref().map(|error| json!({ "message": error, "traceback": "", "traceback_ansi": "" })),
+        attachments: json!({}),
+        events_data: EventsData { messages: pool.messages(), calls: [] },
+        limit: limit.map(|(kind, limit)| json!({ "type": kind, "limit": limit })),
+    })?;
+    Ok(Summary {
+        id: record.sample.clone(),
+        epoch: record.attempt + 1,
+        input: cut(&input),
+        target: cut(&target),
+        metadata,
+        scores: scores.into_iter().map(|(name, score)| (name, thin(score))).collect(),
+        model_usage,
+        started_at: begun,
+        completed_at,
+        total_time: record.wall_seconds,
+        working_time,
+        error,
+        limit: limit.map(|(kind, _)| kind),
+        retries: 0,
+        completed: true,
+        message_count: pool.len(),
+        uuid: uuid.clone(),
+    })
+}
+
+/// What was expected: the gold values by experiment and path, as the verdict holds them.
+fn target(record: &AttemptRecord) -> String {
+    let verdict = record.reported.as_ref().or(record.verified.as_ref());
+    let experiments: BTreeMap<&str, BTreeMap<&str, &Value>> = verdict
+        .iter()
+        .flat_map(|verdict| &verdict.experiments)
+        .map(|experiment| {
+            let values = experiment.values.iter().map(|value| (value.path.as_str(), &value.gold));
+            (experiment.experiment.as_str(), values.collect())
+        })
+        .collect();
+    serde_json::to_string(&experiments).unwrap_or_default()
+}
+
+/// `Score`s by the scorer's name: `C` for a pass, `I` for a fail.
+fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
+    let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
+    let scored = verdicts.into_iter().filter_map(|(name, verdict)| {
+        let verdict = verdict.as_ref()?;
+        let answer = match name {
+            "reported" => record.answer.clone(),
+            _ => (!record.results.is_empty()).then(|| Value::Object(record.results.clone()).to_string()),
+        };
+        let metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
+        Some((
+            name,
+            json!({
+                "value": if verdict.pass { "C" } else { "I" },
+                "answer": answer,
+                "explanation": explanation(verdict),
+                "metadata": metadata,
+            }),
+        ))
+    });
+    scored.collect()
+}
+
+/// Why a verdict is what it is, a line an experiment.
+fn explanation(verdict: &Verdict) -> String {
+    let mut lines: Vec<String> = verdict.reason.iter().cloned().collect();
+    for experiment in &verdict.experiments {
+        let word = if experiment.pass { "pass" } else { "fail" };
+        let right = experiment.values.iter().filter(|value| value.pass).count();
+        let reason = experiment.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let all = experiment.values.len();
+        lines.push(format!("{}: {word}, {right} of {all} values right{reason}", experiment.experiment));
+    }
+    lines.join("\n")
+}
+
+/// What of the record Inspect has no field for.
+fn metadata(record: &AttemptRecord) -> Value {
+    json!({
+        "paper": record.paper,
+        "n": record.n,
+        "attempt": record.attempt,
+        "agent": record.agent,
+        "end": record.end,
+        "end_detail": record.end_detail,
+        "pass": record.pass,
+        "unsupported": record.is_unsupported(),
+        "steps": record.steps,
+        "format_errors": record.format_errors,
+        "cost": record.cost,
+        "tool_seconds": record.tool_seconds,
+        "model_seconds": record.model_seconds,
+        "verify_seconds": record.verify_seconds,
+        "changed": record.changed,
+        "ignored": record.ignored,
+        "sandbox": record.sandbox,
+    })
+}
+
+/// The limit that ended an attempt, in Inspect's words, and how much it was.
+fn limit(end: End, limits: &Limits) -> Option<(&'static str, f64)> {
+    match (end, limits.tokens) {
+        (End::StepLimit, _) => Some(("turn", f64::from(limits.steps))),
+        (End::TimeLimit, _) => Some(("working", limits.seconds)),
+        (End::CostLimit, _) => Some(("cost", limits.cost)),
+        (End::TokenLimit, Some(tokens)) => Some(("token", tokens as f64)),
+        (End::TokenLimit, None) => Some(("context", 0.0)),
+        _ => None,
+    }
+}
+
+fn name(end: End) -> String {
+    serde_json::to_value(end).ok().and_then(|end| Some(end.as_str()?.replace('_', " "))).unwrap_or_default()
+}
+
+/// A score as it stands in a summary.
+fn thin(mut score: Value) -> Value {
+    for name in ["answer", "explanation"] {
+        if let Some(text) = score[name].as_str().map(cut) {
+            score[name] = text.into();
+        }
+    }
+    if let Some(fields) = score.as_object_mut() {
+        fields.remove("metadata");
+    }
+    score
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(SUMMARY_TEXT).collect()
+}

@@ -1,0 +1,21 @@
+//! Tables as JSON lines: an object a line, every column in each, null for what is not known.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::Destination;
+use super::table::Table;
+use crate::error::Result;
+
+/// Writes a table into a file.
+///
+/// # Errors
+/// Kind `Machine` when it cannot be written.
+pub fn save<R: Serialize>(table: &Table<R>, path: &Path) -> Result<PathBuf> {
+    let mut destination = Destination::create(path)?;
+    for row in &table.rows {
+        destination.json_line(row)?;
+    }
+    destination.finish()
+}

@@ -1,0 +1,122 @@
+//! A stored run, opened for export.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use crate::agent::Line;
+use crate::error::{Error, Result};
+use crate::run::{AttemptRecord, RunFile, Store, counting};
+
+/// A stored run, opened for export.
+pub struct Source {
+    /// What the run is.
+    pub run: RunFile,
+    store: Store,
+    records: Vec<AttemptRecord>,
+    counts: Vec<bool>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl Source {
+    /// Opens a run's folder.
+    ///
+    /// # Errors
+    /// Kind `Store` when it is no run, of another format version, or holds a broken line.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let (store, run) = Store::open(folder)?;
+        let records = store.records()?;
+        // Files are named after these, and a store may come from somebody else.
+        let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
+        if let Some(wrong) = named.into_iter().find(|name| !is_name(name)) {
+            return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
+        }
+        let counts = counting(&records);
+        Ok(Self { run, store, records, counts, notes: RefCell::default() })
+    }
+
+    /// All records, those of tries that infrastructure lost included, each with whether it counts.
+    pub fn records(&self) -> impl Iterator<Item = (&AttemptRecord, bool)> {
+        self.records.iter().zip(self.counts.iter().copied())
+    }
+
+    /// The records that stand for an attempt: of several tries the one that counts, lost ones only where no try
+    /// succeeded. Only of these are the trajectory and the diff those that the store names.
+    pub fn attempts(&self) -> impl Iterator<Item = &AttemptRecord> {
+        self.records().filter_map(|(record, counts)| counts.then_some(record))
+    }
+
+    /// The events of an attempt, up to the first line that cannot be read. Without a trajectory there are none, and
+    /// either is noted.
+    pub fn lines(&self, record: &AttemptRecord) -> Vec<Line> {
+        let path = self.store.trajectory(&record.agent, &record.sample, record.attempt);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                self.note(format!("{} has no trajectory: {error}", name(record)));
+                return Vec::new();
+            }
+        };
+        let mut lines = Vec::new();
+        for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(line) => lines.push(line),
+                Err(error) => {
+                    let place = number + 1;
+                    self.note(format!(
+                        "the trajectory of {} is cut off before its line {place}: {error}",
+                        name(record)
+                    ));
+                    break;
+                }
+            }
+        }
+        lines
+    }
+
+    /// The diff of an attempt as stored; `None`, noted, when there is none.
+    pub fn patch(&self, record: &AttemptRecord) -> Option<String> {
+        match std::fs::read(self.store.diff(&record.agent, &record.sample, record.attempt)) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => {
+                self.note(format!("{} has no diff: {error}", name(record)));
+                None
+            }
+        }
+    }
+
+    /// Refuses a run without attempts: there is nothing to write.
+    ///
+    /// # Errors
+    /// Kind `Store`.
+    pub fn require_attempts(&self) -> Result<()> {
+        if self.records.is_empty() {
+            return Err(Error::store(format!("run `{}` has no finished attempt", self.run.run))
+                .hint("continue it with `autoexperiment resume RUN`"));
+        }
+        Ok(())
+    }
+
+    /// Tells of something that is missing from what is written.
+    pub(super) fn note(&self, what: String) {
+        self.notes.borrow_mut().push(what);
+    }
+
+    /// What was missing so far, a sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
+    }
+}
+
+/// Whether a file can be called so.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
+/// An attempt as notes name it.
+fn name(record: &AttemptRecord) -> String {
+    format!("attempt {} of `{}` at `{}`", record.attempt, record.agent, record.sample)
+}

@@ -1,0 +1,360 @@
+//! A run as two tables: a row an attempt, and a row a value of a verdict. The same rows and column names in CSV, Parquet
+//! and JSON lines.
+//!
+//! The two structs are the definition: columns, their order and kinds follow from their JSON schemas, which are kept in
+//! `schemas/`. A column is never renamed; new ones come at the end.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Source, jsonl, parquet};
+use crate::error::{Error, Result};
+use crate::run::AttemptRecord;
+use crate::score::Verdict;
+
+/// A row of the table of attempts: one record of the store, tries that infrastructure lost included.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AttemptRow {
+    /// The run's name.
+    pub run: String,
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name, null for agents without one.
+    pub model: Option<String>,
+    /// The paper's id.
+    pub paper: String,
+    /// The sample's id, as `kmeanspp_0,3`.
+    pub sample: String,
+    /// Number of masked functions.
+    pub n: u64,
+    /// Number of the attempt at its sample, from 0.
+    pub attempt: u64,
+    /// Whether the record counts: of several tries of an attempt only the one that stands for it does.
+    pub counts: bool,
+    /// When it began, UTC.
+    pub started: jiff_timestamp::Time,
+    /// Why it stopped, as `answered` or `step_limit`.
+    pub end: String,
+    /// More about the end.
+    pub end_detail: Option<String>,
+    /// Whether it passes: reported and, unless the run did not verify, verified.
+    pub pass: bool,
+    /// Whether its answer agrees with gold; null where it was not scored.
+    pub reported: Option<bool>,
+    /// Whether its code, run again, agrees with gold; null where it was not run.
+    pub verified: Option<bool>,
+    /// Reported rightly, but not verified.
+    pub unsupported: bool,
+    /// Replies of the model.
+    pub steps: u64,
+    /// Replies that could not be acted upon.
+    pub format_errors: u64,
+    /// Dollars.
+    pub cost: f64,
+    /// Tokens read, those from the provider's cache included.
+    pub input_tokens: u64,
+    /// Tokens written, those of reasoning included.
+    pub output_tokens: u64,
+    /// Seconds of tool time.
+    pub tool_seconds: f64,
+    /// Seconds spent waiting for the model.
+    pub model_seconds: f64,
+    /// Seconds that verification took.
+    pub verify_seconds: f64,
+    /// Seconds from start to end.
+    pub wall_seconds: f64,
+    /// Number of files that the agent changed.
+    pub changed_files: u64,
+    /// Number of changes that were not taken over to verification.
+    pub ignored_files: u64,
+    /// The sandbox backend.
+    pub sandbox: String,
+    /// Of the tokens read, those from the provider's cache.
+    pub cached_tokens: u64,
+    /// Of the tokens written, those of reasoning.
+    pub reasoning_tokens: u64,
+    /// What the agent reported, as it wrote it.
+    pub answer: Option<String>,
+}
+
+/// A row of the table of values: one gold value, and what one verdict found in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ValueRow {
+    /// The run's name.
+    pub run: String,
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name, null for agents without one.
+    pub model: Option<String>,
+    /// The paper's id.
+    pub paper: String,
+    /// The sample's id.
+    pub sample: String,
+    /// Number of masked functions.
+    pub n: u64,
+    /// Number of the attempt at its sample, from 0.
+    pub attempt: u64,
+    /// Whether the attempt's record counts.
+    pub counts: bool,
+    /// `reported` or `verified`.
+    pub source: String,
+    /// The experiment's id.
+    pub experiment: String,
+    /// Where the value stands in the result, as `k=10.mean`; empty for a bare number.
+    pub value: String,
+    /// The gold value; null where it is no number.
+    pub gold: Option<f64>,
+    /// The value found; null where it is missing or no number.
+    pub got: Option<f64>,
+    /// Relative error, absolute where gold is 0; null where it cannot be told.
+    pub error: Option<f64>,
+    /// Whether it is within its tolerance.
+    pub pass: bool,
+    /// Why not: the value's reason, else the experiment's, else the verdict's.
+    pub reason: Option<String>,
+    /// The gold value as JSON, where it is no number.
+    pub gold_json: Option<String>,
+    /// The value found as JSON, where it is no number.
+    pub got_json: Option<String>,
+}
+
+/// A time as a table holds it.
+pub mod jiff_timestamp {
+    use super::{JsonSchema, Serialize};
+
+    /// UTC, written as RFC 3339.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(transparent)]
+    pub struct Time(pub jiff::Timestamp);
+
+    impl JsonSchema for Time {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Time".into()
+        }
+
+        fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            schemars::json_schema!({ "type": "string", "format": "date-time" })
+        }
+    }
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A time.
+    Time,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// A table of rows.
+pub struct Table<R> {
+    /// `attempts` or `values`.
+    pub name: &'static str,
+    /// Its rows.
+    pub rows: Vec<R>,
+}
+
+/// A file format for tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Comma-separated values.
+    Csv,
+    /// Parquet.
+    Parquet,
+    /// JSON lines.
+    Jsonl,
+}
+
+impl TableFormat {
+    /// The ending of its files.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+            Self::Jsonl => "jsonl",
+        }
+    }
+}
+
+/// Writes both tables into the folder `path`, as `attempts` and `values` with the format's ending. A path with that
+/// ending is a file, which gets the attempts alone.
+///
+/// # Errors
+/// Kind `Machine` when a file cannot be written.
+pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<PathBuf>> {
+    source.require_attempts()?;
+    let extension = format.extension();
+    if path.extension().is_some_and(|given| given == extension) {
+        return Ok(vec![save(&attempts(source), format, path)?]);
+    }
+    let file = |name: &str| path.join(format!("{name}.{extension}"));
+    Ok(vec![save(&attempts(source), format, &file("attempts"))?, save(&values(source), format, &file("values"))?])
+}
+
+fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
+    match format {
+        TableFormat::Csv => super::Destination::save(path, csv(table)?.as_bytes()),
+        TableFormat::Parquet => parquet::save(table, path),
+        TableFormat::Jsonl => jsonl::save(table, path),
+    }
+}
+
+/// The table of attempts.
+#[must_use]
+pub fn attempts(source: &Source) -> Table<AttemptRow> {
+    let pass = |verdict: &Option<Verdict>| verdict.as_ref().map(|verdict| verdict.pass);
+    let row = |(record, counts): (&AttemptRecord, bool)| AttemptRow {
+        run: source.run.run.clone(),
+        agent: record.agent.clone(),
+        model: record.model.clone(),
+        paper: record.paper.clone(),
+        sample: record.sample.clone(),
+        n: record.n as u64,
+        attempt: u64::from(record.attempt),
+        counts,
+        started: jiff_timestamp::Time(record.started),
+        end: serde_json::to_value(record.end).ok().and_then(|end| end.as_str().map(str::to_owned)).unwrap_or_default(),
+        end_detail: record.end_detail.clone(),
+        pass: record.pass,
+        reported: pass(&record.reported),
+        verified: pass(&record.verified),
+        unsupported: record.is_unsupported(),
+        steps: u64::from(record.steps),
+        format_errors: u64::from(record.format_errors),
+        cost: record.cost,
+        input_tokens: record.usage.input,
+        output_tokens: record.usage.output,
+        tool_seconds: record.tool_seconds,
+        model_seconds: record.model_seconds,
+        verify_seconds: record.verify_seconds,
+        wall_seconds: record.wall_seconds,
+        changed_files: record.changed.len() as u64,
+        ignored_files: record.ignored.len() as u64,
+        sandbox: record.sandbox.clone(),
+        cached_tokens: record.usage.cached,
+        reasoning_tokens: record.usage.reasoning,
+        answer: record.answer.clone(),
+    };
+    Table { name: "attempts", rows: source.records().map(row).collect() }
+}
+
+/// The table of values.
+#[must_use]
+pub fn values(source: &Source) -> Table<ValueRow> {
+    let mut rows = Vec::new();
+    for (record, counts) in source.records() {
+        let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
+        for (name, verdict) in verdicts.into_iter().filter_map(|(name, verdict)| Some((name, verdict.as_ref()?))) {
+            for experiment in &verdict.experiments {
+                rows.extend(experiment.values.iter().map(|value| {
+                    let reasons = [&value.reason, &experiment.reason, &verdict.reason];
+                    let reason = reasons.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
+                    let json = |value: &Value| (!value.is_number()).then(|| value.to_string());
+                    ValueRow {
+                        run: source.run.run.clone(),
+                        agent: record.agent.clone(),
+                        model: record.model.clone(),
+                        paper: record.paper.clone(),
+                        sample: record.sample.clone(),
+                        n: record.n as u64,
+                        attempt: u64::from(record.attempt),
+                        counts,
+                        source: name.to_owned(),
+                        experiment: experiment.experiment.clone(),
+                        value: value.path.clone(),
+                        gold: value.gold.as_f64(),
+                        got: value.got.as_ref().and_then(Value::as_f64),
+                        error: value.error.filter(|error| error.is_finite()),
+                        pass: value.pass,
+                        reason: reason.cloned(),
+                        gold_json: json(&value.gold),
+                        got_json: value.got.as_ref().and_then(json),
+                    }
+                }));
+            }
+        }
+    }
+    Table { name: "values", rows }
+}
+
+/// The columns of a table, from its row's schema.
+///
+/// # Errors
+/// Kind `Internal` for a field that fits no column, which the tests would show.
+pub fn columns<R: JsonSchema>() -> Result<Vec<Column>> {
+    let schema = schemars::schema_for!(R);
+    let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    properties.into_iter().map(|(name, property)| column(name, &property)).collect()
+}
+
+fn column(name: String, property: &Value) -> Result<Column> {
+    let kinds: Vec<&str> = match &property["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect(),
+        _ => Vec::new(),
+    };
+    let kind = match (kinds.as_slice(), property["format"].as_str()) {
+        (["string"], Some("date-time")) => Kind::Time,
+        (["string"], _) => Kind::Text,
+        (["integer"], _) => Kind::Integer,
+        (["number"], _) => Kind::Number,
+        (["boolean"], _) => Kind::Boolean,
+        _ => return Err(Error::internal(format!("no column fits the field `{name}`"))),
+    };
+    Ok(Column { name, kind })
+}
+
+/// A row as its cells by name.
+pub(super) fn cells<R: Serialize>(row: &R) -> Result<Map<String, Value>> {
+    match serde_json::to_value(row) {
+        Ok(Value::Object(cells)) => Ok(cells),
+        Ok(_) => Err(Error::internal("a row of a table is no object")),
+        Err(error) => Err(Error::internal("failed to write a row of a table").because(error)),
+    }
+}
+
+/// As CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
+///
+/// # Errors
+/// Kind `Internal`, should writing to memory fail.
+pub fn csv<R: Serialize + JsonSchema>(table: &Table<R>) -> Result<String> {
+    let heading: Vec<String> = columns::<R>()?.into_iter().map(|column| column.name).collect();
+    let failed = || Error::internal("failed to write a table as CSV");
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(&heading).map_err(|error| failed().because(error))?;
+    for row in &table.rows {
+        let cells = cells(row)?;
+        let cells = cells.values().map(|cell| match cell {
+            Value::Null => String::new(),
+            Value::String(text) => crate::report::cell(text),
+            other => other.to_string(),
+        });
+        writer.write_record(cells).map_err(|error| failed().because(error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed().because(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| failed().because(error))
+}

@@ -1,0 +1,124 @@
+//! Trajectories as SWE-agent's `.traj` files.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::atif::arguments;
+use super::{Act, Destination, Source, Turn, turns};
+use crate::agent::{End, Line, conversation};
+use crate::error::{Error, Result};
+use crate::model::Role;
+use crate::run::AttemptRecord;
+
+/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.traj`.
+///
+/// # Errors
+/// Kind `Machine` when a file cannot be written.
+pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+    source.require_attempts()?;
+    let mut written = Vec::new();
+    for record in source.attempts() {
+        let lines = source.lines(record);
+        let text = serde_json::to_vec_pretty(&file(source, record, &lines))
+            .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
+        let name = format!("{}.{}.traj", record.sample, record.attempt);
+        written.push(Destination::save(&path.join(&record.agent).join(name), &text)?);
+    }
+    Ok(written)
+}
+
+fn file(source: &Source, record: &AttemptRecord, lines: &[Line]) -> Value {
+    let turns = turns(lines);
+    let steps: Vec<Value> = turns
+        .iter()
+        .filter_map(|turn| match turn {
+            Turn::Acted(act) => Some(step(act)),
+            Turn::Said(_) => None,
+        })
+        .collect();
+    let api_calls: u32 = turns
+        .iter()
+        .map(|turn| match turn {
+            Turn::Acted(act) => act.model_calls,
+            Turn::Said(_) => 0,
+        })
+        .sum();
+    json!({
+        "trajectory": steps,
+        "history": history(lines),
+        "info": {
+            "model_stats": {
+                "instance_cost": record.cost,
+                "tokens_sent": record.usage.input,
+                "tokens_received": record.usage.output,
+                "api_calls": api_calls,
+            },
+            "exit_status": exit_status(record.end),
+            "submission": source.patch(record),
+            "answer": record.answer,
+            "pass": record.pass,
+        },
+        "replay_config": null,
+        "environment": record.sample,
+    })
+}
+
+/// A step. Its query would be the whole history so far, once more a step: it is left empty.
+fn step(act: &Act<'_>) -> Value {
+    let action: Vec<String> =
+        act.calls.iter().map(|call| format!("{} {}", call.tool, arguments(call.arguments))).collect();
+    let observation: Vec<&str> = act.calls.iter().filter_map(|call| call.observation).collect();
+    json!({
+        "action": action.join("\n"),
+        "observation": observation.join("\n"),
+        "response": act.text,
+        "thought": act.reasoning.unwrap_or(act.text),
+        "state": {},
+        "execution_time": act.calls.iter().map(|call| call.seconds).sum::<f64>(),
+        "query": [],
+        "extra_info": { "model_seconds": act.model_seconds, "cost": act.cost },
+    })
+}
+
+/// The conversation as the model saw it.
+fn history(lines: &[Line]) -> Vec<Value> {
+    let messages = conversation::replay(lines);
+    let entries = messages.iter().enumerate().map(|(place, message)| {
+        let kind = match message.role {
+            Role::System => "system_prompt",
+            Role::Assistant => "action",
+            Role::User if place < 2 => "user",
+            Role::User | Role::Tool => "observation",
+        };
+        let mut entry =
+            json!({ "role": message.role, "content": message.content, "agent": "main", "message_type": kind });
+        if !message.tool_calls.is_empty() {
+            let calls = message.tool_calls.iter().map(|call| {
+                let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
+                json!({ "id": call.id, "type": "function", "function": function })
+            });
+            entry["tool_calls"] = calls.collect();
+        }
+        if let Some(id) = &message.tool_call_id {
+            entry["tool_call_ids"] = json!([id]);
+        }
+        entry
+    });
+    entries.collect()
+}
+
+/// An end in SWE-agent's words.
+const fn exit_status(end: End) -> &'static str {
+    match end {
+        End::Answered => "submitted",
+        End::GaveUp => "exit_forfeit",
+        End::StepLimit | End::CostLimit => "exit_cost",
+        End::TimeLimit => "exit_total_execution_time",
+        End::TokenLimit => "exit_context",
+        End::FormatErrors => "exit_format",
+        End::DiskLimit => "exit_error",
+        End::Refused | End::ModelError | End::ModelDenied => "exit_api",
+        End::SandboxLost | End::Cancelled => "exit_environment_error",
+    }
+}

@@ -1,0 +1,302 @@
+//! Published functions found in their code: by name, class and content, with line numbers as the weakest evidence.
+//!
+//! A name that only one function of the file has is that function, whatever the lines say. Where several have it, they
+//! are told apart by what was published of the function: its class, its source, words that only one candidate shares
+//! with its description and its passage of the paper, and, where no words speak, lines that agree with one
+//! candidate alone. Evidence that contradicts itself decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::published::{PublishedFunction, PublishedPaper};
+use super::{Decisions, Finding};
+use crate::code::{Function, Identifiers, Module, Selector, Tokens, containment};
+use crate::error::{Error, Result};
+
+/// How much of a published source a candidate has to hold to be its function.
+const SAME_SOURCE: f64 = 0.9;
+
+/// A function that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its published number.
+    pub number: String,
+    /// Where it is.
+    pub selector: String,
+}
+
+/// A function that a published one may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Where it is.
+    pub selector: String,
+    /// Line of its `def`.
+    pub line: usize,
+}
+
+/// Finds all functions of a paper in its repo.
+///
+/// # Errors
+/// Kind `Suite`: all functions that are ambiguous or not there, with their candidates, unless they are to be left out; a
+/// file that cannot be read or parsed.
+pub fn find(
+    repo: &Path,
+    paper: &PublishedPaper,
+    decisions: &Decisions,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<Found>> {
+    let mut modules: BTreeMap<String, Module> = BTreeMap::new();
+    let mut found: Vec<Found> = Vec::new();
+    let mut refused = Vec::new();
+    for function in &paper.functions {
+        let about = format!("function {}", function.number);
+        let decided = decisions.at.get(&(paper.id.clone(), function.number.clone()));
+        let outcome = match decided {
+            Some(selector) => decided_place(repo, selector, &mut modules).map(Ok)?,
+            None => place(repo, function, &mut modules, &about, findings)?,
+        };
+        let selector = match outcome {
+            Ok(selector) => selector,
+            Err(why) if decisions.leave_out => {
+                findings.push(Finding::left_out(about, why));
+                continue;
+            }
+            Err(why) => {
+                refused
+                    .push(format!("function {} (`{}` in `{}`): {why}", function.number, function.name, function.file));
+                continue;
+            }
+        };
+        if let Some(twin) = found.iter().find(|other| other.selector == selector) {
+            let why = format!("it is `{selector}`, which is function {} already", twin.number);
+            if decisions.leave_out {
+                findings.push(Finding::left_out(about, why));
+            } else {
+                refused.push(format!("function {}: {why}", function.number));
+            }
+            continue;
+        }
+        found.push(Found { number: function.number.clone(), selector });
+    }
+    if refused.is_empty() {
+        return Ok(found);
+    }
+    Err(Error::suite(format!("paper `{}`: functions that cannot be told for sure\n{}", paper.id, refused.join("\n")))
+        .hint(format!(
+            "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
+            paper.id
+        )))
+}
+
+/// A selector that a person gave: it must be there.
+fn decided_place(repo: &Path, selector: &str, modules: &mut BTreeMap<String, Module>) -> Result<String> {
+    let parsed: Selector = selector.parse()?;
+    let module = module(repo, &parsed.file.to_string_lossy(), modules)?;
+    let index = module.find(&parsed.name)?;
+    Ok(module.selector(index).to_string())
+}
+
+fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>) -> Result<&'a Module> {
+    if !modules.contains_key(file) {
+        modules.insert(file.to_owned(), Module::read(repo, Path::new(file))?);
+    }
+    modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
+}
+
+/// Where a function is, or why that cannot be said.
+fn place(
+    repo: &Path,
+    function: &PublishedFunction,
+    modules: &mut BTreeMap<String, Module>,
+    about: &str,
+    findings: &mut Vec<Finding>,
+) -> Result<Result<String, String>> {
+    if !repo.join(&function.file).is_file() {
+        return Ok(Err(format!("the code has no file `{}`", function.file)));
+    }
+    let module = module(repo, &function.file, modules)?;
+    let bare = function.name.rsplit('.').next().unwrap_or(&function.name);
+    let wanted = function.class.as_ref().map_or_else(|| function.name.clone(), |class| format!("{class}.{bare}"));
+    let named: Vec<usize> = indices(module, |it| last(&it.name) == bare);
+    if named.is_empty() {
+        let labels: Vec<String> = module.functions().iter().map(Function::label).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let near = similar::get_close_matches(bare, &labels, 3, 0.6);
+        let near = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
+        return Ok(Err(format!("the file has no function of that name{near}")));
+    }
+    // The class, where one is given.
+    let of_class: Vec<usize> =
+        named.iter().copied().filter(|&at| ends_with(&module.functions()[at].name, &wanted)).collect();
+    let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
+    let (chosen, why) = match candidates.as_slice() {
+        [one] => (*one, None),
+        several => match tell_apart(module, several, function) {
+            Ok((chosen, why)) => (chosen, Some(why)),
+            Err(why) => {
+                let list: Vec<String> = several
+                    .iter()
+                    .map(|&at| format!("`{}` (line {})", module.selector(at), module.functions()[at].first_line))
+                    .collect();
+                return Ok(Err(format!("{why}; it may be {}", list.join(", "))));
+            }
+        },
+    };
+    let label = module.functions()[chosen].label();
+    if label != function.name {
+        findings.push(Finding::correction(about, format!("`{}` is `{label}`", function.name)));
+    }
+    if let Some(why) = why {
+        findings.push(Finding::doubt(
+            about,
+            format!("one of {} of that name; taken for `{label}` {why}", candidates.len()),
+        ));
+    }
+    if let Some(lines) = function.lines
+        && let Some(what) = line_fault(module, chosen, lines)
+    {
+        findings.push(Finding::correction(about, what));
+    }
+    Ok(Ok(module.selector(chosen).to_string()))
+}
+
+fn indices(module: &Module, is: impl Fn(&Function) -> bool) -> Vec<usize> {
+    module.functions().iter().enumerate().filter(|(_, function)| is(function)).map(|(at, _)| at).collect()
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Whether a qualified name is, or ends in, the wanted one at a dot.
+fn ends_with(name: &str, wanted: &str) -> bool {
+    name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'))
+}
+
+/// The candidate that is meant, and by what it was told.
+fn tell_apart(
+    module: &Module,
+    candidates: &[usize],
+    function: &PublishedFunction,
+) -> Result<(usize, &'static str), String> {
+    if let Some(source) = &function.source {
+        let tokens = Tokens::new(source.as_bytes());
+        let same: Vec<usize> = candidates
+            .iter()
+            .copied()
+            .filter(|&at| {
+                let whole = &module.functions()[at].whole;
+                containment(&tokens, &Tokens::of(module.source(), whole.clone()), Identifiers::Kept) >= SAME_SOURCE
+            })
+            .collect();
+        if let [one] = same.as_slice() {
+            return Ok((*one, "by its source"));
+        }
+    }
+    let by_words = by_words(module, candidates, function);
+    let by_lines: Vec<usize> = candidates
+        .iter()
+        .copied()
+        .filter(|&at| function.lines.is_some_and(|lines| lines_agree(&module.functions()[at], lines)))
+        .collect();
+    match (by_words, by_lines.as_slice()) {
+        (Some(words), [lines]) if words == *lines => Ok((words, "by its description and its lines")),
+        (Some(_), [_]) => Err("its description speaks for one function and its lines for another".to_owned()),
+        (Some(words), _) => Ok((words, "by its description, its lines being stale")),
+        (None, [lines]) => Ok((*lines, "by its lines alone")),
+        (None, _) => {
+            Err(format!("{} functions have the name, and nothing published tells them apart", candidates.len()))
+        }
+    }
+}
+
+/// The one candidate that shares more words with what was published than any other, counting only words that not all
+/// candidates have.
+fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction) -> Option<usize> {
+    let published = words(&format!("{} {}", function.description, function.passage));
+    let of: Vec<BTreeSet<String>> = candidates
+        .iter()
+        .map(|&at| {
+            let found = &module.functions()[at];
+            let text = String::from_utf8_lossy(&module.source()[found.whole.clone()]).into_owned();
+            words(&format!("{} {text}", found.name))
+        })
+        .collect();
+    let common: BTreeSet<&String> =
+        of.first()?.iter().filter(|word| of.iter().all(|words| words.contains(*word))).collect();
+    let mut scores: Vec<(usize, usize)> = of
+        .iter()
+        .zip(candidates)
+        .map(|(words, &at)| {
+            (words.iter().filter(|word| published.contains(*word) && !common.contains(word)).count(), at)
+        })
+        .collect();
+    scores.sort_unstable();
+    match scores.as_slice() {
+        [.., (second, _), (best, at)] if best > second => Some(*at),
+        _ => None,
+    }
+}
+
+/// Words of three letters and more, in lower case; identifiers are taken apart at `_` and at capitals.
+fn words(text: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut word = String::new();
+    let mut previous = ' ';
+    let end = |word: &mut String, words: &mut BTreeSet<String>| {
+        if word.chars().count() >= 3 {
+            words.insert(word.to_lowercase());
+        }
+        word.clear();
+    };
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let next_is_small = characters.peek().is_some_and(|next| next.is_lowercase());
+        let begins = c.is_uppercase() && (previous.is_lowercase() || (previous.is_uppercase() && next_is_small));
+        if !c.is_alphabetic() || begins {
+            end(&mut word, &mut words);
+        }
+        if c.is_alphabetic() {
+            word.push(c);
+        }
+        previous = c;
+    }
+    end(&mut word, &mut words);
+    words
+}
+
+/// Whether published lines are this function's: the header and the last line, of which one too many may be named. The first
+/// line of the body says little, since it was mostly taken to be the one behind the header.
+fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
+    header == function.first_line && (function.last_line..=function.last_line + 1).contains(&end)
+}
+
+/// What is wrong with published lines, if anything. Right is a header on a line of the signature, a first line behind it, and
+/// as the last line that of the last statement or the one before the next thing: one line too many was always cut.
+fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
+    let function = &module.functions()[at];
+    let lines_in =
+        |range: std::ops::Range<usize>| module.source()[range].split(|byte| *byte == b'\n').count().saturating_sub(1);
+    let (first, last) = (function.first_line, function.last_line);
+    let signature_end = first + lines_in(function.header.clone());
+    let decorated = first - lines_in(function.whole.start..function.header.start);
+    let what = if header < decorated && end >= first {
+        format!("off by {:+}, and the range takes what stands above the function", first as i64 - header as i64)
+    } else if header < decorated || header > signature_end {
+        format!("off by {:+}", first as i64 - header as i64)
+    } else if header < first {
+        "the header is a decorator's line".to_owned()
+    } else if start <= signature_end {
+        "the range begins inside the signature".to_owned()
+    } else if end < last {
+        format!("the range ends {} lines early", last - end)
+    } else if start > signature_end + 1 || end > last {
+        format!("the range is {start} to {end}")
+    } else {
+        return None;
+    };
+    Some(format!(
+        "lines {header} and {start} to {end} were published, it is {first} and {} to {last}: {what}",
+        signature_end + 1
+    ))
+}

@@ -1,0 +1,193 @@
+//! Published experiments and their results, of which there are up to three sets.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::Finding;
+use super::published::{Published, PublishedPaper, plain};
+use crate::error::{Error, Result};
+use crate::score::{Tolerance, score_experiment};
+
+/// A published experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Id in the manifest.
+    pub id: String,
+    /// Its published number.
+    pub number: String,
+    /// What is measured.
+    pub description: String,
+    /// The command.
+    pub command: String,
+    /// Numbers of the functions that it needs.
+    pub dependencies: Vec<String>,
+    /// Published results, by the file that they stand in.
+    pub results: Vec<(String, Value)>,
+}
+
+/// A paper's experiments. Results that disagree with each other, that are no JSON, or that other experiments' answers
+/// would pass for are told of.
+///
+/// # Errors
+/// Kind `Suite` when the paper has none, or one lacks its command.
+pub fn experiments(
+    published: &Published,
+    paper: &PublishedPaper,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<Experiment>> {
+    let of_paper = |value: &&Value| value["paper_id"].as_str() == Some(&paper.id);
+    let together: Vec<&Value> = published.experiments.iter().filter(of_paper).collect();
+    let own: Vec<&Value> =
+        if paper.experiments.is_empty() { together.clone() } else { paper.experiments.iter().collect() };
+    if own.is_empty() {
+        return Err(Error::suite(format!("paper `{}` has no experiments", paper.id))
+            .hint("they belong in its `experiments.jsonl`"));
+    }
+    let mut found: Vec<Experiment> = Vec::new();
+    for value in own {
+        let number = value.get("exp_id").map(plain).unwrap_or_default();
+        let about = format!("experiment {number}");
+        let text = |name: &str| value[name].as_str().unwrap_or_default().trim().to_owned();
+        let command = text("solution");
+        if number.is_empty() || command.is_empty() {
+            return Err(Error::suite(format!("paper `{}`: an experiment without `exp_id` or `solution`", paper.id)));
+        }
+        let mut results = Vec::new();
+        let same = |other: &&&Value| other.get("exp_id").map(plain).as_ref() == Some(&number);
+        let source = if paper.experiments.is_empty() { "experiments.jsonl" } else { "the paper's experiments.jsonl" };
+        add(source, &value["result"], &about, &mut results, findings);
+        if !paper.experiments.is_empty()
+            && let Some(other) = together.iter().find(same)
+        {
+            add("experiments.jsonl", &other["result"], &about, &mut results, findings);
+        }
+        for (file, samples) in &published.samples {
+            if let Some(result) = sampled(samples, &paper.id, &command) {
+                add(file, &result, &about, &mut results, findings);
+            }
+        }
+        let dependencies = value["func_dependencies"].as_str().unwrap_or_default();
+        found.push(Experiment {
+            id: format!("e{number}"),
+            number,
+            description: text("description"),
+            command,
+            dependencies: dependencies.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect(),
+            results,
+        });
+    }
+    for experiment in &found {
+        disagreements(experiment, findings);
+    }
+    twins(&found, findings);
+    findings.push(Finding::doubt(
+        "experiments",
+        "how results are read is not published: the last JSON line of stdout is taken; correct `result` in paper.toml",
+    ));
+    Ok(found)
+}
+
+/// Adds a result, unless the same is there already.
+fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value)>, findings: &mut Vec<Finding>) {
+    match read(result) {
+        Some(value) if results.iter().any(|(_, known)| *known == value) => {}
+        Some(value) => results.push((file.to_owned(), value)),
+        None => findings.push(Finding::doubt(about, format!("its result in {file} is no JSON: `{}`", plain(result)))),
+    }
+}
+
+/// A result, which is JSON, or JSON in a text, or what Python prints of it.
+fn read(result: &Value) -> Option<Value> {
+    match result {
+        Value::Null => None,
+        Value::String(text) => {
+            serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\'', "\""))).ok()
+        }
+        other => Some(other.clone()),
+    }
+}
+
+/// The result that the samples of one n have for an experiment, found by its command: samples number their experiments
+/// anew.
+fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
+    let of_paper = samples.iter().filter(|sample| sample["paper_id"].as_str() == Some(paper));
+    for sample in of_paper {
+        let commands = commands(sample["solution"].as_str().unwrap_or_default());
+        let name = commands.iter().find(|(_, it)| it.as_str() == command).map(|(name, _)| name);
+        if let Some(result) = name.and_then(|name| sample["results"].get(name)) {
+            return Some(result.clone());
+        }
+    }
+    None
+}
+
+/// The commands of a sample's script, by the name that it prints before each: `echo Experiment 1`.
+fn commands(script: &str) -> BTreeMap<String, String> {
+    let mut commands: BTreeMap<String, String> = BTreeMap::new();
+    let mut name = None;
+    for line in script.lines() {
+        if let Some(next) = line.trim().strip_prefix("echo ").filter(|next| next.starts_with("Experiment ")) {
+            name = Some(next.trim().to_owned());
+        } else if let Some(name) = &name {
+            let command = commands.entry(name.clone()).or_default();
+            if !command.is_empty() {
+                command.push('\n');
+            }
+            command.push_str(line.trim_end());
+        }
+    }
+    commands.into_iter().map(|(name, command)| (name, command.trim().to_owned())).collect()
+}
+
+/// Tells of published results of one experiment that do not agree within 5%.
+fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
+    let Some(((first, gold), others)) = experiment.results.split_first() else { return };
+    let differing: Vec<&str> =
+        others.iter().filter(|(_, other)| !agree(gold, other)).map(|(file, _)| file.as_str()).collect();
+    if !differing.is_empty() {
+        findings.push(Finding::doubt(
+            format!("experiment {}", experiment.number),
+            format!("its published results disagree by more than 5%: {first} and {}", differing.join(", ")),
+        ));
+    }
+}
+
+/// Tells of experiments whose results pass for each other's: an answer to one is right for all of them.
+fn twins(experiments: &[Experiment], findings: &mut Vec<Finding>) {
+    let gold: Vec<Option<&Value>> = experiments.iter().map(|it| it.results.first().map(|(_, value)| value)).collect();
+    for (place, experiment) in experiments.iter().enumerate() {
+        let Some(own) = gold[place] else { continue };
+        let alike: Vec<&str> = experiments
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != place && gold[*other].is_some_and(|other| agree(own, other)))
+            .map(|(_, other)| other.number.as_str())
+            .collect();
+        if !alike.is_empty() {
+            findings.push(Finding::doubt(
+                format!("experiment {}", experiment.number),
+                format!("answers of experiments {} pass for it: it cannot tell them apart", alike.join(", ")),
+            ));
+        }
+    }
+}
+
+fn agree(gold: &Value, other: &Value) -> bool {
+    score_experiment("", gold, Some(other), Tolerance::default()).pass
+}
+
+/// All published results, for `published.json`.
+///
+/// # Errors
+/// Kind `Internal`, should serialisation fail.
+pub fn sets(experiments: &[Experiment]) -> Result<String> {
+    let by_id: Map<String, Value> = experiments
+        .iter()
+        .map(|experiment| (experiment.id.clone(), experiment.results.iter().cloned().collect::<Map<_, _>>().into()))
+        .collect();
+    let mut text = serde_json::to_string_pretty(&by_id)
+        .map_err(|error| Error::internal("failed to serialise published results").because(error))?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,119 @@
+//! The manifest of an imported paper.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::find::Found;
+use super::gold::Experiment;
+use super::published::PublishedPaper;
+use crate::suite::sections;
+
+/// Shortest line of a published passage that is looked for in the text, in characters.
+const PASSAGE: usize = 30;
+
+/// What a manifest is written from.
+pub struct Sheet<'a> {
+    /// What was published.
+    pub paper: &'a PublishedPaper,
+    /// Folder under `envs/`.
+    pub env: &'a str,
+    /// Its functions.
+    pub functions: &'a [Found],
+    /// Its experiments.
+    pub experiments: &'a [Experiment],
+    /// Its text, as agents see it.
+    pub text: &'a str,
+    /// Its code.
+    pub repo: &'a Path,
+}
+
+/// The manifest's text.
+pub fn write(sheet: &Sheet<'_>) -> String {
+    let paper = sheet.paper;
+    let url = if is_arxiv(&paper.id) { format!("https://arxiv.org/abs/{}", paper.id) } else { String::new() };
+    let url = paper.url.clone().filter(|_| url.is_empty()).unwrap_or(url);
+    let mut text = format!(
+        "# Imported from the published AutoExperiment data.\ntitle = {}\nauthors = []\nyear = {}\nurl = {}\nrepo = {}\nenv = {}\n",
+        quoted(paper.title.as_deref().unwrap_or(&paper.id)),
+        year(&paper.id),
+        quoted(&url),
+        quoted(&paper.id),
+        quoted(sheet.env)
+    );
+    text.push_str(
+        "# Guessed from the commands: files whose changes do not count when an attempt is verified.\nprotected = [\n",
+    );
+    for file in entry_scripts(sheet) {
+        let _ = writeln!(text, "    {},", quoted(&file));
+    }
+    text.push_str("]\n");
+    for found in sheet.functions {
+        let published = paper.functions.iter().find(|function| function.number == found.number);
+        let description = published.map(|function| function.description.trim()).unwrap_or_default();
+        let passages = published.map(|function| headings(&function.passage, sheet.text)).unwrap_or_default();
+        let passages: Vec<String> = passages.iter().map(|heading| quoted(heading)).collect();
+        let _ = write!(
+            text,
+            "\n[[function]] # published as function {}\nat = {}\ndescription = {}\npassages = [{}]\n",
+            found.number,
+            quoted(&found.selector),
+            quoted(description),
+            passages.join(", ")
+        );
+    }
+    for experiment in sheet.experiments {
+        let _ = write!(
+            text,
+            "\n[[experiment]] # published as experiment {}\nid = {}\ndescription = {}\ncommand = {}\nresult = {{ json_line = \"stdout\" }}\n",
+            experiment.number,
+            quoted(&experiment.id),
+            quoted(&experiment.description),
+            quoted(&experiment.command)
+        );
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// `2303.11932`: year, month and number.
+fn is_arxiv(id: &str) -> bool {
+    let digits = |text: &str, least: usize| text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
+    id.split_once('.').is_some_and(|(month, number)| month.len() == 4 && digits(month, 4) && digits(number, 4))
+}
+
+/// The year of the paper's first version, 0 when it is not known.
+fn year(id: &str) -> u16 {
+    id.get(..2).filter(|_| is_arxiv(id)).and_then(|year| year.parse::<u16>().ok()).map_or(0, |year| 2000 + year)
+}
+
+/// Files that the commands name, but for those that hold functions to write.
+fn entry_scripts(sheet: &Sheet<'_>) -> Vec<String> {
+    let words = sheet.experiments.iter().flat_map(|experiment| experiment.command.split_whitespace());
+    let mut files: Vec<String> = words
+        .map(|word| word.trim_matches(['"', '\'', ';']).trim_start_matches("./"))
+        .filter(|word| !word.is_empty() && sheet.repo.join(word).is_file())
+        .filter(|word| !sheet.functions.iter().any(|found| found.selector.starts_with(&format!("{word}::"))))
+        .map(str::to_owned)
+        .collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Headings of the sections that hold a published passage: those in which one of its longer lines stands.
+fn headings(passage: &str, text: &str) -> Vec<String> {
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = passage.lines().map(flat).filter(|line| line.chars().count() >= PASSAGE).collect();
+    let mut headings = Vec::new();
+    for section in sections(text) {
+        let body = flat(section.text);
+        let holds = lines.iter().any(|line| body.contains(line));
+        if holds && !section.heading.is_empty() && !headings.iter().any(|known| known == section.heading) {
+            headings.push(section.heading.to_owned());
+        }
+    }
+    headings
+}

@@ -1,0 +1,246 @@
+//! Papers of the published AutoExperiment data made into papers of a suite.
+//!
+//! The published layout ([`published`]) names functions by a file, a bare name and line numbers. Its line numbers are
+//! stale, its names are not unique, and its gold results come in several sets that disagree. So a function is looked for
+//! by what does not go stale ([`find`]), every correction and every doubt is told of, and what remains ambiguous is
+//! refused with its candidates, for a person to decide.
+
+mod find;
+mod gold;
+mod manifest;
+mod published;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::draft::{Draft, repo, text};
+use crate::error::{Error, Result};
+use crate::scrub::{Format, Options as ScrubOptions, scrub};
+use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
+use crate::workspace::repo_digest;
+
+pub use find::Candidate;
+pub use published::{Published, PublishedPaper};
+
+/// What a person has decided.
+#[derive(Debug, Clone, Default)]
+pub struct Decisions {
+    /// Selectors by paper and published number of a function.
+    pub at: BTreeMap<(String, String), String>,
+    /// Whether functions that remain ambiguous are left out, instead of refusing the paper.
+    pub leave_out: bool,
+}
+
+/// What is told of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Finding {
+    /// Something published was wrong and is right now.
+    Correction {
+        /// About what.
+        about: String,
+        /// What was corrected.
+        what: String,
+    },
+    /// Something that may be wrong, and that a person has to look at.
+    Doubt {
+        /// About what.
+        about: String,
+        /// What may be wrong.
+        what: String,
+    },
+    /// Something that was left out.
+    LeftOut {
+        /// What.
+        about: String,
+        /// Why.
+        what: String,
+    },
+}
+
+impl Finding {
+    fn correction(about: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Correction { about: about.into(), what: what.into() }
+    }
+
+    fn doubt(about: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Doubt { about: about.into(), what: what.into() }
+    }
+
+    fn left_out(about: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::LeftOut { about: about.into(), what: what.into() }
+    }
+
+    /// Its kind, what it is about, and what it says.
+    #[must_use]
+    pub fn parts(&self) -> (&'static str, &str, &str) {
+        match self {
+            Self::Correction { about, what } => ("correction", about, what),
+            Self::Doubt { about, what } => ("doubt", about, what),
+            Self::LeftOut { about, what } => ("left out", about, what),
+        }
+    }
+}
+
+/// A paper that was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Its id.
+    pub paper: String,
+    /// Its functions' selectors, in their order in the manifest, with their published numbers.
+    pub functions: Vec<(String, String)>,
+    /// Number of experiments.
+    pub experiments: usize,
+    /// What is told of it.
+    pub findings: Vec<Finding>,
+}
+
+/// Makes one published paper into a paper, repo and env of the suite, whole or not at all.
+///
+/// # Errors
+/// Kind `Suite` for functions that remain ambiguous or are not found, all of them named with their candidates, and for
+/// sources that cannot be parsed; kind `Usage` when the suite has the paper already; kind `Machine` when something
+/// cannot be read or written.
+pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, decisions: &Decisions) -> Result<Imported> {
+    let mut findings = Vec::new();
+    let mut draft = Draft::begin(suite, &paper.id)?;
+    let repo_dir = draft.suite().repo_dir(&paper.id);
+    // Files that functions are in stay, even where they look like tests.
+    let keep: Vec<String> = paper.functions.iter().map(|function| globset::escape(&function.file)).collect();
+    let left_out = repo::copy(&paper.code, &repo_dir, &repo::Choice::new(&keep, &[])?)?;
+    findings.extend(left_out.iter().map(|(path, why)| Finding::left_out(path.display().to_string(), *why)));
+
+    let functions = find::find(&repo_dir, paper, decisions, &mut findings)?;
+    let experiments = gold::experiments(published, paper, &mut findings)?;
+    let needs = needs(paper, &functions, &experiments, &mut findings);
+    let text = paper_text(paper, &experiments, &mut findings)?;
+    let env = environment(&mut draft, paper, &mut findings)?;
+    let manifest = manifest::write(&manifest::Sheet {
+        paper,
+        env: &env,
+        functions: &functions,
+        experiments: &experiments,
+        text: &text,
+        repo: &repo_dir,
+    });
+    draft.write("paper.md", &text)?;
+    draft.write("paper.toml", &manifest)?;
+    draft.write("published.json", &gold::sets(&experiments)?)?;
+    let digest = repo_digest(&repo_dir)?;
+    let matrix = Dependencies { format: 1, repo: digest, needs, gone: Vec::new() };
+    let mut json = serde_json::to_string_pretty(&matrix)
+        .map_err(|error| Error::internal("failed to serialise dependencies").because(error))?;
+    json.push('\n');
+    draft.write("dependencies.json", &json)?;
+    findings
+        .push(Finding::doubt("dependencies.json", "published, not measured: `autoexperiment verify` measures them"));
+    findings.push(Finding::doubt(
+        "gold",
+        "has to be recorded here: `autoexperiment gold`; the published results are in published.json",
+    ));
+
+    // What was made must load, and each function's mask must prove to be clean.
+    let proven = LoadedPaper::load(draft.suite(), &paper.id)
+        .and_then(|loaded| (0..functions.len()).try_for_each(|place| loaded.prove_mask(place)));
+    proven.map_err(|error| draft.outside(error))?;
+    draft.settle()?;
+    Ok(Imported {
+        paper: paper.id.clone(),
+        functions: functions.into_iter().map(|found| (found.selector, found.number)).collect(),
+        experiments: experiments.len(),
+        findings,
+    })
+}
+
+/// Which experiment needs which function, as published: by the experiments, compared with what the functions say.
+fn needs(
+    paper: &PublishedPaper,
+    functions: &[find::Found],
+    experiments: &[gold::Experiment],
+    findings: &mut Vec<Finding>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let selectors: BTreeMap<&str, &str> =
+        functions.iter().map(|found| (found.number.as_str(), found.selector.as_str())).collect();
+    let mut needs = BTreeMap::new();
+    for experiment in experiments {
+        let mut needed = BTreeSet::new();
+        for number in &experiment.dependencies {
+            match selectors.get(number.as_str()) {
+                Some(selector) => {
+                    needed.insert((*selector).to_owned());
+                }
+                None => findings.push(Finding::left_out(
+                    format!("experiment {}", experiment.number),
+                    format!("it needs function {number}, which is not there"),
+                )),
+            }
+        }
+        needs.insert(experiment.id.clone(), needed);
+    }
+    for function in &paper.functions {
+        let Some(said) = &function.experiments else { continue };
+        let by_experiments: BTreeSet<&str> = experiments
+            .iter()
+            .filter(|experiment| experiment.dependencies.contains(&function.number))
+            .map(|experiment| experiment.number.as_str())
+            .collect();
+        if by_experiments != said.iter().map(String::as_str).collect() {
+            findings.push(Finding::doubt(
+                format!("function {}", function.number),
+                "its own list of experiments differs from what the experiments say; theirs is kept",
+            ));
+        }
+    }
+    needs
+}
+
+/// The paper's text without its results.
+fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings: &mut Vec<Finding>) -> Result<String> {
+    let source = text::Source::read(&paper.text)?;
+    let mut values = Vec::new();
+    let results = experiments.iter().flat_map(|experiment| &experiment.results);
+    for (_, result) in results {
+        result_numbers(result, &mut |value| values.push(value));
+    }
+    let scrubbed =
+        scrub(&source.text, &ScrubOptions { format: Format::detect(&paper.text, &source.text), gold: &values });
+    if scrubbed.removed() > 0 {
+        findings.push(Finding::correction(
+            "paper.md",
+            format!(
+                "{} results still stood in the published text, and were removed; read what is left",
+                scrubbed.removed()
+            ),
+        ));
+    }
+    Ok(scrubbed.text)
+}
+
+/// The env: the paper's own file, or one that a person has to write.
+fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Finding>) -> Result<String> {
+    let yml = if let Some(path) = &paper.environment {
+        std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?
+    } else {
+        let name = paper.environment_name.as_deref().unwrap_or("unknown");
+        findings
+            .push(Finding::doubt("environment.yml", format!("not published with the paper (it is called `{name}`)")));
+        "dependencies:\n  - python>=3.10,<3.14\n".to_owned()
+    };
+    draft.write_env(&yml)?;
+    Ok(paper.id.clone())
+}
+
+/// Reads JSON of one value a line.
+fn json_lines(path: &Path) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line)
+                .map_err(|error| Error::suite(format!("broken line: {error}")).at(path, Some(number + 1)))
+        })
+        .collect()
+}

@@ -1,0 +1,196 @@
+//! The published layout, read as it is.
+//!
+//! ```text
+//! <dir>/experiments.jsonl, mlrc_n=<n>.jsonl, mlrc_main.csv      all papers together; each may be missing
+//! <dir>/<paper>/functions.jsonl, experiments.jsonl, paper.txt, code/, <env>.yml
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::json_lines;
+use crate::error::{Error, Result};
+
+/// A folder of published papers.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    /// The papers, by id.
+    pub papers: Vec<PublishedPaper>,
+    /// `experiments.jsonl` of all papers.
+    pub(super) experiments: Vec<Value>,
+    /// `mlrc_n=<n>.jsonl`: the file's name and its samples.
+    pub(super) samples: Vec<(String, Vec<Value>)>,
+}
+
+/// A published paper.
+#[derive(Debug, Clone)]
+pub struct PublishedPaper {
+    /// Its folder's name.
+    pub id: String,
+    /// Title, where one is published.
+    pub title: Option<String>,
+    /// Address of the original repository, where one is published.
+    pub url: Option<String>,
+    /// What its conda environment is called.
+    pub environment_name: Option<String>,
+    /// Its conda environment file.
+    pub environment: Option<PathBuf>,
+    /// The folder of its code.
+    pub code: PathBuf,
+    /// Its text.
+    pub text: PathBuf,
+    /// Its functions, by their numbers.
+    pub functions: Vec<PublishedFunction>,
+    /// Its own `experiments.jsonl`.
+    pub(super) experiments: Vec<Value>,
+}
+
+/// A published function.
+#[derive(Debug, Clone, Default)]
+pub struct PublishedFunction {
+    /// Its number in its paper.
+    pub number: String,
+    /// File in the code.
+    pub file: String,
+    /// Name, mostly without its class.
+    pub name: String,
+    /// Class, where one is given.
+    pub class: Option<String>,
+    /// Line of its `def`, the first and the last line of its body, from 1; stale more often than not.
+    pub lines: Option<[usize; 3]>,
+    /// Its source, where it is given.
+    pub source: Option<String>,
+    /// What it does.
+    pub description: String,
+    /// What the paper says of it.
+    pub passage: String,
+    /// Experiments that need it, as it says itself.
+    pub experiments: Option<Vec<String>>,
+}
+
+impl Published {
+    /// Reads a folder of papers, or the folder of one.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there is no paper in it; kind `Suite` for a broken line.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let is_paper = |folder: &Path| folder.join("functions.jsonl").is_file() && folder.join("code").is_dir();
+        let single = is_paper(folder);
+        let mut folders = Vec::new();
+        if single {
+            folders.push(std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?);
+        } else {
+            let entries = std::fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))?;
+            folders.extend(entries.flatten().map(|entry| entry.path()).filter(|path| is_paper(path)));
+            folders.sort();
+        }
+        if folders.is_empty() {
+            return Err(Error::usage(format!("no published paper in `{}`", folder.display()))
+                .hint("name the folder that holds the papers' folders, each with `functions.jsonl` and `code`"));
+        }
+        let together = if single { folder.join("..") } else { folder.to_owned() };
+        let main = together.join("mlrc_main.csv");
+        let facts = if main.is_file() { facts(&main)? } else { Vec::new() };
+        let mut published = Self::default();
+        for folder in folders {
+            published.papers.push(paper(&folder, &facts)?);
+        }
+        let experiments = together.join("experiments.jsonl");
+        if experiments.is_file() {
+            published.experiments = json_lines(&experiments)?;
+        }
+        let mut names: Vec<String> = std::fs::read_dir(&together)
+            .map_err(|error| Error::io("read", &together, error))?
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| {
+                name.starts_with("mlrc_n=") && Path::new(name).extension().is_some_and(|ending| ending == "jsonl")
+            })
+            .collect();
+        names.sort();
+        for name in names {
+            let samples = json_lines(&together.join(&name))?;
+            published.samples.push((name, samples));
+        }
+        Ok(published)
+    }
+}
+
+/// Title, address, id and environment by paper.
+fn facts(path: &Path) -> Result<Vec<[String; 4]>> {
+    let broken = |error: csv::Error| Error::suite("broken table").at(path, None).because(error);
+    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let headings = reader.headers().map_err(broken)?.clone();
+    let place = |name: &str| headings.iter().position(|heading| heading.eq_ignore_ascii_case(name));
+    let places = ["Title", "github", "paper_id", "conda_env"].map(place);
+    let rows = reader.records().map(|row| {
+        let row = row.map_err(broken)?;
+        Ok(places.map(|place| place.and_then(|place| row.get(place)).unwrap_or_default().to_owned()))
+    });
+    rows.collect()
+}
+
+fn paper(folder: &Path, facts: &[[String; 4]]) -> Result<PublishedPaper> {
+    let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let known = |place: usize| {
+        let row = facts.iter().find(|row| row[2] == id)?;
+        Some(row[place].trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let listed = folder.join("functions.jsonl");
+    let mut functions = Vec::new();
+    for (number, value) in json_lines(&listed)?.iter().enumerate() {
+        functions.push(function(value).ok_or_else(|| {
+            Error::suite("a function without `func_id`, `file` or `name`").at(&listed, Some(number + 1))
+        })?);
+    }
+    functions.sort_by_key(|function| (function.number.parse::<usize>().unwrap_or(usize::MAX), function.number.clone()));
+    let own = folder.join("experiments.jsonl");
+    let experiments = if own.is_file() { json_lines(&own)? } else { Vec::new() };
+    let mut environments: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(|error| Error::io("read", folder, error))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml"))
+        .collect();
+    environments.sort();
+    Ok(PublishedPaper {
+        title: known(0),
+        url: known(1),
+        environment_name: known(3),
+        environment: environments.into_iter().next(),
+        code: folder.join("code"),
+        text: folder.join("paper.txt"),
+        functions,
+        experiments,
+        id,
+    })
+}
+
+fn function(value: &Value) -> Option<PublishedFunction> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned).filter(|text| !text.is_empty());
+    let line = |name: &str| number(value.get(name)?);
+    let lines = line("header_line").zip(line("line_start")).zip(line("line_end"));
+    let experiments = value.get("exp_dependencies").and_then(Value::as_array);
+    Some(PublishedFunction {
+        number: value.get("func_id").map(plain)?,
+        file: text("file")?.trim_start_matches("./").to_owned(),
+        name: text("name")?,
+        class: text("class").or_else(|| text("class_name")),
+        lines: lines.map(|((header, start), end)| [header, start, end]),
+        source: text("source").or_else(|| text("code")).or_else(|| text("content")),
+        description: text("description").unwrap_or_default(),
+        passage: text("relevant_paper").unwrap_or_default(),
+        experiments: experiments.map(|list| list.iter().map(plain).collect()),
+    })
+}
+
+/// A number that may be written as text.
+fn number(value: &Value) -> Option<usize> {
+    value.as_u64().map(|number| number as usize).or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// A value as text, without quotes.
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned())
+}

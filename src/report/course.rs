@@ -1,0 +1,163 @@
+//! How one attempt went, read from its trajectory: whether the first run of code crashed, and whether it was mended.
+
+use serde_json::Value;
+
+use crate::agent::{Event, Line};
+
+/// What a trajectory tells of the runs of code in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Whether each run of code crashed, in order.
+    pub crashed: Vec<bool>,
+    /// Number of the step at which code first ran through.
+    pub working_step: Option<u32>,
+}
+
+impl Course {
+    /// Reads a trajectory up to the attempt's end. A run of code is a tool call that runs Python, a script, or an
+    /// experiment; it crashed when it ended otherwise than with exit code 0, or showed a traceback (which `python … |
+    /// tail` hides from the exit code).
+    #[must_use]
+    pub fn of(lines: &[Line]) -> Self {
+        let mut course = Self::default();
+        let mut last = None;
+        for line in lines {
+            let Event::Observation { step, tool, arguments, content, .. } = &line.event else { continue };
+            if !runs_code(tool, arguments) {
+                continue;
+            }
+            // What shows the same as the call before is told so in place of the output; a refused first call ran nothing.
+            let Some(crashed) = shows_crash(content).or(last) else { continue };
+            last = Some(crashed);
+            course.crashed.push(crashed);
+            if !crashed && course.working_step.is_none() {
+                course.working_step = Some(*step);
+            }
+        }
+        course
+    }
+
+    /// Whether the first run crashed; `None` when nothing was run.
+    #[must_use]
+    pub fn first_crashed(&self) -> Option<bool> {
+        self.crashed.first().copied()
+    }
+
+    /// Whether the first run crashed and a later one ran through.
+    #[must_use]
+    pub fn recovered(&self) -> bool {
+        self.first_crashed() == Some(true) && self.working_step.is_some()
+    }
+}
+
+/// Whether what a command showed is a crash; `None` where it does not say how the command ended.
+fn shows_crash(content: &str) -> Option<bool> {
+    let ran_through = if let Some(rest) = content.strip_prefix("exit code ") {
+        rest.split(|c: char| !c.is_ascii_digit()).next() == Some("0")
+    } else if content.starts_with("killed by signal") || content.starts_with("stopped because") {
+        false
+    } else {
+        return None;
+    };
+    Some(!ran_through || content.contains("Traceback (most recent call last)"))
+}
+
+/// Whether a tool call runs Python, a script or an experiment.
+fn runs_code(tool: &str, arguments: &Value) -> bool {
+    match tool {
+        "experiment" | "execute_python_script" | "execute_bash_script" => true,
+        "command_line" => arguments.get("command").and_then(Value::as_str).is_some_and(command_runs_code),
+        _ => false,
+    }
+}
+
+/// Whether one of a shell command's parts is Python, a test runner, or a script.
+fn command_runs_code(command: &str) -> bool {
+    command.split(['\n', ';', '&', '|', '(']).any(|part| {
+        let mut words = part.split_whitespace().filter(|word| !word.contains('=')).peekable();
+        while words.next_if(|word| is_wrapper(word)).is_some() {}
+        let Some(program) = words.next() else { return false };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let is_script = |word: &str| matches!(word.rsplit_once('.'), Some((_, "py" | "sh")));
+        name.starts_with("python")
+            || name == "pytest"
+            || is_script(name)
+            || (matches!(name, "bash" | "sh" | "source" | ".") && words.any(is_script))
+    })
+}
+
+/// Words before the program that is run: `time`, `nice -n 5`, `timeout 60`.
+fn is_wrapper(word: &str) -> bool {
+    matches!(word, "time" | "nice" | "timeout" | "env" | "nohup" | "exec" | "then" | "do")
+        || word.starts_with('-')
+        || word.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn ran(step: u32, command: &str, content: &str) -> Line {
+        let event = Event::Observation {
+            step,
+            call_id: None,
+            tool: "command_line".to_owned(),
+            arguments: json!({ "command": command }),
+            content: content.to_owned(),
+            seconds: 0.1,
+        };
+        Line { at: f64::from(step), event }
+    }
+
+    #[test]
+    fn only_commands_that_run_something_are_runs_of_code() {
+        for command in [
+            "python -m tiny means",
+            "cd x && python3.11 run.py",
+            "bash run_experiments.sh",
+            "./run_experiments.sh 2>&1 | tail",
+            "OMP_NUM_THREADS=1 timeout 60 python a.py",
+            "for i in 1 2; do python a.py; done",
+        ] {
+            assert!(command_runs_code(command), "{command}");
+        }
+        for command in ["cat run.py", "ls -la; grep def a.py", "sed -n 1,20p run_experiments.sh", "bash -c ls", ""] {
+            assert!(!command_runs_code(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_crash_is_mended_by_a_later_run_that_goes_through() {
+        let course = Course::of(&[
+            ran(1, "cat a.py", "exit code 0\nstdout:\n..."),
+            ran(2, "python a.py", "exit code 1\nstderr:\nNameError"),
+            ran(3, "python a.py | tail -3", "exit code 0\nstdout:\nTraceback (most recent call last):\n..."),
+            ran(5, "python a.py", "exit code 0\nstdout:\n1"),
+        ]);
+        assert_eq!(course.crashed, [true, true, false]);
+        assert_eq!((course.first_crashed(), course.recovered(), course.working_step), (Some(true), true, Some(5)));
+    }
+
+    #[test]
+    fn a_repeated_call_ends_as_the_one_before_and_a_refused_one_is_no_run() {
+        let course = Course::of(&[
+            ran(1, "python a.py", "error: there is no such folder"),
+            ran(2, "python a.py", "exit code 2\nstderr:\nx"),
+            ran(3, "python a.py", "the same call as before, with the same outcome"),
+        ]);
+        assert_eq!((course.crashed.as_slice(), course.working_step), ([true, true].as_slice(), None));
+        assert_eq!(Course::default().first_crashed(), None);
+    }
+
+    #[test]
+    fn codes_that_begin_with_zero_or_go_on_after_it_are_told_apart() {
+        assert_eq!(shows_crash("exit code 0, no output"), Some(false));
+        assert_eq!(shows_crash("exit code 0"), Some(false));
+        assert_eq!(shows_crash("exit code 01"), Some(true));
+        assert_eq!(shows_crash("exit code 137\nstderr:"), Some(true));
+        assert_eq!(shows_crash("killed by signal 9"), Some(true));
+        assert_eq!(shows_crash("lines 1 to 3"), None);
+    }
+}

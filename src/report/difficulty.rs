@@ -1,0 +1,452 @@
+//! How the pass rate falls with the number of masked functions, and which functions are hard.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::clean::{clean, short};
+use super::console::{keep_names, plain_table, render, trimmed, wrap};
+use super::summary::name;
+use crate::run::{AttemptRecord, scored};
+use crate::sample::Sample;
+use crate::stats::{Interval, Logistic, Tried, chance, fit};
+
+/// Fewest papers, or functions, whose differences are fitted as a family of random effects.
+const FEWEST: usize = 3;
+/// Most random effects: a fit takes time with their number's cube.
+const MOST: usize = 600;
+/// Functions on the console.
+const SHOWN: usize = 15;
+
+/// Declines and difficulties.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difficulty {
+    /// Confidence level of the intervals, as 0.95.
+    pub level: f64,
+    /// One for each agent and model.
+    pub declines: Vec<Decline>,
+    /// Over all agents, hardest first.
+    pub functions: Vec<FunctionDifficulty>,
+    /// What could not be fitted, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// How one agent and model's pass rate falls with n.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decline {
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// For each n.
+    pub points: Vec<Point>,
+    /// Log-odds of passing at n = 0, of a typical paper.
+    pub intercept: f64,
+    /// Change of the log-odds with each further function.
+    pub slope: f64,
+    /// Its interval.
+    pub slope_interval: Interval,
+    /// The n at which half of all attempts fail.
+    pub half: f64,
+    /// Its interval; `None` where the slope may be 0.
+    pub half_interval: Option<Interval>,
+    /// Standard deviation of the papers, in log-odds; `None` where they are too few.
+    pub paper_spread: Option<f64>,
+    /// Standard deviation of the functions, in log-odds; `None` where the data do not tell them apart.
+    pub function_spread: Option<f64>,
+}
+
+/// A decline at one n.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// Number of masked functions.
+    pub n: usize,
+    /// Samples.
+    pub samples: usize,
+    /// pass@1, averaged over samples.
+    pub rate: f64,
+    /// The fitted chance of a sample of a typical paper with typical functions.
+    pub fitted: f64,
+    /// Its interval.
+    pub interval: Interval,
+}
+
+/// How hard a function is, beside the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FunctionDifficulty {
+    /// The paper's id.
+    pub paper: String,
+    /// Its place in the manifest.
+    pub function: usize,
+    /// Its name, where the suite is at hand.
+    pub name: Option<String>,
+    /// Log-odds that an attempt loses when this function is masked in place of a typical one.
+    pub difficulty: f64,
+    /// Its interval.
+    pub interval: Interval,
+    /// Attempts at samples that mask it.
+    pub attempts: usize,
+    /// Share of them that pass.
+    pub rate: f64,
+}
+
+/// One sample's attempts by one contender.
+struct Group<'a> {
+    contender: usize,
+    paper: &'a str,
+    n: usize,
+    functions: Vec<usize>,
+    tries: usize,
+    passed: usize,
+}
+
+/// Attempts by sample: passed, and all.
+type BySample<'a> = BTreeMap<&'a str, [usize; 2]>;
+
+/// Where the effects of a model stand.
+struct Layout<'a> {
+    families: Vec<usize>,
+    functions: BTreeMap<(&'a str, usize), usize>,
+    papers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Layout<'a> {
+    /// Families of random effects for these samples, as far as the data allow.
+    fn of(groups: &[&Group<'a>]) -> Self {
+        let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
+        let mut papers: BTreeMap<&str, usize> = BTreeMap::new();
+        for group in groups {
+            papers.entry(group.paper).or_default();
+            for &function in &group.functions {
+                *uses.entry((group.paper, function)).or_default() += 1;
+            }
+        }
+        let mut families = Vec::new();
+        // With one sample a function each, functions are samples.
+        let repeated = uses.values().filter(|&&count| count > 1).count();
+        let mut functions = BTreeMap::new();
+        if repeated >= FEWEST && uses.len() <= MOST {
+            functions = uses.into_keys().enumerate().map(|(place, key)| (key, place)).collect();
+            families.push(functions.len());
+        }
+        let first = families.iter().sum::<usize>();
+        if papers.len() >= FEWEST {
+            families.push(papers.len());
+            for (place, at) in papers.values_mut().enumerate() {
+                *at = first + place;
+            }
+        } else {
+            papers.clear();
+        }
+        Self { families, functions, papers }
+    }
+
+    fn random(&self) -> usize {
+        self.families.iter().sum()
+    }
+
+    /// A sample's random effects; difficulties count against it.
+    fn terms(&self, group: &Group<'_>) -> Vec<(usize, f64)> {
+        let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.paper, function)));
+        let mut terms: Vec<(usize, f64)> = functions.map(|&at| (at, -1.0)).collect();
+        terms.extend(self.papers.get(group.paper).map(|&at| (at, 1.0)));
+        terms
+    }
+
+    /// The spreads of functions and papers.
+    fn spreads(&self, fit: &Logistic) -> [Option<f64>; 2] {
+        let mut spreads = fit.spreads.iter().copied();
+        let functions = if self.functions.is_empty() { None } else { spreads.next() };
+        [functions, if self.papers.is_empty() { None } else { spreads.next() }]
+    }
+}
+
+/// Fits the declines of all contenders, each alone, and the difficulties of functions from all of them together. `named`
+/// tells a function's name.
+#[must_use]
+pub fn difficulty(records: &[AttemptRecord], level: f64, named: impl Fn(&str, usize) -> Option<String>) -> Difficulty {
+    let mut tallies: BTreeMap<(&str, Option<&str>), BySample<'_>> = BTreeMap::new();
+    for record in scored(records) {
+        let by_sample = tallies.entry((&record.agent, record.model.as_deref())).or_default();
+        let [passed, tries] = by_sample.entry(&record.sample).or_default();
+        *passed += usize::from(record.pass);
+        *tries += 1;
+    }
+    let mut notes = Vec::new();
+    let (mut groups, mut contenders) = (Vec::new(), Vec::new());
+    for ((agent, model), by_sample) in tallies {
+        for (id, [passed, tries]) in by_sample {
+            let Ok(Sample { functions, .. }) = id.parse::<Sample>() else {
+                notes.push(format!("`{}` is no sample's id: left out", short(id, 60)));
+                continue;
+            };
+            let paper = id.rsplit_once('_').map_or(id, |(paper, _)| paper);
+            groups.push(Group { contender: contenders.len(), paper, n: functions.len(), functions, tries, passed });
+        }
+        contenders.push((agent, model));
+    }
+    let mut declines = Vec::new();
+    for (place, &(agent, model)) in contenders.iter().enumerate() {
+        let of_it: Vec<&Group<'_>> = groups.iter().filter(|group| group.contender == place).collect();
+        match decline(agent, model, &of_it, level) {
+            Some(found) => declines.push(found),
+            None => notes.push(format!(
+                "{}: no decline can be fitted: there is one n only, or nearly all attempts on one side pass or fail",
+                name(agent, model)
+            )),
+        }
+    }
+    let functions = functions(&groups, contenders.len(), level, named).unwrap_or_else(|| {
+        notes.push(
+            "functions cannot be told apart: too few samples share them, or nearly all attempts end alike".into(),
+        );
+        Vec::new()
+    });
+    Difficulty { level, declines, functions, notes }
+}
+
+/// log-odds = intercept + slope n + paper - sum of its functions' difficulties. Without enough data for both families,
+/// or where the fit with them has no bound, with what is left.
+fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) -> Option<Decline> {
+    let full = Layout::of(groups);
+    let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };
+    let fitted = |layout: &Layout<'_>| {
+        let (intercept, slope) = (layout.random(), layout.random() + 1);
+        let tried: Vec<Tried> = groups
+            .iter()
+            .map(|group| {
+                let mut terms = layout.terms(group);
+                terms.extend([(intercept, 1.0), (slope, group.n as f64)]);
+                Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
+            })
+            .collect();
+        fit(&tried, &layout.families, 2)
+    };
+    let (layout, found) = match fitted(&full) {
+        Some(found) => (full, found),
+        None => (plain, fitted(&Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() })?),
+    };
+    let (intercept, slope) = (layout.random(), layout.random() + 1);
+    let (half, half_interval) = found.half(intercept, slope, level);
+    let [function_spread, paper_spread] = layout.spreads(&found);
+    let mut by_n: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+    for group in groups {
+        let (samples, sum) = by_n.entry(group.n).or_default();
+        *samples += 1;
+        *sum += group.passed as f64 / group.tries as f64;
+    }
+    let points = by_n.into_iter().map(|(n, (samples, sum))| {
+        let (log_odds, interval) = found.sum(&[(intercept, 1.0), (slope, n as f64)], level);
+        let interval = Interval { low: chance(interval.low), high: chance(interval.high) };
+        Point { n, samples, rate: sum / samples as f64, fitted: chance(log_odds), interval }
+    });
+    Some(Decline {
+        agent: agent.to_owned(),
+        model: model.map(str::to_owned),
+        points: points.collect(),
+        intercept: found.effects[intercept],
+        slope: found.effects[slope],
+        slope_interval: found.sum(&[(slope, 1.0)], level).1,
+        half,
+        half_interval,
+        paper_spread,
+        function_spread,
+    })
+}
+
+/// log-odds = contender's ability + slope n + paper - sum of difficulties, over all contenders.
+fn functions(
+    groups: &[Group<'_>],
+    contenders: usize,
+    level: f64,
+    named: impl Fn(&str, usize) -> Option<String>,
+) -> Option<Vec<FunctionDifficulty>> {
+    let all: Vec<&Group<'_>> = groups.iter().collect();
+    // A contender that always or never passes tells nothing of functions, and has no bounded ability.
+    let tells = |place: usize| {
+        let (passed, tries) = all
+            .iter()
+            .filter(|group| group.contender == place)
+            .fold((0, 0), |(passed, tries), group| (passed + group.passed, tries + group.tries));
+        passed > 0 && passed < tries
+    };
+    let telling: Vec<usize> = (0..contenders).filter(|&place| tells(place)).collect();
+    let all: Vec<&Group<'_>> = all.into_iter().filter(|group| telling.contains(&group.contender)).collect();
+    let layout = Layout::of(&all);
+    if layout.functions.is_empty() {
+        return None;
+    }
+    let several_n = all.iter().any(|group| group.n != all[0].n);
+    let slope = layout.random() + telling.len();
+    let tried: Vec<Tried> = all
+        .iter()
+        .map(|group| {
+            let mut terms = layout.terms(group);
+            let ability = telling.iter().position(|&place| place == group.contender).unwrap_or_default();
+            terms.push((layout.random() + ability, 1.0));
+            terms.extend(several_n.then_some((slope, group.n as f64)));
+            Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
+        })
+        .collect();
+    let found = fit(&tried, &layout.families, telling.len() + usize::from(several_n))?;
+    let mut rows: Vec<FunctionDifficulty> = layout
+        .functions
+        .iter()
+        .map(|(&(paper, function), &at)| {
+            let (difficulty, interval) = found.sum(&[(at, 1.0)], level);
+            let masking = groups.iter().filter(|group| group.paper == paper && group.functions.contains(&function));
+            let (passed, attempts) =
+                masking.fold((0, 0), |(passed, tries), group| (passed + group.passed, tries + group.tries));
+            FunctionDifficulty {
+                paper: paper.to_owned(),
+                function,
+                name: named(paper, function),
+                difficulty,
+                interval,
+                attempts,
+                rate: passed as f64 / attempts.max(1) as f64,
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| b.difficulty.total_cmp(&a.difficulty));
+    Some(rows)
+}
+
+/// Declines and the hardest functions as tables of at most 100 columns.
+#[must_use]
+pub fn difficulty_console(found: &Difficulty) -> String {
+    let percent = 100.0 * found.level;
+    let mut parts = Vec::new();
+    if !found.declines.is_empty() {
+        let rows: Vec<(&Decline, &Point)> = found
+            .declines
+            .iter()
+            .flat_map(|decline| decline.points.iter().map(move |point| (decline, point)))
+            .collect();
+        let heading = ["samples", "pass@1", "fitted", "slope", "half fail at n"].map(str::to_owned);
+        let key = |row: &(&Decline, &Point)| (row.0.agent.clone(), row.0.model.clone(), Some(row.1.n));
+        let table = render(&rows, &heading, key, |(decline, point)| {
+            let first = decline.points.first() == Some(point);
+            let of_decline = |text: String| if first { text } else { String::new() };
+            let Point { samples, rate, fitted, interval, .. } = point;
+            let slope = decline.slope_interval;
+            vec![
+                samples.to_string(),
+                format!("{:.1}", 100.0 * rate),
+                format!("{:.1} [{:.1}, {:.1}]", 100.0 * fitted, 100.0 * interval.low, 100.0 * interval.high),
+                of_decline(format!("{:.2} [{:.2}, {:.2}]", decline.slope, slope.low, slope.high)),
+                of_decline(half(decline)),
+            ]
+        });
+        let legend = format!(
+            "fitted: chance in percent of a typical sample, by logistic regression on n with papers and functions that \
+             differ where the data tell them apart, and its {percent:.0}% interval. slope: change of the log-odds with \
+             each further function. half fail at n: where the fitted chance is one half; the interval is open where the \
+             slope may be 0."
+        );
+        parts.push(format!("Decline\n{table}\n{}", wrap(&legend, "")));
+    }
+    if !found.functions.is_empty() {
+        let mut table = plain_table();
+        table.set_header(["paper", "function", "difficulty", "attempts", "passed %"]);
+        let mut longest = 0;
+        for row in found.functions.iter().take(SHOWN) {
+            let function = match &row.name {
+                Some(name) => format!("{} {}", row.function, short(name, 50)),
+                None => row.function.to_string(),
+            };
+            longest = longest.max(row.paper.chars().count());
+            table.add_row([
+                short(&row.paper, 24),
+                function,
+                format!("{:+.2} [{:+.2}, {:+.2}]", row.difficulty, row.interval.low, row.interval.high),
+                row.attempts.to_string(),
+                format!("{:.1}", 100.0 * row.rate),
+            ]);
+        }
+        keep_names(&mut table, 0, longest);
+        let legend = format!(
+            "{} of {} functions, hardest first. difficulty: log-odds that an attempt loses when this function is masked \
+             in place of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: those at \
+             samples that mask it, and the share of them that pass.",
+            found.functions.len().min(SHOWN),
+            found.functions.len()
+        );
+        parts.push(format!("Hardest functions\n{}\n{}", trimmed(&mut table), wrap(&legend, "")));
+    }
+    if !found.notes.is_empty() {
+        let notes = found.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));
+        parts.push(format!("Notes\n{}", notes.collect::<Vec<_>>().join("\n")));
+    }
+    format!("{}\n", parts.join("\n\n"))
+}
+
+/// `2.3 [1.9, 2.8]`; a half that lies below 0 masked functions is said to.
+fn half(decline: &Decline) -> String {
+    match decline.half_interval {
+        Some(interval) => format!("{:.1} [{:.1}, {:.1}]", decline.half, interval.low, interval.high),
+        None => "open".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+
+    /// A run in which the chance falls from n = 1 to 5 and one function of each paper is never restored.
+    fn run() -> Vec<AttemptRecord> {
+        let mut records = Vec::new();
+        let mut state = 5_u64;
+        let mut uniform = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for paper in ["a", "b", "c", "d"] {
+            for n in 1..=5_usize {
+                for i in 0..10_usize {
+                    let mut functions: Vec<usize> = (0..n).map(|j| (i * 3 + j * 5 + n) % 16).collect();
+                    functions.sort_unstable();
+                    functions.dedup();
+                    let sample = Sample { paper: paper.to_owned(), functions };
+                    for attempt in 0..3 {
+                        let hard = sample.functions.contains(&7);
+                        let pass = uniform() < chance(2.4 - 0.8 * sample.n() as f64) && !hard;
+                        let end = End::Answered;
+                        records.push(AttemptRecord { end, pass, ..AttemptRecord::blank("react", &sample, attempt) });
+                    }
+                }
+            }
+        }
+        records
+    }
+
+    #[test]
+    fn a_decline_is_found_with_the_n_at_which_half_fail_and_the_function_that_is_never_restored() {
+        let found = difficulty(&run(), 0.95, |_, function| Some(format!("f{function}")));
+        let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
+        assert!(decline.slope_interval.high < 0.0, "{decline:?}");
+        let half = decline.half_interval.unwrap();
+        // Without the hard function it is 3; with it a little less.
+        assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
+        assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));
+        assert!(decline.function_spread.is_some() && decline.paper_spread.is_some());
+        let hardest: Vec<_> = found.functions.iter().take(4).map(|it| (it.function, it.rate)).collect();
+        assert!(hardest.iter().all(|&(function, rate)| function == 7 && rate == 0.0), "{hardest:?}");
+        assert!(found.functions[0].interval.low > 0.0);
+        let text = difficulty_console(&found);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("7 f7") && text.contains("15 of 64 functions"), "{text}");
+    }
+
+    #[test]
+    fn where_nothing_can_be_fitted_it_is_said() {
+        let sample: Sample = "x_0".parse().unwrap();
+        let one = AttemptRecord { pass: true, end: End::Answered, ..AttemptRecord::blank("gold", &sample, 0) };
+        let found = difficulty(&[one], 0.95, |_, _| None);
+        assert!(found.declines.is_empty() && found.functions.is_empty());
+        assert!(found.notes[0].starts_with("gold: no decline can be fitted"), "{:?}", found.notes);
+        assert!(difficulty(&[], 0.95, |_, _| None).declines.is_empty());
+    }
+}

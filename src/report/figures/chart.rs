@@ -1,0 +1,315 @@
+//! A chart as SVG, drawn by plotters.
+//!
+//! Series are told apart three times over: by colour (Okabe and Ito's palette, which the colour-blind can read), by the
+//! shape of their markers and by the dashes of their lines, so that a print in grey is as good.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::error::{Error, Result};
+use crate::stats::Interval;
+
+/// Text, axes and grid are drawn in this colour, which no series has, so that a page can put its own in its place.
+pub const INK: &str = "#010203";
+const INK_COLOR: RGBColor = RGBColor(1, 2, 3);
+
+/// Okabe and Ito (2008), "Color Universal Design", without yellow, which cannot be seen on white, and black, which is the
+/// text's.
+const PALETTE: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// Lengths of dashes and of the gaps between them, in units; none for a solid line.
+const DASHES: [Option<(i32, i32)>; 4] = [None, Some((7, 4)), Some((2, 3)), Some((12, 4))];
+
+/// Rates over an axis of numbers, or beside a list of names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// The axis that is no rate.
+    pub over: Over,
+    /// What the rate is, as `pass@1, %`.
+    pub rate: String,
+    /// In the order of the legend.
+    pub series: Vec<Series>,
+}
+
+/// What rates are shown over.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Over {
+    /// A quantity, with its name and unit.
+    Quantity(String),
+    /// Names, one below the other; a point's `x` is the place of its name.
+    Names(Vec<String>),
+}
+
+/// Points of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// Ascending by `x`.
+    pub points: Vec<Point>,
+}
+
+/// A rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// From 0 to 1.
+    pub rate: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+}
+
+/// How large a chart is drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Canvas {
+    /// Width in the SVG's own units.
+    pub width: u32,
+    /// Height without the legend.
+    pub height: u32,
+    /// The units of a pixel on a screen: the backend rounds to whole units, so that small drawings need several.
+    pub scale: u32,
+}
+
+impl Canvas {
+    /// For a page.
+    pub const SCREEN: Self = Self { width: 720, height: 360, scale: 1 };
+    /// For print at 5.5 by about 3 inches, the width of a text column of the large conferences.
+    pub const PRINT: Self = Self { width: 2112, height: 1088, scale: 4 };
+
+    fn units(self, pixels: i32) -> i32 {
+        pixels * self.scale as i32
+    }
+
+    fn font<'a>(self, pixels: u32) -> TextStyle<'a> {
+        ("sans-serif", pixels * self.scale).into_font().color(&INK_COLOR)
+    }
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// The chart as an SVG document.
+///
+/// # Errors
+/// Kind `Internal`, should drawing fail.
+pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
+    let mut text = String::new();
+    let names = match &chart.over {
+        Over::Names(names) => names.len(),
+        Over::Quantity(_) => 0,
+    };
+    let legend = canvas.units(22) * rows_of_legend(chart, canvas).len() as i32;
+    let body = if names > 0 {
+        let row = (6 + 16 * chart.series.len() as i32).max(34);
+        canvas.units(56 + row * names as i32)
+    } else {
+        canvas.height as i32
+    };
+    {
+        let area = SVGBackend::with_string(&mut text, (canvas.width, (body + legend) as u32)).into_drawing_area();
+        let drawn = match &chart.over {
+            Over::Quantity(label) => over_quantity(chart, label, &area.margin(0, legend, 0, 0), canvas),
+            Over::Names(names) => over_names(chart, names, &area.margin(0, legend, 0, 0), canvas),
+        };
+        drawn
+            .and_then(|()| draw_legend(chart, &area, body, canvas))
+            .and_then(|()| area.present().map_err(Into::into))
+            .map_err(|error| Error::internal(format!("failed to draw a chart: {error}")))?;
+    }
+    Ok(text)
+}
+
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) -> Drawn {
+    let xs = || chart.series.iter().flat_map(|series| series.points.iter().map(|point| point.x));
+    let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
+    let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+    let room = if high > low { (high - low) * 0.04 } else { 0.5 };
+    // Counts, as n is, get a mark each, as long as there are few of them.
+    let whole = xs().all(|x| x.fract() == 0.0);
+    let marks = if whole { ((high - low) as usize + 1).min(10) } else { 8 };
+    let mut context = ChartBuilder::on(area)
+        .margin(canvas.units(8))
+        .margin_right(canvas.units(16))
+        .x_label_area_size(canvas.units(40))
+        .y_label_area_size(canvas.units(58))
+        .build_cartesian_2d(low - room..high + room, 0.0..100.0_f64)?;
+    context
+        .configure_mesh()
+        .x_labels(marks.max(2))
+        .y_labels(6)
+        .x_label_formatter(&|x| if whole && x.fract().abs() > 1e-9 { String::new() } else { number(*x) })
+        .y_label_formatter(&|y| format!("{y:.0}"))
+        .x_desc(label)
+        .y_desc(&chart.rate)
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(INK_COLOR.mix(0.15).stroke_width(canvas.scale))
+        .axis_style(INK_COLOR.stroke_width(canvas.scale))
+        .label_style(canvas.font(13))
+        .axis_desc_style(canvas.font(14))
+        .draw()?;
+    for (place, series) in chart.series.iter().enumerate() {
+        let color = PALETTE[place % PALETTE.len()];
+        // Side by side, or intervals at the same x would hide each other.
+        let step = (high - low).max(1.0) * 0.008;
+        let beside = if whole { (place as f64 - (chart.series.len() as f64 - 1.0) / 2.0) * step } else { 0.0 };
+        let at = |point: &Point| (point.x + beside, 100.0 * point.rate);
+        let line: Vec<(f64, f64)> = series.points.iter().map(at).collect();
+        let style = color.stroke_width(2 * canvas.scale);
+        match DASHES[place % DASHES.len()] {
+            None => {
+                context.draw_series(LineSeries::new(line, style))?;
+            }
+            Some((dash, gap)) => {
+                let (dash, gap) = (canvas.units(dash), canvas.units(gap));
+                context.draw_series(DashedLineSeries::new(line, dash, gap, style))?;
+            }
+        }
+        for point in &series.points {
+            if let Some(bounds) = point.interval {
+                let (x, _) = at(point);
+                let (low, high) = (100.0 * bounds.low, 100.0 * bounds.high);
+                let style = color.stroke_width(canvas.scale * 3 / 2);
+                context.draw_series([PathElement::new(vec![(x, low), (x, high)], style)])?;
+                let cap = canvas.units(4);
+                for bound in [low, high] {
+                    context.draw_series([
+                        EmptyElement::at((x, bound)) + PathElement::new(vec![(-cap, 0), (cap, 0)], style)
+                    ])?;
+                }
+            }
+        }
+        for point in &series.points {
+            let pixel = context.backend_coord(&at(point));
+            marker(area, pixel, place, canvas)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names from top to bottom, each with its series below each other.
+fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) -> Drawn {
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default() as i32;
+    let left = canvas.units((longest * 7 + 24).min(280));
+    let (width, height) = area.dim_in_pixel();
+    let (right, top, bottom) = (width as i32 - canvas.units(16), canvas.units(10), height as i32 - canvas.units(42));
+    let x = |rate: f64| left + (f64::from(right - left) * rate) as i32;
+    let faint = INK_COLOR.mix(0.15).stroke_width(canvas.scale);
+    for tenth in [0.0, 0.2, 0.4, 0.6, 0.8, 1.0] {
+        area.draw(&PathElement::new(vec![(x(tenth), top), (x(tenth), bottom)], faint))?;
+        let style = canvas.font(13).pos(Pos::new(HPos::Center, VPos::Top));
+        area.draw_text(&format!("{:.0}", 100.0 * tenth), &style, (x(tenth), bottom + canvas.units(6)))?;
+    }
+    area.draw(&PathElement::new(vec![(left, bottom), (right, bottom)], INK_COLOR.stroke_width(canvas.scale)))?;
+    let style = canvas.font(14).pos(Pos::new(HPos::Center, VPos::Bottom));
+    area.draw_text(&chart.rate, &style, (i32::midpoint(left, right), height as i32 - canvas.units(2)))?;
+    let row = f64::from(bottom - top) / names.len().max(1) as f64;
+    for (place, name) in names.iter().enumerate() {
+        let style = canvas.font(13).pos(Pos::new(HPos::Right, VPos::Center));
+        let middle = top + (row * (place as f64 + 0.5)) as i32;
+        area.draw_text(&super::super::clean::short(name, 36), &style, (left - canvas.units(10), middle))?;
+        if place > 0 {
+            let y = top + (row * place as f64) as i32;
+            area.draw(&PathElement::new(vec![(left, y), (right, y)], faint))?;
+        }
+    }
+    for (place, series) in chart.series.iter().enumerate() {
+        let color = PALETTE[place % PALETTE.len()];
+        let beside = (place as f64 + 1.0) / (chart.series.len() as f64 + 1.0);
+        for point in &series.points {
+            let y = top + (row * (point.x + beside)) as i32;
+            if let Some(bounds) = point.interval {
+                let style = color.stroke_width(canvas.scale * 3 / 2);
+                let cap = canvas.units(4);
+                area.draw(&PathElement::new(vec![(x(bounds.low), y), (x(bounds.high), y)], style))?;
+                for bound in [bounds.low, bounds.high] {
+                    area.draw(&PathElement::new(vec![(x(bound), y - cap), (x(bound), y + cap)], style))?;
+                }
+            }
+            marker(area, (x(point.rate), y), place, canvas)?;
+        }
+    }
+    Ok(())
+}
+
+/// The marker of the series in this place.
+fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> Drawn {
+    let style = PALETTE[place % PALETTE.len()].filled();
+    let r = canvas.units(5);
+    let (x, y) = at;
+    match place % 6 {
+        0 => area.draw(&Circle::new(at, r, style))?,
+        1 => area.draw(&Rectangle::new([(x - r, y - r), (x + r, y + r)], style))?,
+        2 => area.draw(&Polygon::new(vec![(x, y - r - r / 4), (x + r, y + r), (x - r, y + r)], style))?,
+        3 => area.draw(&Polygon::new(vec![(x, y - r), (x + r, y), (x, y + r), (x - r, y)], style))?,
+        4 => area.draw(&Polygon::new(vec![(x, y + r + r / 4), (x + r, y - r), (x - r, y - r)], style))?,
+        _ => {
+            let line = PALETTE[place % PALETTE.len()].stroke_width(2 * canvas.scale);
+            area.draw(&PathElement::new(vec![(x - r, y - r), (x + r, y + r)], line))?;
+            area.draw(&PathElement::new(vec![(x - r, y + r), (x + r, y - r)], line))?;
+        }
+    }
+    Ok(())
+}
+
+/// Which series stand in which row of the legend, with their left edges.
+fn rows_of_legend(chart: &Chart, canvas: Canvas) -> Vec<Vec<(usize, i32)>> {
+    let mut rows: Vec<Vec<(usize, i32)>> = Vec::new();
+    let mut left = i32::MAX;
+    for (place, series) in chart.series.iter().enumerate() {
+        let width = canvas.units(52 + 7 * series.name.chars().count().min(64) as i32);
+        if left.saturating_add(width) > canvas.width as i32 {
+            rows.push(Vec::new());
+            left = canvas.units(16);
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((place, left));
+        }
+        left += width;
+    }
+    rows
+}
+
+fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Drawn {
+    for (row, entries) in rows_of_legend(chart, canvas).into_iter().enumerate() {
+        let y = body + canvas.units(22 * row as i32 + 8);
+        for (place, left) in entries {
+            let style = PALETTE[place % PALETTE.len()].stroke_width(2 * canvas.scale);
+            let (from, to) = (left, left + canvas.units(26));
+            if matches!(chart.over, Over::Quantity(_)) {
+                let (dash, gap) = DASHES[place % DASHES.len()].unwrap_or((26, 0));
+                let mut at = from;
+                while at < to {
+                    let end = (at + canvas.units(dash)).min(to);
+                    area.draw(&PathElement::new(vec![(at, y), (end, y)], style))?;
+                    at = end + canvas.units(gap).max(1);
+                }
+            }
+            marker(area, (i32::midpoint(from, to), y), place, canvas)?;
+            let text = canvas.font(13).pos(Pos::new(HPos::Left, VPos::Center));
+            let name = super::super::clean::short(&chart.series[place].name, 64);
+            area.draw_text(&name, &text, (to + canvas.units(6), y))?;
+        }
+    }
+    Ok(())
+}
+
+/// A quantity on an axis: thousands as `12k`.
+fn number(x: f64) -> String {
+    if x.abs() >= 10_000.0 {
+        format!("{}k", x / 1000.0)
+    } else if (x - x.round()).abs() < 1e-9 {
+        format!("{x:.0}")
+    } else {
+        format!("{x:.1}")
+    }
+}

@@ -1,0 +1,87 @@
+//! Figures as files for a paper: SVG as drawn, PDF and PNG made of it.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::chart::{Canvas, Chart, INK, draw};
+use crate::error::{Error, Result};
+
+/// Pixels an inch that a PNG has.
+const DPI: f32 = 300.0;
+
+/// Units an inch of [`Canvas::PRINT`].
+const UNITS: f32 = 384.0;
+
+/// One figure in three formats.
+pub struct Files {
+    /// As drawn, with its size in inches.
+    pub svg: String,
+    /// Vectors, with the fonts that it needs.
+    pub pdf: Vec<u8>,
+    /// At 300 dots an inch, on white.
+    pub png: Vec<u8>,
+}
+
+/// A chart at the size of a paper, 5.5 inches wide.
+///
+/// # Errors
+/// Kind `Machine` where no font is installed, `Internal` should drawing fail.
+pub fn files(chart: &Chart) -> Result<Files> {
+    let drawn = draw(chart, Canvas::PRINT)?.replace(INK, "#000000");
+    let svg = in_inches(&drawn);
+    let failed = |error: &dyn std::fmt::Display| Error::internal(format!("failed to convert a figure: {error}"));
+    let options = options()?;
+    let tree = Tree::from_str(&drawn, &options).map_err(|error| failed(&error))?;
+    let page = svg2pdf::PageOptions { dpi: UNITS };
+    let pdf = svg2pdf::to_pdf(&tree, svg2pdf::ConversionOptions::default(), page).map_err(|error| failed(&error))?;
+    let scale = DPI / UNITS;
+    let size = tree.size();
+    let (width, height) = ((size.width() * scale).round() as u32, (size.height() * scale).round() as u32);
+    let mut pixels = Pixmap::new(width, height).ok_or_else(|| failed(&"a figure without size"))?;
+    pixels.fill(resvg::tiny_skia::Color::WHITE);
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    let png = pixels.encode_png().map_err(|error| failed(&error))?;
+    Ok(Files { svg, pdf, png })
+}
+
+/// The drawing with its size in inches in place of units.
+fn in_inches(svg: &str) -> String {
+    let mut out = svg.to_owned();
+    for side in ["width", "height"] {
+        let begin = format!("{side}=\"");
+        // The first of each stands in the root element.
+        let Some(start) = out.find(&begin).map(|at| at + begin.len()) else { continue };
+        let Some(end) = out[start..].find('"').map(|length| start + length) else { continue };
+        if let Ok(units) = out[start..end].parse::<f32>() {
+            out.replace_range(start..end, &format!("{:.3}in", units / UNITS));
+        }
+    }
+    out
+}
+
+/// How the SVG is read, with this machine's fonts.
+fn options() -> Result<Options<'static>> {
+    static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+        let mut fonts = fontdb::Database::new();
+        fonts.load_system_fonts();
+        let known = ["Liberation Sans", "Arial", "Helvetica", "DejaVu Sans", "Noto Sans"];
+        let has = |name: &str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == name));
+        let chosen = known.into_iter().find(|name| has(name)).map(str::to_owned);
+        let any = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
+        if let Some(name) = chosen.or_else(any) {
+            fonts.set_sans_serif_family(name);
+        }
+        Arc::new(fonts)
+    });
+    if FONTS.is_empty() {
+        return Err(Error::machine("there is no font on this machine, so figures cannot be made into PNG and PDF")
+            .hint("install one, as Debian's package `fonts-dejavu-core`"));
+    }
+    Ok(Options {
+        fontdb: FONTS.clone(),
+        font_family: FONTS.family_name(&fontdb::Family::SansSerif).to_owned(),
+        ..Options::default()
+    })
+}

@@ -1,0 +1,312 @@
+//! The figures of the paper over stored attempts: what they show, and the table that goes with each.
+//!
+//! [`figures`] computes them from rows and records, [`chart`] draws one as SVG, [`files`] makes it into files for print.
+//! Rates carry the same intervals as the tables of the report.
+
+pub mod chart;
+pub mod files;
+mod scaling;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::clean::cell;
+use super::summary::{Row, Summary, name};
+use super::verifiers::VerifierRow;
+use crate::error::{Error, Result};
+use crate::run::AttemptRecord;
+use crate::stats::{Bootstrap, Interval};
+use chart::{Chart, Over, Point, Series};
+
+/// A picture and its numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// For links and file names, as `pass-by-n`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// How to read it.
+    pub caption: String,
+    /// The picture; `None` where there is nothing to draw, for the reason in `missing`.
+    pub chart: Option<Chart>,
+    /// Why there is no picture.
+    pub missing: Option<String>,
+    /// The numbers.
+    pub table: Table,
+}
+
+/// Numbers below a picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// Headings.
+    pub columns: Vec<String>,
+    /// Cells, as many a row as there are headings. Those of numbers are plain numbers, rates in percent.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// As CSV, safe to open in a spreadsheet.
+    ///
+    /// # Errors
+    /// Kind `Internal`, should writing to memory fail.
+    pub fn csv(&self) -> Result<String> {
+        let failed = |error: csv::Error| Error::internal("failed to write CSV").because(error);
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for row in std::iter::once(&self.columns).chain(&self.rows) {
+            // A bound may be a negative number, which is no formula.
+            let safe = row.iter().map(|text| if text.parse::<f64>().is_ok() { text.clone() } else { cell(text) });
+            writer.write_record(safe).map_err(failed)?;
+        }
+        let bytes = writer.into_inner().map_err(|error| Error::internal(format!("failed to write CSV: {error}")))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// What was set for one agent of a run and what figures compare.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// The agent's label without the run and without its reasoning: what stays the same along a curve.
+    pub base: String,
+    /// What of paper and code is put before it, as `paper bm25, code agent`; `None` for agents that are given neither.
+    pub context: Option<String>,
+    /// Tokens of reasoning that it was asked for; 0 for no demand.
+    pub reasoning_tokens: u32,
+    /// Steps that an attempt may take.
+    pub steps: Option<u32>,
+}
+
+impl Condition {
+    /// From an agent's label in its run, which says what differs from the agent's defaults (as
+    /// `fixed+paper=none+reasoning=512`), and the run's limit of steps.
+    #[must_use]
+    pub fn of(label: &str, steps: Option<u32>) -> Self {
+        let mut parts = label.split('+');
+        let agent = parts.next().unwrap_or_default();
+        let (mut paper, mut code) = match agent {
+            "react" => ("none", "agent"),
+            "fixed" => ("bm25", "bm25"),
+            _ => ("", ""),
+        };
+        let (mut base, mut reasoning_tokens) = (agent.to_owned(), 0);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("reasoning", tokens)) => {
+                    reasoning_tokens = tokens.parse().unwrap_or_default();
+                    continue;
+                }
+                Some(("paper", choice)) => paper = choice,
+                Some(("code", choice)) => code = choice,
+                _ => {}
+            }
+            base = format!("{base}+{part}");
+        }
+        let context = (!paper.is_empty()).then(|| format!("paper {paper}, code {code}"));
+        Self { base, context, reasoning_tokens, steps }
+    }
+}
+
+/// What figures are made of.
+pub struct Source<'a> {
+    /// All attempts, under the labels that the rows have.
+    pub records: &'a [AttemptRecord],
+    /// Their rows.
+    pub summary: &'a Summary,
+    /// What verifiers chose among them.
+    pub verifiers: &'a [VerifierRow],
+    /// By the agent's label.
+    pub conditions: &'a BTreeMap<String, Condition>,
+    /// How intervals are made.
+    pub bootstrap: Bootstrap,
+}
+
+/// All figures, in the paper's order. Each is there always; one without data says what is missing.
+#[must_use]
+pub fn figures(source: &Source<'_>) -> Vec<Figure> {
+    let mut all = vec![by_n(source), pass_at_k(source)];
+    all.extend(scaling::scaling(source));
+    all.push(contexts(source));
+    all
+}
+
+/// How the whiskers were made.
+fn whiskers(source: &Source<'_>) -> String {
+    let (level, over) = (100.0 * source.summary.level, source.summary.population.legend());
+    format!("Whiskers: {level:.0}% intervals, {over}, Wilson's where all agree.")
+}
+
+/// Pass rate by n, a line a contender.
+fn by_n(source: &Source<'_>) -> Figure {
+    let rows: Vec<&Row> = source.summary.rows.iter().filter(|row| row.n.is_some()).collect();
+    let mut series: Vec<Series> = Vec::new();
+    let mut table = Table {
+        columns: headings(&["agent", "model", "n", "samples", "attempts", "pass@1 %", "low %", "high %"]),
+        rows: Vec::new(),
+    };
+    for row in &rows {
+        let (Some(n), Some((rate, interval))) = (row.n, rate_of(row, 1)) else { continue };
+        let label = name(&row.agent, row.model.as_deref());
+        add(&mut series, &label, Point { x: n as f64, rate, interval });
+        let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
+        cells.extend([row.samples.to_string(), row.attempts.to_string()]);
+        cells.extend(percents(rate, interval));
+        table.rows.push(cells);
+    }
+    let caption = format!(
+        "Share of attempts that pass, by the number of masked functions, averaged over samples. {}",
+        whiskers(source)
+    );
+    figure("pass-by-n", "Pass rate by n", caption, table, drawn(quantity("masked functions (n)"), "pass@1, %", series))
+}
+
+/// pass@1, what verifiers choose and pass@k, side by side for each contender.
+fn pass_at_k(source: &Source<'_>) -> Figure {
+    let mut names: Vec<String> = Vec::new();
+    let mut series: Vec<Series> = Vec::new();
+    let mut table = Table {
+        columns: headings(&["agent", "model", "what", "samples", "rate %", "low %", "high %"]),
+        rows: Vec::new(),
+    };
+    for row in overall(source.summary) {
+        let place = names.len() as f64;
+        names.push(name(&row.agent, row.model.as_deref()));
+        let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>| {
+            add(&mut series, what, Point { x: place, rate, interval });
+            let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), what.to_owned()];
+            cells.push(samples.to_string());
+            cells.extend(percents(rate, interval));
+            table.rows.push(cells);
+        };
+        for at in row.pass_at.iter().filter(|at| at.k == 1) {
+            if let Some(rate) = at.rate {
+                put("pass@1", at.samples, rate, at.interval);
+            }
+        }
+        let mine = source.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
+        for verifier in widest(mine) {
+            let what = format!("chosen by {}", super::clean::short(&verifier.verifier, 30));
+            put(&what, verifier.samples, verifier.rates[1], verifier.intervals.map(|intervals| intervals[1]));
+        }
+        for at in row.pass_at.iter().filter(|at| at.k != 1) {
+            if let Some(rate) = at.rate {
+                put(&format!("pass@{}", at.k), at.samples, rate, at.interval);
+            }
+        }
+    }
+    let unchosen = if source.verifiers.is_empty() {
+        " No verifier has chosen among these attempts (`autoexperiment verify-runs`)."
+    } else {
+        ""
+    };
+    let caption = format!(
+        "A single attempt, the attempt that a verifier chooses, and the best of k; over all n. {}{unchosen}",
+        whiskers(source)
+    );
+    let drawn = drawn(Over::Names(names), "samples solved, %", series);
+    figure("pass-at-k", "One attempt, a chosen one, the best of k", caption, table, drawn)
+}
+
+/// Pass rate by n, a line a kind of context.
+fn contexts(source: &Source<'_>) -> Figure {
+    let mut series: Vec<Series> = Vec::new();
+    let mut table = Table {
+        columns: headings(&["context", "agent", "model", "n", "samples", "pass@1 %", "low %", "high %"]),
+        rows: Vec::new(),
+    };
+    let mut kinds = std::collections::BTreeSet::new();
+    for row in source.summary.rows.iter().filter(|row| row.n.is_some()) {
+        let context = source.conditions.get(&row.agent).and_then(|condition| condition.context.clone());
+        let (Some(n), Some(context), Some((rate, interval))) = (row.n, context, rate_of(row, 1)) else { continue };
+        let label = format!("{context}: {}", name(&row.agent, row.model.as_deref()));
+        add(&mut series, &label, Point { x: n as f64, rate, interval });
+        let mut cells = vec![context.clone(), row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
+        cells.push(row.samples.to_string());
+        cells.extend(percents(rate, interval));
+        table.rows.push(cells);
+        kinds.insert(context);
+    }
+    let caption = format!("What of the paper and the code an agent is given, by n. {}", whiskers(source));
+    let drawn = match kinds.len() {
+        0 => Err("no agent of these runs is given a context that could be set".to_owned()),
+        1 => Err(format!(
+            "all attempts were given the same context ({}); name runs with other settings of `--paper` and `--code` \
+             beside this one to compare them",
+            kinds.first().map_or("", String::as_str)
+        )),
+        _ => drawn(quantity("masked functions (n)"), "pass@1, %", series),
+    };
+    figure("context-by-n", "Kinds of context by n", caption, table, drawn)
+}
+
+/// For each contender the row over all n, or its only one.
+fn overall(summary: &Summary) -> Vec<&Row> {
+    let same = |one: &Row, other: &Row| one.agent == other.agent && one.model == other.model;
+    let is_only = |row: &Row| summary.rows.iter().filter(|other| same(row, other)).count() == 1;
+    summary.rows.iter().filter(|row| row.n.is_none() || is_only(row)).collect()
+}
+
+/// For each verifier its row over all n, or its only one.
+fn widest<'a>(rows: impl Iterator<Item = &'a VerifierRow>) -> Vec<&'a VerifierRow> {
+    let mut found: Vec<&VerifierRow> = Vec::new();
+    for row in rows {
+        match found.iter_mut().find(|other| other.verifier == row.verifier) {
+            Some(other) if row.n.is_none() => *other = row,
+            Some(_) => {}
+            None => found.push(row),
+        }
+    }
+    found
+}
+
+fn rate_of(row: &Row, k: usize) -> Option<(f64, Option<Interval>)> {
+    let at = row.pass_at.iter().find(|at| at.k == k)?;
+    Some((at.rate?, at.interval))
+}
+
+/// Adds a point to the series of this name, which is made if need be.
+fn add(series: &mut Vec<Series>, name: &str, point: Point) {
+    match series.iter_mut().find(|series| series.name == name) {
+        Some(series) => series.points.push(point),
+        None => series.push(Series { name: name.to_owned(), points: vec![point] }),
+    }
+}
+
+fn quantity(label: &str) -> Over {
+    Over::Quantity(label.to_owned())
+}
+
+fn headings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// A rate and its bounds in percent; empty cells for bounds that are not known.
+fn percents(rate: f64, interval: Option<Interval>) -> [String; 3] {
+    let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
+    [
+        percent(rate),
+        interval.map(|it| percent(it.low)).unwrap_or_default(),
+        interval.map(|it| percent(it.high)).unwrap_or_default(),
+    ]
+}
+
+/// The chart, or that there is nothing to draw.
+fn drawn(over: Over, rate: &str, series: Vec<Series>) -> std::result::Result<Chart, String> {
+    if series.is_empty() {
+        return Err("no attempt has been scored yet".to_owned());
+    }
+    Ok(Chart { over, rate: rate.to_owned(), series })
+}
+
+fn figure(
+    id: &'static str,
+    title: &'static str,
+    caption: String,
+    table: Table,
+    drawn: std::result::Result<Chart, String>,
+) -> Figure {
+    let (chart, missing) = match drawn {
+        Ok(chart) => (Some(chart), None),
+        Err(why) => (None, Some(why)),
+    };
+    Figure { id, title, caption, chart, missing, table }
+}

@@ -1,0 +1,182 @@
+//! What more steps and more reasoning buy: the share of attempts that have passed within so much of either.
+//!
+//! One run is enough for a curve: an attempt that passed with 12 steps stays below any limit from 12 on. It was told
+//! another limit, which may have changed what it did; the caption says so. Where runs with different limits stand side by
+//! side, as in the paper, the limit is the axis.
+
+use std::collections::BTreeMap;
+
+use super::chart::{Point, Series};
+use super::{
+    Condition, Figure, Source, Table, add, drawn, figure, headings, overall, percents, quantity, rate_of, whiskers,
+};
+use crate::report::summary::{Row, name};
+use crate::run::{AttemptRecord, counting};
+use crate::stats::bootstrap;
+
+/// Points a curve.
+const POINTS: usize = 12;
+
+/// Both figures: over interactions, then over tokens of reasoning. Where agents that are otherwise the same had
+/// different limits, these are the axis; otherwise what each attempt used.
+pub(super) fn scaling(source: &Source<'_>) -> [Figure; 2] {
+    let interactions = Scaling {
+        id: "scaling-interactions",
+        title: "Scaling in interactions",
+        what: "interactions",
+        allowed: "interactions allowed",
+        used: "interactions (replies of the model) used, at most",
+        nothing: "no attempt of these runs has asked a model",
+        spent: |record| u64::from(record.steps),
+        limit: |condition| condition.steps.map(u64::from),
+        same: |condition| (condition.base.clone(), u64::from(condition.reasoning_tokens)),
+    };
+    let reasoning = Scaling {
+        id: "scaling-reasoning",
+        title: "Scaling in reasoning tokens",
+        what: "reasoning tokens",
+        allowed: "reasoning tokens asked for",
+        used: "reasoning tokens used, at most",
+        nothing: "no attempt of these runs has used reasoning tokens that its provider counted",
+        spent: |record| record.usage.reasoning,
+        limit: |condition| Some(u64::from(condition.reasoning_tokens)),
+        same: |condition| (condition.base.clone(), condition.steps.map(u64::from).unwrap_or_default()),
+    };
+    [interactions.figure(source), reasoning.figure(source)]
+}
+
+/// What is scaled.
+struct Scaling {
+    id: &'static str,
+    title: &'static str,
+    what: &'static str,
+    allowed: &'static str,
+    used: &'static str,
+    nothing: &'static str,
+    spent: fn(&AttemptRecord) -> u64,
+    limit: fn(&Condition) -> Option<u64>,
+    /// What agents have in common that differ in the limit only.
+    same: fn(&Condition) -> (String, u64),
+}
+
+impl Scaling {
+    fn figure(&self, source: &Source<'_>) -> Figure {
+        if let Some((series, table)) = self.by_limit(source) {
+            let caption = format!("pass@1 over all n, by the {} an attempt. {}", self.allowed, whiskers(source));
+            return figure(self.id, self.title, caption, table, drawn(quantity(self.allowed), "pass@1, %", series));
+        }
+        let caption = format!(
+            "Share of attempts that pass with at most so many {}, averaged over samples; an attempt under a lower limit \
+             might have gone otherwise. {}",
+            self.what,
+            whiskers(source)
+        );
+        if !scored(source).any(|record| (self.spent)(record) > 0) {
+            return figure(self.id, self.title, caption, Table::default(), Err(self.nothing.to_owned()));
+        }
+        let (series, table) = curves(source, self.what, self.spent);
+        figure(self.id, self.title, caption, table, drawn(quantity(self.used), "passed, %", series))
+    }
+
+    /// pass@1 by the limit; `None` unless an agent that is otherwise the same had several.
+    fn by_limit(&self, source: &Source<'_>) -> Option<(Vec<Series>, Table)> {
+        type Same = (String, u64, Option<String>);
+        let mut found: BTreeMap<Same, Vec<(u64, &Row)>> = BTreeMap::new();
+        for row in overall(source.summary) {
+            if row.model.is_none() {
+                continue;
+            }
+            let condition = source.conditions.get(&row.agent)?;
+            let (base, other) = (self.same)(condition);
+            found.entry((base, other, row.model.clone())).or_default().push(((self.limit)(condition)?, row));
+        }
+        let mut table = Table {
+            columns: headings(&["agent", "model", self.allowed, "samples", "pass@1 %", "low %", "high %"]),
+            rows: Vec::new(),
+        };
+        let (mut series, mut several) = (Vec::new(), false);
+        for ((base, _, model), mut rows) in found {
+            rows.sort_by_key(|(limit, _)| *limit);
+            several |= rows.first().map(|(limit, _)| *limit) != rows.last().map(|(limit, _)| *limit);
+            for (limit, row) in rows {
+                let Some((rate, interval)) = rate_of(row, 1) else { continue };
+                add(&mut series, &name(&base, model.as_deref()), Point { x: limit as f64, rate, interval });
+                let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), limit.to_string()];
+                cells.push(row.samples.to_string());
+                cells.extend(percents(rate, interval));
+                table.rows.push(cells);
+            }
+        }
+        several.then_some((series, table))
+    }
+}
+
+/// The attempts of models that count and were not lost: the steps of an agent without one are no interactions.
+fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
+    let records = source.records;
+    records
+        .iter()
+        .zip(counting(records))
+        .filter(|(record, counts)| *counts && record.model.is_some() && !record.is_infrastructure())
+        .map(|it| it.0)
+}
+
+/// A curve a contender, over the same thresholds for all.
+fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, Table) {
+    /// By paper and sample, the attempts.
+    type Attempts<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a AttemptRecord>>>;
+    let mut contenders: BTreeMap<(&str, Option<&str>), Attempts<'_>> = BTreeMap::new();
+    for record in scored(source) {
+        let papers = contenders.entry((&record.agent, record.model.as_deref())).or_default();
+        papers.entry(&record.paper).or_default().entry(&record.sample).or_default().push(record);
+    }
+    let most = scored(source).map(spent).max().unwrap_or_default();
+    let thresholds = thresholds(most);
+    let most_used = format!("{what} used, at most");
+    let mut table =
+        Table { columns: headings(&["agent", "model", &most_used, "passed %", "low %", "high %"]), rows: Vec::new() };
+    let mut series = Vec::new();
+    for ((agent, model), papers) in contenders {
+        let rates: Vec<Vec<[f64; POINTS]>> = papers
+            .values()
+            .map(|samples| {
+                samples
+                    .values()
+                    .map(|attempts| {
+                        thresholds.map(|most| {
+                            let within = |record: &&&AttemptRecord| record.pass && spent(record) <= most;
+                            attempts.iter().filter(within).count() as f64 / attempts.len() as f64
+                        })
+                    })
+                    .collect()
+            })
+            .collect();
+        let count = rates.iter().map(Vec::len).sum::<usize>() as f64;
+        let intervals = bootstrap(&rates, source.bootstrap);
+        for (place, &most) in thresholds.iter().enumerate() {
+            // A short axis has fewer marks than there is room for: the last one stands in the rest.
+            if place > 0 && thresholds[place - 1] == most {
+                break;
+            }
+            let rate = rates.iter().flatten().map(|values| values[place]).sum::<f64>() / count;
+            let interval = intervals.map(|intervals| intervals[place]);
+            add(&mut series, &name(agent, model), Point { x: most as f64, rate, interval });
+            let mut cells = vec![agent.to_owned(), model.unwrap_or_default().to_owned()];
+            cells.push(most.to_string());
+            cells.extend(percents(rate, interval));
+            table.rows.push(cells);
+        }
+    }
+    (series, table)
+}
+
+/// Even steps up to the most that an attempt spent.
+fn thresholds(most: u64) -> [u64; POINTS] {
+    std::array::from_fn(|place| {
+        if most <= POINTS as u64 {
+            (place as u64 + 1).min(most.max(1))
+        } else {
+            most * (place as u64 + 1) / POINTS as u64
+        }
+    })
+}

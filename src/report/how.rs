@@ -1,0 +1,333 @@
+//! How attempts went: what their first runs came to, what mended them, what samples took, and what lost attempts could
+//! change about the pass rates.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::console::{decimal, dollars, percent, render, tokens, wrap};
+use super::course::Course;
+use super::end_name;
+use crate::agent::End;
+use crate::error::Result;
+use crate::run::{AttemptRecord, counting};
+use crate::stats::{Bootstrap, Interval, bootstrap};
+
+/// How the attempts of one agent and model went, at one n or at all of them. Lost attempts are in `lost`, `ends` and the
+/// two bounds only.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HowRow {
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// Number of masked functions; `None` for all.
+    pub n: Option<usize>,
+    /// Samples with at least one attempt that was not lost.
+    pub samples: usize,
+    /// Attempts that were not lost.
+    pub attempts: usize,
+    /// Of these, the ones whose trajectory could be read.
+    pub trajectories: usize,
+    /// Of these, the ones that ran code.
+    pub ran: usize,
+    /// Of these, the ones whose first run crashed.
+    pub first_crashed: usize,
+    /// Their share among `ran`.
+    pub first_crashed_share: Share,
+    /// Of the ones whose first run crashed, those that later had a run without a crash.
+    pub recovered: usize,
+    /// Their share among `first_crashed`.
+    pub recovered_share: Share,
+    /// Of the ones whose first run crashed, those that pass in the end.
+    pub ended_right: usize,
+    /// Their share among `first_crashed`.
+    pub ended_right_share: Share,
+    /// Mean number of the step at which code first ran through, over the attempts in which it did.
+    pub steps_to_working: Option<f64>,
+    /// Tokens read and written a sample.
+    pub tokens_per_sample: Option<f64>,
+    /// Dollars a sample.
+    pub cost_per_sample: Option<f64>,
+    /// Seconds a sample, waiting and verification included.
+    pub seconds_per_sample: Option<f64>,
+    /// Attempts that report rightly what their code does not bear out.
+    pub unsupported: usize,
+    /// Why attempts stopped, lost ones left out.
+    pub ends: BTreeMap<End, usize>,
+    /// What lost attempts were lost to.
+    pub lost_ends: BTreeMap<End, usize>,
+    /// Attempts lost to infrastructure.
+    pub lost: usize,
+    /// pass@1, lost attempts left out.
+    pub pass: Option<f64>,
+    /// pass@1 had every lost attempt failed.
+    pub pass_at_worst: Option<f64>,
+    /// pass@1 had every lost attempt passed.
+    pub pass_at_best: Option<f64>,
+}
+
+/// A share of attempts with its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Share {
+    /// From 0 to 1; `None` of nothing.
+    pub rate: Option<f64>,
+    /// Its interval, over samples.
+    pub interval: Option<Interval>,
+}
+
+/// One attempt that counts, and what its trajectory tells, if that could be read.
+type Told<'a> = (&'a AttemptRecord, Option<Course>);
+
+/// The attempts of one agent and model, by n.
+type ByN<'a> = BTreeMap<usize, Vec<Told<'a>>>;
+
+/// The rows of all agents and models. `course` reads an attempt's trajectory; `None` where there is none.
+///
+/// # Errors
+/// Those of `course`.
+pub fn how(
+    records: &[AttemptRecord],
+    options: Bootstrap,
+    mut course: impl FnMut(&AttemptRecord) -> Result<Option<Course>>,
+) -> Result<Vec<HowRow>> {
+    let mut groups: BTreeMap<(&str, Option<&str>), ByN<'_>> = BTreeMap::new();
+    for (record, counts) in records.iter().zip(counting(records)) {
+        if counts {
+            let told = if record.is_infrastructure() { None } else { course(record)? };
+            let by_n = groups.entry((&record.agent, record.model.as_deref())).or_default();
+            by_n.entry(record.n).or_default().push((record, told));
+        }
+    }
+    let mut rows = Vec::new();
+    for by_n in groups.into_values() {
+        let several = by_n.len() > 1;
+        let mut all = Vec::new();
+        for (n, attempts) in by_n {
+            rows.extend(row(Some(n), &attempts, options));
+            all.extend(attempts);
+        }
+        if several {
+            rows.extend(row(None, &all, options));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(n: Option<usize>, attempts: &[Told<'_>], options: Bootstrap) -> Option<HowRow> {
+    let (first, _) = attempts.first()?;
+    let scored: Vec<&Told<'_>> = attempts.iter().filter(|(record, _)| !record.is_infrastructure()).collect();
+    let mut passes: HashMap<&str, [usize; 3]> = HashMap::new();
+    let (mut ends, mut lost_ends) = (BTreeMap::new(), BTreeMap::new());
+    for (record, _) in attempts {
+        let [passed, failed, lost] = passes.entry(&record.sample).or_default();
+        if record.is_infrastructure() {
+            *lost += 1;
+            *lost_ends.entry(record.end).or_default() += 1;
+        } else {
+            *(if record.pass { passed } else { failed }) += 1;
+            *ends.entry(record.end).or_default() += 1;
+        }
+    }
+    let samples = passes.values().filter(|[passed, failed, _]| passed + failed > 0).count();
+    // Each sample's attempts first, then the samples: as pass@1.
+    let mean = |rate: &dyn Fn([usize; 3]) -> Option<f64>| {
+        let mut rates: Vec<f64> = passes.values().filter_map(|&counts| rate(counts)).collect();
+        // Sums must not depend on the order of the hash map.
+        rates.sort_unstable_by(f64::total_cmp);
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    };
+    let of = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
+    let courses: Vec<(&AttemptRecord, &Course)> =
+        scored.iter().filter_map(|(record, course)| Some((*record, course.as_ref()?))).collect();
+    let ran: Vec<_> = courses.iter().filter(|(_, course)| !course.crashed.is_empty()).copied().collect();
+    let crashed: Vec<_> = ran.iter().filter(|(_, course)| course.first_crashed() == Some(true)).copied().collect();
+    let count = |among: &[(&AttemptRecord, &Course)], is: &dyn Fn(&AttemptRecord, &Course) -> bool| {
+        among.iter().filter(|(record, course)| is(record, course)).count()
+    };
+    let is_crashed = |_: &AttemptRecord, course: &Course| course.first_crashed() == Some(true);
+    let is_recovered = |_: &AttemptRecord, course: &Course| course.recovered();
+    let is_right = |record: &AttemptRecord, _: &Course| record.pass;
+    let steps: Vec<u32> = courses.iter().filter_map(|(_, course)| course.working_step).collect();
+    let per_sample = |value: fn(&AttemptRecord) -> f64| {
+        (samples > 0).then(|| scored.iter().map(|(record, _)| value(record)).sum::<f64>() / samples as f64)
+    };
+    Some(HowRow {
+        agent: first.agent.clone(),
+        model: first.model.clone(),
+        n,
+        samples,
+        attempts: scored.len(),
+        trajectories: courses.len(),
+        ran: ran.len(),
+        first_crashed: crashed.len(),
+        first_crashed_share: share(&ran, is_crashed, options),
+        recovered: count(&crashed, &is_recovered),
+        recovered_share: share(&crashed, is_recovered, options),
+        ended_right: count(&crashed, &is_right),
+        ended_right_share: share(&crashed, is_right, options),
+        steps_to_working: of(steps.iter().map(|&step| step as usize).sum(), steps.len()),
+        tokens_per_sample: per_sample(|record| record.usage.input.saturating_add(record.usage.output) as f64),
+        cost_per_sample: per_sample(|record| record.cost),
+        seconds_per_sample: per_sample(|record| record.wall_seconds),
+        unsupported: scored.iter().filter(|(record, _)| record.is_unsupported()).count(),
+        ends,
+        lost: lost_ends.values().sum(),
+        lost_ends,
+        pass: mean(&|[passed, failed, _]| of(passed, passed + failed)),
+        pass_at_worst: mean(&|[passed, failed, lost]| of(passed, passed + failed + lost)),
+        pass_at_best: mean(&|[passed, failed, lost]| of(passed + lost, passed + failed + lost)),
+    })
+}
+
+/// The share of attempts, averaged over samples as the bootstrap takes them.
+fn share(
+    among: &[(&AttemptRecord, &Course)],
+    is: impl Fn(&AttemptRecord, &Course) -> bool,
+    options: Bootstrap,
+) -> Share {
+    let mut papers: BTreeMap<&str, BTreeMap<&str, [usize; 2]>> = BTreeMap::new();
+    for (record, course) in among {
+        let [some, all] = papers.entry(&record.paper).or_default().entry(&record.sample).or_default();
+        *some += usize::from(is(record, course));
+        *all += 1;
+    }
+    let rates: Vec<Vec<[f64; 1]>> =
+        papers.values().map(|by| by.values().map(|[some, all]| [*some as f64 / *all as f64]).collect()).collect();
+    let count = rates.iter().map(Vec::len).sum::<usize>();
+    Share {
+        rate: (count > 0).then(|| rates.iter().flatten().map(|[rate]| rate).sum::<f64>() / count as f64),
+        interval: bootstrap(&rates, options).map(|[interval]| interval),
+    }
+}
+
+/// The rows as three tables of at most 100 columns with their legends.
+#[must_use]
+pub fn how_console(rows: &[HowRow]) -> String {
+    let heading = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let key = |row: &HowRow| (row.agent.clone(), row.model.clone(), row.n);
+    let runs = render(
+        rows,
+        &heading(&["attempts", "read", "ran code", "first crashed", "recovered", "ended right", "steps to working"]),
+        key,
+        |row| {
+            vec![
+                row.attempts.to_string(),
+                row.trajectories.to_string(),
+                row.ran.to_string(),
+                share_cell(row.first_crashed_share),
+                share_cell(row.recovered_share),
+                share_cell(row.ended_right_share),
+                decimal(row.steps_to_working),
+            ]
+        },
+    );
+    let legend = "first crashed: percent of the attempts that ran code whose first run crashed. recovered: percent of \
+                  these with a later run that went through. ended right: percent of these that pass. Each averaged over \
+                  samples, with its interval. read: attempts with a trajectory. steps to working: mean number of the \
+                  step at which code first ran through.";
+    let runs = format!("How runs of code went\n{runs}\n{}\n", wrap(legend, ""));
+    let ends = |ends: &BTreeMap<End, usize>| {
+        let each = ends.iter().map(|(end, count)| format!("{} {count}", end_name(*end).replace('_', " ")));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let took = render(rows, &heading(&["tokens", "cost", "seconds", "unsupported", "ends"]), key, |row| {
+        vec![
+            row.tokens_per_sample.map_or_else(|| "-".to_owned(), |count| tokens(count.round() as u64)),
+            row.cost_per_sample.map_or_else(|| "-".to_owned(), dollars),
+            decimal(row.seconds_per_sample),
+            row.unsupported.to_string(),
+            ends(&row.ends),
+        ]
+    });
+    let legend = "tokens, cost, seconds: mean a sample, over all its attempts. unsupported: attempts reported rightly but \
+                  not verified. ends: why attempts stopped.";
+    let took = format!("What samples took\n{took}\n{}\n", wrap(legend, ""));
+    let lost = render(rows, &heading(&["lost", "at worst", "pass@1", "at best", "ends"]), key, |row| {
+        vec![
+            row.lost.to_string(),
+            percent(row.pass_at_worst),
+            percent(row.pass),
+            percent(row.pass_at_best),
+            ends(&row.lost_ends),
+        ]
+    });
+    let legend = "pass@1 in percent: as reported, lost attempts left out; at worst, had every lost attempt failed; at \
+                  best, had every one passed.";
+    format!("{runs}\n{took}\nLost to infrastructure\n{lost}\n{}\n", wrap(legend, ""))
+}
+
+/// `69.4 [60, 78]`.
+fn share_cell(share: Share) -> String {
+    match share.interval {
+        Some(it) => format!("{} [{:.0}, {:.0}]", percent(share.rate), 100.0 * it.low, 100.0 * it.high),
+        None => percent(share.rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    /// An attempt, whether its runs crashed, and whether it passes.
+    fn attempt(sample: &str, number: u32, pass: bool) -> AttemptRecord {
+        let sample: Sample = sample.parse().unwrap();
+        let wall_seconds = 10.0;
+        AttemptRecord { pass, end: End::Answered, wall_seconds, ..AttemptRecord::blank("react", &sample, number) }
+    }
+
+    fn rows() -> Vec<HowRow> {
+        let mut lost = attempt("x_1", 1, false);
+        lost.end = End::ModelError;
+        let mut lost_alone = attempt("x_2", 0, false);
+        lost_alone.end = End::SandboxLost;
+        let records = [
+            attempt("x_0", 0, true),
+            attempt("x_0", 1, false),
+            attempt("x_1", 0, true),
+            lost,
+            lost_alone,
+            attempt("y_0", 0, false),
+        ];
+        let mut courses = vec![
+            Some(Course { crashed: vec![true, false], working_step: Some(6) }),
+            Some(Course { crashed: vec![true, true], working_step: None }),
+            Some(Course { crashed: vec![false], working_step: Some(2) }),
+            None,
+        ]
+        .into_iter();
+        how(&records, Bootstrap { replicates: 200, ..Bootstrap::default() }, |_| Ok(courses.next().flatten())).unwrap()
+    }
+
+    #[test]
+    fn shares_are_of_those_that_could_have_and_lost_attempts_bound_the_rate() {
+        let rows = rows();
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
+        assert_eq!((row.first_crashed, row.recovered, row.ended_right), (2, 1, 1));
+        // Averaged over samples: all of x_0's, none of x_1's.
+        assert_eq!(row.first_crashed_share.rate, Some(0.5));
+        assert_eq!((row.recovered_share.rate, row.ended_right_share.rate), (Some(0.5), Some(0.5)));
+        assert_eq!((row.steps_to_working, row.seconds_per_sample), (Some(4.0), Some(40.0 / 3.0)));
+        // x_0 half, x_1 whole, y_0 none; x_2 is lost altogether.
+        assert_eq!((row.lost, row.pass), (2, Some(0.5)));
+        assert_eq!(row.pass_at_worst, Some((0.5 + 0.5 + 0.0 + 0.0) / 4.0));
+        assert_eq!(row.pass_at_best, Some((0.5 + 1.0 + 1.0 + 0.0) / 4.0));
+    }
+
+    #[test]
+    fn the_tables_fit_100_columns_and_name_what_was_lost() {
+        let text = how_console(&rows());
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("model error 1, sandbox lost 1"), "{text}");
+    }
+
+    #[test]
+    fn attempts_of_which_nothing_is_known_but_their_end_still_have_a_row() {
+        let rows = how(&[attempt("x_0", 0, false)], Bootstrap::default(), |_| Ok(None)).unwrap();
+        assert_eq!((rows[0].trajectories, rows[0].first_crashed_share), (0, Share::default()));
+        assert!(how_console(&rows).contains('-'));
+        assert_eq!(how(&[], Bootstrap::default(), |_| Ok(None)).unwrap(), []);
+    }
+}

@@ -1,0 +1,181 @@
+//! What the page's script knows at once: agents, papers, samples and how their attempts went.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::material::{Material, SampleDetails};
+use crate::error::{Error, Result};
+use crate::report::name;
+use crate::run::{AttemptRecord, counting};
+
+/// Gives the details of a sample by its place in [`samples`].
+pub struct Details<'a> {
+    samples: usize,
+    of: &'a (dyn Fn(usize) -> SampleDetails + Sync),
+}
+
+impl<'a> Details<'a> {
+    /// For this many samples, by this function.
+    #[must_use]
+    pub fn new(samples: usize, of: &'a (dyn Fn(usize) -> SampleDetails + Sync)) -> Self {
+        Self { samples, of }
+    }
+
+    pub(super) const fn samples(&self) -> usize {
+        self.samples
+    }
+
+    pub(super) fn of(&self, place: usize) -> SampleDetails {
+        (self.of)(place)
+    }
+
+    /// Those of one sample as JSON.
+    ///
+    /// # Errors
+    /// Kind `Internal`, should serialisation fail.
+    pub fn json(&self, place: usize) -> Result<Value> {
+        serde_json::to_value(self.of(place))
+            .map_err(|error| Error::internal("failed to write a sample's details").because(error))
+    }
+}
+
+/// One sample and its attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleEntry {
+    /// The sample's id.
+    pub id: String,
+    /// The paper's id.
+    pub paper: String,
+    /// Number of masked functions.
+    pub n: usize,
+    /// Its attempts, by agent and number.
+    pub attempts: Vec<AttemptEntry>,
+}
+
+/// One attempt in the list of samples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptEntry {
+    /// Place of agent and model among the contenders.
+    pub contender: usize,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What came of it.
+    pub state: &'static str,
+    /// Place among the material's records.
+    pub record: Option<usize>,
+    /// Place among the material's attempts without a record.
+    pub begun: Option<usize>,
+}
+
+/// An agent and its model.
+type Contender = (String, Option<String>);
+
+/// The agents with their models, in the order of their names.
+pub(super) fn contenders(material: &Material) -> Vec<Contender> {
+    let of_records = material.records.iter().map(|record| (record.agent.clone(), record.model.clone()));
+    let mut found: Vec<Contender> = of_records.collect();
+    found.sort();
+    found.dedup();
+    for begun in &material.begun {
+        if contender_of(&found, begun).is_none() {
+            found.push((begun.agent.clone(), begun.model.clone()));
+        }
+    }
+    found
+}
+
+fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize> {
+    let same = |(agent, model): &Contender| *agent == begun.agent && (*model == begun.model || begun.model.is_none());
+    contenders.iter().position(same)
+}
+
+/// What came of an attempt, in a word that the page has a sign for.
+#[must_use]
+pub(super) fn state(record: &AttemptRecord) -> &'static str {
+    match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
+        (true, ..) => "lost",
+        (_, true, _) => "pass",
+        (_, _, true) => "unsupported",
+        _ => "fail",
+    }
+}
+
+/// All samples that were tried, by paper, n and id; of each attempt the record that counts.
+#[must_use]
+pub fn samples(material: &Material) -> Vec<SampleEntry> {
+    let contenders = contenders(material);
+    let places: BTreeMap<&Contender, usize> =
+        contenders.iter().enumerate().map(|(place, contender)| (contender, place)).collect();
+    let mut found: BTreeMap<(String, usize, String), Vec<AttemptEntry>> = BTreeMap::new();
+    for (place, (record, counts)) in material.records.iter().zip(counting(&material.records)).enumerate() {
+        if !counts {
+            continue;
+        }
+        let key = (record.paper.clone(), record.n, record.sample.clone());
+        let contender = places.get(&(record.agent.clone(), record.model.clone())).copied().unwrap_or_default();
+        found.entry(key).or_default().push(AttemptEntry {
+            contender,
+            attempt: record.attempt,
+            state: state(record),
+            record: Some(place),
+            begun: None,
+        });
+    }
+    for (place, begun) in material.begun.iter().enumerate() {
+        let sample = begun.sample.parse::<crate::sample::Sample>().ok();
+        let paper = sample.as_ref().map(|sample| sample.paper.clone()).unwrap_or_default();
+        let key = (paper, sample.map_or(0, |sample| sample.n()), begun.sample.clone());
+        found.entry(key).or_default().push(AttemptEntry {
+            contender: contender_of(&contenders, begun).unwrap_or_default(),
+            attempt: begun.attempt,
+            state: "begun",
+            record: None,
+            begun: Some(place),
+        });
+    }
+    found
+        .into_iter()
+        .map(|((paper, n, id), mut attempts)| {
+            attempts.sort_by_key(|entry| (entry.contender, entry.attempt));
+            SampleEntry { id, paper, n, attempts }
+        })
+        .collect()
+}
+
+/// What the page loads apart of the paper in this place; `None` where there is no such paper.
+#[must_use]
+pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
+    material.papers.values().nth(place).map(|paper| json!({ "text": paper.text }))
+}
+
+/// What the script knows at once.
+#[must_use]
+pub fn index(material: &Material) -> Value {
+    let contenders: Vec<Value> =
+        contenders(material).iter().map(|(agent, model)| json!({ "name": name(agent, model.as_deref()) })).collect();
+    let samples: Vec<Value> = samples(material)
+        .iter()
+        .map(|sample| {
+            let attempts: Vec<Value> = sample
+                .attempts
+                .iter()
+                .map(|entry| json!({ "c": entry.contender, "a": entry.attempt, "s": entry.state }))
+                .collect();
+            json!({ "id": sample.id, "paper": sample.paper, "n": sample.n, "attempts": attempts })
+        })
+        .collect();
+    let papers: serde_json::Map<String, Value> = material
+        .papers
+        .iter()
+        .enumerate()
+        .map(|(place, (id, paper))| {
+            let mut facts = serde_json::to_value(paper).unwrap_or_default();
+            if paper.text.is_some() {
+                facts["chunk"] = format!("p{place}").into();
+            }
+            (id.clone(), facts)
+        })
+        .collect();
+    json!({ "contenders": contenders, "samples": samples, "papers": papers })
+}

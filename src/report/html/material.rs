@@ -1,0 +1,153 @@
+//! What a page is made of.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::report::Options;
+use crate::report::figures::Condition;
+use crate::run::AttemptRecord;
+use crate::verifier::stored::ChoiceRecord;
+
+/// Runs and what is known of them, as far as it could be read.
+#[derive(Debug, Clone, Default)]
+pub struct Material {
+    /// The heading.
+    pub title: String,
+    /// The runs.
+    pub runs: Vec<RunFacts>,
+    /// Their attempts. With several runs an agent's label begins with the run's name.
+    pub records: Vec<AttemptRecord>,
+    /// Where each record comes from, in the same order.
+    pub origins: Vec<Origin>,
+    /// Attempts that have a trajectory and no record.
+    pub begun: Vec<Begun>,
+    /// What verifiers chose, under the same labels.
+    pub choices: Vec<ChoiceRecord>,
+    /// The papers, by id.
+    pub papers: BTreeMap<String, PaperFacts>,
+    /// What was set for agents, by label.
+    pub conditions: BTreeMap<String, Condition>,
+    /// How rows are made.
+    pub options: Options,
+    /// What could not be read, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    /// Its name.
+    pub name: String,
+    /// When it was started.
+    pub created: String,
+    /// Names and values, to be shown as they are.
+    pub facts: Vec<(String, String)>,
+}
+
+/// Where a record comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The run's place.
+    pub run: usize,
+    /// The agent's label in that run.
+    pub agent: String,
+}
+
+/// An attempt without a record: under way, or cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The agent's label in this page.
+    pub agent: String,
+    /// The model's name, where its trajectory says.
+    pub model: Option<String>,
+    /// The sample's id.
+    pub sample: String,
+    /// The attempt's number.
+    pub attempt: u32,
+}
+
+/// What is shown of a paper.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PaperFacts {
+    /// The title.
+    pub title: String,
+    /// The authors.
+    pub authors: String,
+    /// The year.
+    pub year: Option<u16>,
+    /// Where it can be read.
+    pub url: String,
+    /// The experiments.
+    pub experiments: Vec<ExperimentFacts>,
+    /// What is missing of it.
+    pub problem: Option<String>,
+    /// The text as agents are given it, which is loaded apart.
+    #[serde(skip)]
+    pub text: Option<String>,
+}
+
+/// What is shown of an experiment.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ExperimentFacts {
+    /// Its id.
+    pub id: String,
+    /// What it measures.
+    pub description: String,
+    /// Its command.
+    pub command: String,
+}
+
+/// All that is shown of a sample's attempts.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SampleDetails {
+    /// The masked functions, as far as the paper can be read.
+    pub functions: Vec<FunctionDetails>,
+    /// The attempts.
+    pub attempts: Vec<AttemptDetails>,
+    /// What is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A masked function.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionDetails {
+    /// `path/file.py::Class.method`.
+    pub at: String,
+    /// Its text in the repo.
+    pub original: String,
+    /// Its text as agents are given it.
+    pub masked: String,
+}
+
+/// One attempt, whole.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AttemptDetails {
+    /// Place of its agent and model in the index.
+    pub contender: usize,
+    /// Its number.
+    pub attempt: u32,
+    /// What came of it, in a word.
+    pub state: &'static str,
+    /// Its record, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<AttemptRecord>,
+    /// The masked functions as it left them, in the sample's order; `None` where one could not be found.
+    pub written: Vec<Option<String>>,
+    /// Why functions could not be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwritten: Option<String>,
+    /// Its changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
+    /// Whether only the beginning of the changes is here.
+    pub patch_cut: bool,
+    /// Its events, as they are stored.
+    pub events: Vec<Value>,
+    /// What could not be read of it.
+    pub problems: Vec<String>,
+}

@@ -1,0 +1,24 @@
+//! The report as a page that opens in a browser: overview, samples, trajectories, comparisons.
+//!
+//! [`Material`] comes in, gathered elsewhere; text goes out. [`page`] makes one self-contained document of it, with the
+//! details of every sample packed inside or, where they are too large for that, in files beside it. [`overview`] and
+//! [`index`] are its two halves, which a server can send anew while a run goes on.
+//!
+//! Whatever a model, an agent or a repo wrote is a stranger's text. It reaches the page in two ways only: through
+//! templates that escape it, or as JSON that the page's script puts in as text nodes. The content security policy names
+//! the one script and the one style sheet by their digests, so that nothing else would run were it to get in.
+
+mod document;
+mod index;
+mod material;
+mod overview;
+mod pack;
+#[cfg(test)]
+mod tests;
+
+pub use document::{Document, page, policy};
+pub use index::{AttemptEntry, Details, SampleEntry, index, papers_text, samples};
+pub use material::{
+    AttemptDetails, Begun, ExperimentFacts, FunctionDetails, Material, Origin, PaperFacts, RunFacts, SampleDetails,
+};
+pub use overview::overview;

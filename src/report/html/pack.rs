@@ -1,0 +1,81 @@
+//! JSON for a page: safe inside a script element, or packed.
+
+use std::io::Write as _;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// JSON that no text in it can end the element it stands in: `<`, `>` and `&` are written as escapes, and so are the two
+/// line ends that JSON knows and older JavaScript does not.
+///
+/// # Errors
+/// Kind `Internal`, should serialisation fail.
+pub(super) fn json(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(value).map_err(failed)?;
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("\\u003c"),
+            '>' => safe.push_str("\\u003e"),
+            '&' => safe.push_str("\\u0026"),
+            '\u{2028}' => safe.push_str("\\u2028"),
+            '\u{2029}' => safe.push_str("\\u2029"),
+            other => safe.push(other),
+        }
+    }
+    Ok(safe)
+}
+
+/// JSON, deflated (at a level that takes half the time of the usual one for a few percent), in base64: letters, digits, `+`, `/` and `=` only.
+///
+/// # Errors
+/// Kind `Internal`, should serialisation fail.
+pub(super) fn packed(value: &impl Serialize) -> Result<String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(4));
+    let text = serde_json::to_vec(value).map_err(failed)?;
+    let bytes = encoder.write_all(&text).and_then(|()| encoder.finish()).map_err(failed)?;
+    Ok(STANDARD.encode(bytes))
+}
+
+/// Does `count` pieces of work on all processors; the results are in order.
+pub(super) fn side_by_side<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= count {
+                return done;
+            }
+            done.push((place, work(place)));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(count.max(1));
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let join = |thread: ScopedJoinHandle<'_, Vec<(usize, T)>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        started.into_iter().flat_map(join).collect()
+    });
+    done.sort_unstable_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A source expression for a content security policy.
+pub(super) fn digest(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::internal("failed to write the report's data").because(error)
+}

@@ -1,0 +1,83 @@
+// Everything that a model, an agent or a repo wrote is put into the page as text, never as markup.
+let index = JSON.parse(document.getElementById('index').textContent);
+const $ = (id) => document.getElementById(id);
+
+/** An element with properties and children; strings become text. */
+const h = (tag, properties, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'class') element.className = value;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== undefined && child !== null && child !== false) element.append(child);
+  }
+  return element;
+};
+const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1));
+const short = (value, most) => (value.length > most ? value.slice(0, most - 1) + '…' : value);
+const seconds = (value) => (value >= 90 ? `${(value / 60).toFixed(1)} min` : `${(value || 0).toFixed(1)} s`);
+const dollars = (value) => `$${(value || 0).toFixed(value > 0 && value < 0.1 ? 4 : 2)}`;
+
+let saying;
+const say = (what) => {
+  $('said').textContent = what;
+  clearTimeout(saying);
+  saying = setTimeout(() => { $('said').textContent = ''; }, 2500);
+};
+
+const SIGNS = { pass: '✓', fail: '✗', unsupported: '⚠', lost: '∅', begun: '…' };
+const WORDS = { pass: 'pass', fail: 'fail', unsupported: 'unsupported', lost: 'lost to infrastructure', begun: 'not finished' };
+const sign = (state) => h('span', { class: state, title: WORDS[state] || state }, SIGNS[state] || '?');
+const contender = (place) => (index.contenders[place] || { name: '?' }).name;
+
+// Details come packed (raw deflate, base64): from this file, from a file beside it, or from the server.
+const known = new Map();
+const awaited = new Map();
+window.autoexperimentChunk = (name, packed) => { if (awaited.has(name)) awaited.get(name)(packed); };
+
+const unpack = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return JSON.parse(await new Response(stream).text());
+};
+
+const beside = (name) => new Promise((resolve, reject) => {
+  awaited.set(name, resolve);
+  const script = document.createElement('script');
+  script.src = `${index.beside}/${name}.js`;
+  script.onerror = () => reject(new Error(`the folder "${decodeURIComponent(index.beside)}" with the trajectories is not beside this file`));
+  document.head.append(script);
+});
+
+const fetched = async (name) => {
+  const answer = await fetch(`details/${name}`);
+  if (!answer.ok) throw new Error(answer.status === 404 ? 'the run no longer has this' : `the server answers ${answer.status}`);
+  return answer.json();
+};
+
+/** A sample's details with its trajectories, which may lie elsewhere than the rest. */
+const loadSample = async (place) => {
+  const details = await load(`s${place}`);
+  if (index.live || details.whole) return details;
+  try {
+    const events = await load(`t${place}`);
+    details.attempts.forEach((one, number) => { one.events = events[number]; });
+    details.whole = true;
+  } catch (error) {
+    for (const one of details.attempts) one.problems = [...one.problems.filter((problem) => !problem.startsWith('The trajectory')), `The trajectory cannot be shown: ${error.message}.`];
+  }
+  return details;
+};
+
+const load = (name) => {
+  if (index.live) return fetched(name);
+  if (!known.has(name)) {
+    const inside = $(`chunk-${name}`);
+    const packed = inside ? Promise.resolve(inside.textContent) : index.beside ? beside(name) : Promise.reject(new Error('it is not in this file'));
+    known.set(name, packed.then(unpack));
+  }
+  return known.get(name);
+};

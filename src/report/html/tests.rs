@@ -1,0 +1,142 @@
+use super::*;
+use crate::agent::End;
+use crate::report::Options;
+use crate::report::figures::Condition;
+use crate::run::AttemptRecord;
+use crate::sample::Sample;
+
+const STRANGER: &str = "</script><b>&\u{2028}'\"";
+
+fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord {
+    let sample: Sample = sample.parse().unwrap();
+    AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &sample, attempt) }
+}
+
+fn material(records: Vec<AttemptRecord>) -> Material {
+    let origins = records.iter().map(|record| Origin { run: 0, agent: record.agent.clone() }).collect();
+    Material { title: format!("Run {STRANGER}"), records, origins, ..Material::default() }
+}
+
+/// Text of about this many bytes that cannot be packed.
+fn noise(bytes: usize) -> String {
+    let mut state = 1_u64;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{state:016x}")
+    })
+    .take(bytes / 16)
+    .collect()
+}
+
+#[test]
+fn a_stranger_s_text_is_markup_nowhere() {
+    let mut planted = record("a", "x_0", 0, true);
+    planted.agent = STRANGER.to_owned();
+    planted.model = Some(STRANGER.to_owned());
+    let mut material = material(vec![planted]);
+    material.notes.push(STRANGER.to_owned());
+    material.runs.push(RunFacts {
+        name: STRANGER.to_owned(),
+        created: STRANGER.to_owned(),
+        facts: vec![(STRANGER.to_owned(), STRANGER.to_owned())],
+    });
+    let paper = PaperFacts { title: STRANGER.to_owned(), text: Some(STRANGER.to_owned()), ..PaperFacts::default() };
+    material.papers.insert(STRANGER.to_owned(), paper);
+    let nothing = |_| SampleDetails::default();
+    let html = page(&material, Some(&Details::new(1, &nothing)), "").unwrap().html;
+    assert!(!html.contains("<b>&"), "{}", html.split("<b>&").next().unwrap_or_default());
+    assert!(html.contains("&lt;b&gt;&amp;") && html.contains("\\u003cb\\u003e\\u0026\\u2028"));
+    // As many elements end as begin: the one script and the data.
+    assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
+}
+
+#[test]
+fn the_policy_names_the_script_and_the_style_and_nothing_else() {
+    let nothing = |_| SampleDetails::default();
+    let html = page(&material(Vec::new()), Some(&Details::new(0, &nothing)), "").unwrap().html;
+    let script = html.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+    let style = html.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+    for part in [script, style] {
+        let digest = pack::digest(part).replace('\'', "&#x27;").replace('/', "&#x2f;");
+        assert!(html.contains(&digest), "{digest} in {html:.900}");
+    }
+    assert!(html.contains("no attempt has been stored yet"));
+    assert!(!policy(false, false).contains("strict-dynamic") && policy(true, false).contains("connect-src 'self'"));
+}
+
+#[test]
+fn details_that_are_too_large_for_one_file_lie_beside_it() {
+    let material = material(vec![record("a", "x_0", 0, true)]);
+    let with = |bytes: usize| {
+        let of = move |_| {
+            let event = serde_json::json!({ "event": "message", "content": noise(bytes) });
+            let attempt = AttemptDetails { events: vec![event], ..AttemptDetails::default() };
+            SampleDetails { attempts: vec![attempt], ..SampleDetails::default() }
+        };
+        page(&material, Some(&Details::new(1, &of)), "report.data").unwrap()
+    };
+    let small = with(10_000);
+    assert!(small.beside.is_empty() && small.html.contains("chunk-t0"));
+    let large = with(8_000_000);
+    // The verdicts stay inside.
+    assert!(large.html.contains("chunk-s0") && !large.html.contains("chunk-t0"));
+    assert!(large.html.len() < 500_000 && large.html.contains("strict-dynamic"));
+    let [(name, text)] = large.beside.as_slice() else { panic!("{}", large.beside.len()) };
+    assert!(name == "t0.js" && text.starts_with("autoexperimentChunk(\"t0\",\""));
+}
+
+#[test]
+fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_too() {
+    let mut lost = record("a", "x_0", 0, false);
+    lost.end = End::SandboxLost;
+    let mut unsupported = record("b", "x_0,1", 1, false);
+    unsupported.reported = Some(crate::score::Verdict { pass: true, ..crate::score::Verdict::default() });
+    unsupported.verified = Some(crate::score::Verdict::default());
+    let mut material = material(vec![lost, record("a", "x_0", 0, true), unsupported]);
+    let origin = Origin { run: 0, agent: "b".to_owned() };
+    let sample = "x_0,1".to_owned();
+    material.begun.push(Begun { origin, agent: "b".to_owned(), model: None, sample, attempt: 0 });
+    let found: Vec<_> = samples(&material)
+        .into_iter()
+        .map(|sample| {
+            (sample.id, sample.n, sample.attempts.iter().map(|it| (it.attempt, it.state)).collect::<Vec<_>>())
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [("x_0".to_owned(), 1, vec![(0, "pass")]), ("x_0,1".to_owned(), 2, vec![(0, "begun"), (1, "unsupported")])]
+    );
+}
+
+#[test]
+fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() {
+    let mut records = Vec::new();
+    for (run, steps) in [("small", 3_u32), ("large", 9)] {
+        for i in 0..6 {
+            let mut one = record(&format!("{run}/react"), &format!("x_{i}"), 0, i < steps);
+            one.steps = steps.min(i + 1);
+            records.push(one);
+        }
+    }
+    let mut material = material(records);
+    material.options = Options::default();
+    let one_limit = overview(&material).unwrap();
+    assert!(one_limit.contains("interactions (replies of the model) used, at most"));
+    assert!(one_limit.contains("Not drawn: no attempt of these runs has used reasoning tokens"));
+    assert!(one_limit.contains("Not drawn: no agent of these runs is given a context"));
+    for (run, steps) in [("small", 3), ("large", 9)] {
+        material.conditions.insert(format!("{run}/react"), Condition::of("react", Some(steps)));
+    }
+    let two_limits = overview(&material).unwrap();
+    assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
+    assert!(two_limits.contains("all attempts were given the same context (paper none, code agent)"));
+}
+
+#[test]
+fn an_agent_s_label_says_what_it_was_given() {
+    let condition = Condition::of("fixed+paper=full+reasoning=512+repair=2", Some(50));
+    assert_eq!(condition.base, "fixed+paper=full+repair=2");
+    assert_eq!(condition.context.as_deref(), Some("paper full, code bm25"));
+    assert_eq!((condition.reasoning_tokens, condition.steps), (512, Some(50)));
+    assert_eq!(Condition::of("gold", None).context, None);
+}

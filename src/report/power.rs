@@ -1,0 +1,113 @@
+//! What a comparison would take: samples, attempts and money for a difference that is to be seen.
+
+use serde::Serialize;
+
+use super::console::{dollars, plain_table, trimmed, wrap};
+use crate::stats::{Aim, Spread};
+
+/// What is known or assumed of one n.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// Number of masked functions.
+    pub n: usize,
+    /// How samples differ, and attempts.
+    pub spread: Spread,
+    /// Dollars of an attempt.
+    pub cost: Option<f64>,
+    /// Samples that the suite has.
+    pub available: Option<u128>,
+}
+
+/// What a comparison takes at one n with so many attempts a sample.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PowerRow {
+    /// Number of masked functions.
+    pub n: usize,
+    /// Attempts a sample of each contender.
+    pub k: usize,
+    /// Rate that is taken for granted.
+    pub rate: f64,
+    /// Samples that both contenders attempt.
+    pub samples: f64,
+    /// Samples that the suite has.
+    pub available: Option<u128>,
+    /// Attempts of both contenders together.
+    pub attempts: f64,
+    /// Dollars of both together.
+    pub cost: Option<f64>,
+    /// Where the suite has too few: the smallest difference that all of them show.
+    pub detectable: Option<f64>,
+}
+
+/// A row for each n and k.
+#[must_use]
+pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> Vec<PowerRow> {
+    let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));
+    pairs
+        .map(|(known, k)| {
+            let variance = known.spread.of_difference(k, correlation);
+            let samples = aim.samples(variance);
+            let attempts = 2.0 * samples * k as f64;
+            let few = known.available.filter(|&available| (available as f64) < samples);
+            PowerRow {
+                n: known.n,
+                k,
+                rate: known.spread.rate,
+                samples,
+                available: known.available,
+                attempts,
+                cost: known.cost.map(|cost| cost * attempts),
+                detectable: few.map(|few| aim.detectable(variance, few as f64)),
+            }
+        })
+        .collect()
+}
+
+/// The rows as a table with a legend.
+#[must_use]
+pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
+    let mut table = plain_table();
+    table.set_header(["n", "k", "rate %", "samples", "in the suite", "attempts", "cost", "seen with all"]);
+    for row in rows {
+        let dash = || "-".to_owned();
+        table.add_row([
+            row.n.to_string(),
+            row.k.to_string(),
+            format!("{:.1}", 100.0 * row.rate),
+            format!("{:.0}", row.samples),
+            row.available.map_or_else(dash, |available| available.to_string()),
+            format!("{:.0}", row.attempts),
+            row.cost.map_or_else(dash, dollars),
+            row.detectable.map_or_else(dash, |difference| format!("{:.1} points", 100.0 * difference)),
+        ]);
+    }
+    let legend = format!(
+        "To see a difference of {:.1} points between two contenders on the same samples, with a chance of {:.0}% and at a \
+         level of {:.0}%. samples: that both attempt, k times each. attempts, cost: of both together. seen with all: where \
+         the suite has too few, the smallest difference that all of its samples show. {assumed}",
+        100.0 * aim.difference,
+        100.0 * aim.power,
+        100.0 * aim.level,
+    );
+    format!("{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_attempts_a_sample_need_fewer_samples_and_a_small_suite_shows_larger_differences_only() {
+        let spread = Spread::assumed(0.5, 0.5);
+        let known = Known { n: 2, spread, cost: Some(0.1), available: Some(300) };
+        let aim = Aim { difference: 0.05, level: 0.95, power: 0.8 };
+        let rows = power_rows(&[known], &[1, 5], aim, 0.5);
+        let [one, five] = rows.as_slice() else { panic!("{rows:?}") };
+        assert!(five.samples < one.samples && five.attempts > one.attempts);
+        assert!((one.attempts - 2.0 * one.samples).abs() < 1e-9);
+        assert!((one.cost.unwrap() - 0.1 * one.attempts).abs() < 1e-9);
+        assert!(one.detectable.unwrap() > five.detectable.unwrap() && five.detectable.unwrap() > 0.05);
+        let text = power_console(&rows, aim, "Assumed.");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,237 @@
+//! How far a run is, from its store alone: what `autoexperiment status` shows from another terminal.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::clean::short;
+use super::end_name;
+use crate::run::{AttemptRecord, RunFile, counting};
+
+/// Attempts that ended last, shown as events.
+const LAST: usize = 5;
+/// Seconds back over which the rate is taken.
+const WINDOW: f64 = 600.0;
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// The run's name.
+    pub run: String,
+    /// Whether a process is writing to it, on this machine.
+    pub being_written: bool,
+    /// Attempts planned; `None` where that is not known.
+    pub planned: Option<usize>,
+    /// Attempts with a verdict.
+    pub finished: usize,
+    /// Of these, the ones that pass.
+    pub passed: usize,
+    /// The others.
+    pub failed: usize,
+    /// Attempts that are lost to infrastructure, as yet.
+    pub lost: usize,
+    /// Attempts that are being made; 0 when nothing is written.
+    pub running: usize,
+    /// Dollars so far, lost attempts included.
+    pub cost: f64,
+    /// Dollars that the run may spend.
+    pub max_cost: Option<f64>,
+    /// Attempts ended a minute, of late.
+    pub per_minute: Option<f64>,
+    /// Seconds left at that rate.
+    pub seconds_left: Option<f64>,
+    /// The attempts that ended last, newest first.
+    pub last: Vec<LastEnded>,
+}
+
+/// An attempt that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LastEnded {
+    /// When.
+    pub at: Timestamp,
+    /// The agent's label.
+    pub agent: String,
+    /// The sample's id.
+    pub sample: String,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// `pass`, `fail` or `lost`.
+    pub outcome: &'static str,
+    /// Why it stopped.
+    pub end: String,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Dollars that it took.
+    pub cost: f64,
+}
+
+/// `pass`, `fail` or `lost`.
+#[must_use]
+pub const fn outcome(record: &AttemptRecord) -> &'static str {
+    match (record.end.is_infrastructure(), record.pass) {
+        (true, _) => "lost",
+        (_, true) => "pass",
+        _ => "fail",
+    }
+}
+
+/// When an attempt ended.
+fn ended(record: &AttemptRecord) -> Timestamp {
+    let seconds = jiff::SignedDuration::try_from_secs_f64(record.wall_seconds).unwrap_or_default();
+    record.started.checked_add(seconds).unwrap_or(record.started)
+}
+
+impl Status {
+    /// How far the run is at `now`. `begun` are the attempts that have a trajectory but no record that counts, as
+    /// [`begun`] finds them; they run only while a process writes.
+    #[must_use]
+    pub fn of(
+        name: String,
+        run: Option<&RunFile>,
+        records: &[AttemptRecord],
+        begun: usize,
+        being_written: bool,
+        now: Timestamp,
+    ) -> Self {
+        let flags = counting(records);
+        let counted: Vec<&AttemptRecord> =
+            records.iter().zip(flags).filter(|(_, counts)| *counts).map(|(record, _)| record).collect();
+        let count = |wanted: &str| counted.iter().filter(|record| outcome(record) == wanted).count();
+        let (passed, failed, lost) = (count("pass"), count("fail"), count("lost"));
+        let finished = passed + failed;
+        let planned = run
+            .filter(|run| !run.planned.is_empty())
+            .map(|run| run.planned.iter().map(|it| it.attempts).sum::<usize>());
+        // Of late: since the session began, but no longer back than the window.
+        let session = run.and_then(|run| run.sessions.last()).map(|session| session.started);
+        let since = session.map_or(WINDOW, |at| now.duration_since(at).as_secs_f64().clamp(1.0, WINDOW));
+        let age = |record: &AttemptRecord| now.duration_since(ended(record)).as_secs_f64();
+        let late = counted.iter().filter(|record| (0.0..=since).contains(&age(record))).count();
+        let per_second = (being_written && late > 0).then(|| late as f64 / since);
+        let left = planned.map(|planned| planned.saturating_sub(finished + lost));
+        let mut newest = counted.clone();
+        newest.sort_by_key(|record| std::cmp::Reverse(ended(record)));
+        Self {
+            run: name,
+            being_written,
+            planned,
+            finished,
+            passed,
+            failed,
+            lost,
+            running: if being_written { begun } else { 0 },
+            // The sum of nothing would be -0.
+            cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
+            max_cost: run.and_then(|run| run.configuration.max_cost),
+            per_minute: per_second.map(|rate| 60.0 * rate),
+            seconds_left: per_second.zip(left).map(|(rate, left)| left as f64 / rate),
+            last: newest
+                .into_iter()
+                .take(LAST)
+                .map(|record| LastEnded {
+                    at: ended(record),
+                    agent: record.agent.clone(),
+                    sample: record.sample.clone(),
+                    attempt: record.attempt,
+                    outcome: outcome(record),
+                    end: end_name(record.end),
+                    seconds: record.wall_seconds,
+                    cost: record.cost,
+                })
+                .collect(),
+        }
+    }
+
+    /// The status as a few lines.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let of = self.planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
+        let state = if self.being_written {
+            "running"
+        } else if self.planned.is_some_and(|planned| planned == self.finished) {
+            "complete"
+        } else {
+            "not running"
+        };
+        let mut text = format!("{}: {state}, {}{of} attempts finished\n", short(&self.run, 60), self.finished);
+        let limit = self.max_cost.map(|most| format!(" of ${most:.2}")).unwrap_or_default();
+        let _ = write!(
+            text,
+            "{} running, {} passed, {} failed, {} lost to infrastructure, ${:.2}{limit}",
+            self.running, self.passed, self.failed, self.lost, self.cost
+        );
+        if let Some(rate) = self.per_minute {
+            let _ = write!(text, ", {rate:.1}/min");
+        }
+        if let Some(left) = self.seconds_left {
+            let _ = write!(text, ", {} left", duration(left));
+        }
+        text.push('\n');
+        for last in &self.last {
+            let (agent, sample) = (short(&last.agent, 24), short(&last.sample, 40));
+            let _ = writeln!(
+                text,
+                "  {}  {sample}.{} {agent}: {}, {}, {}, ${:.2}",
+                last.at.strftime("%H:%M:%S"),
+                last.attempt,
+                last.outcome,
+                last.end.replace('_', " "),
+                duration(last.seconds),
+                last.cost
+            );
+        }
+        text
+    }
+}
+
+/// `43 s`, `12 min`, `3.5 h`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        ..99.5 => format!("{seconds:.0} s"),
+        99.5..5970.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::sample::Sample;
+
+    #[test]
+    fn a_status_counts_each_attempt_once_and_takes_its_rate_from_the_last_minutes() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let sample: Sample = "x_0".parse().unwrap();
+        let record = |attempt: u32, minutes_ago: i64, end: End, pass: bool| AttemptRecord {
+            started: now.checked_sub(jiff::SignedDuration::from_mins(minutes_ago)).unwrap(),
+            wall_seconds: 60.0,
+            end,
+            pass,
+            cost: 0.5,
+            ..AttemptRecord::blank("react", &sample, attempt)
+        };
+        let records = [
+            record(0, 60, End::Answered, true),
+            record(1, 9, End::ModelError, false),
+            record(1, 6, End::StepLimit, false),
+            record(2, 4, End::SandboxLost, false),
+        ];
+        let status = Status::of("r".into(), None, &records, 2, true, now);
+        assert_eq!((status.finished, status.passed, status.failed, status.lost), (2, 1, 1, 1));
+        assert_eq!((status.running, status.cost, status.per_minute), (2, 2.0, Some(0.2)));
+        assert_eq!(status.last.iter().map(|last| last.attempt).collect::<Vec<_>>(), [2, 1, 0]);
+        insta::assert_snapshot!(status.text(), @r"
+        r: running, 2 attempts finished
+        2 running, 1 passed, 1 failed, 1 lost to infrastructure, $2.00, 0.2/min
+          11:57:00  x_0.2 react: lost, sandbox lost, 60 s, $0.50
+          11:55:00  x_0.1 react: fail, step limit, 60 s, $0.50
+          11:01:00  x_0.0 react: pass, answered, 60 s, $0.50
+        ");
+        let stopped = Status::of("r".into(), None, &records, 2, false, now);
+        assert_eq!((stopped.running, stopped.per_minute), (0, None));
+        assert!(Status::of("r".into(), None, &[], 0, false, now).text().starts_with("r: not running, 0 attempts"));
+    }
+}

@@ -1,0 +1,268 @@
+//! One attempt's trajectory for reading: who said what, which tools ran and what came of them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::clean::{clean, short};
+use super::end_name;
+use crate::agent::{Event, Line};
+use crate::model::Role;
+use crate::sandbox::Exit;
+
+/// Colours of a terminal, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Off,
+    /// ANSI colours.
+    On,
+}
+
+/// What a line is, for its colour (the standard eight, which every terminal's theme makes readable).
+#[derive(Clone, Copy)]
+enum Kind {
+    Heading,
+    Call,
+    Shown,
+    Bad,
+    Good,
+}
+
+impl Colour {
+    fn paint(self, kind: Kind, text: &str) -> String {
+        let code = match kind {
+            Kind::Heading => "1",
+            Kind::Call => "36",
+            Kind::Shown => "2",
+            Kind::Bad => "31",
+            Kind::Good => "32",
+        };
+        match self {
+            Self::Off => text.to_owned(),
+            Self::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// The trajectory as text, an event a paragraph, each with the seconds since the attempt began. Everything that a model,
+/// a tool or a repo wrote is cleaned line by line, so that no escape sequence of theirs reaches the terminal.
+#[must_use]
+pub fn trajectory_text(lines: &[Line], colour: Colour) -> String {
+    let mut text = String::new();
+    for line in lines {
+        event(&mut text, line.at, &line.event, colour);
+        text.push('\n');
+    }
+    text
+}
+
+fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
+    let mut heading = |kind: Kind, what: &str| {
+        let _ = writeln!(text, "{}", colour.paint(kind, &format!("[{at:>8.1} s] {what}")));
+    };
+    match event {
+        Event::Started { sample, attempt, agent, model, sandbox } => {
+            let model = model.as_deref().map(|model| format!(" with {}", short(model, 60))).unwrap_or_default();
+            let (sample, agent, sandbox) = (short(sample, 80), short(agent, 40), short(sandbox, 20));
+            heading(Kind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
+        }
+        Event::Message { role, content, .. } => {
+            heading(Kind::Heading, role_name(*role));
+            body(text, content, None, colour);
+        }
+        Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds } => {
+            let (input, output) = (usage.input, usage.output);
+            heading(
+                Kind::Heading,
+                &format!("step {step}: {input} tokens read, {output} written, ${cost:.4}, {seconds:.1} s"),
+            );
+            if let Some(reasoning) = reasoning.as_deref().filter(|it| !it.trim().is_empty()) {
+                body(text, reasoning, Some(Kind::Shown), colour);
+                text.push_str("    --\n");
+            }
+            body(text, said, None, colour);
+            for call in tool_calls {
+                call_lines(text, &call.name, &call.arguments, colour);
+            }
+        }
+        Event::Observation { step, tool, arguments, content, seconds, .. } => {
+            heading(Kind::Heading, &format!("step {step}: {} took {seconds:.1} s", short(tool, 40)));
+            call_lines(text, tool, arguments, colour);
+            body(text, content, Some(Kind::Shown), colour);
+        }
+        Event::ToolModelCall { tool, text: said, cost, seconds, .. } => {
+            heading(Kind::Heading, &format!("{} asked the model: ${cost:.4}, {seconds:.1} s", short(tool, 40)));
+            body(text, said, Some(Kind::Shown), colour);
+        }
+        Event::CallFailed { what, cost, seconds, .. } => {
+            heading(Kind::Bad, &format!("the model did not reply: ${cost:.4}, {seconds:.1} s"));
+            body(text, what, Some(Kind::Bad), colour);
+        }
+        Event::FormatError { step, what } => {
+            heading(Kind::Bad, &format!("step {step}: {}", short(what, 200)));
+        }
+        Event::Asked { call, kept, messages, .. } => {
+            heading(Kind::Heading, &format!("call {call}: the first {kept} messages as before, then"));
+            for message in messages {
+                let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", role_name(message.role))));
+                body(text, &message.content, None, colour);
+                for call in &message.tool_calls {
+                    call_lines(text, &call.name, &call.arguments, colour);
+                }
+            }
+        }
+        Event::CallRefused { what } => {
+            heading(Kind::Bad, "the agent asked the model and was refused");
+            body(text, what, Some(Kind::Bad), colour);
+        }
+        Event::Program { exit, stdout, stderr, seconds } => {
+            let kind = if *exit == Exit::Code(0) { Kind::Heading } else { Kind::Bad };
+            heading(kind, &format!("the program ended: {}, {seconds:.1} s without its model", how(*exit)));
+            body(text, stdout, Some(Kind::Shown), colour);
+            body(text, stderr, Some(Kind::Shown), colour);
+        }
+        Event::Try { number, why } => {
+            heading(Kind::Heading, &format!("try {number}"));
+            body(text, why.as_deref().unwrap_or_default(), None, colour);
+        }
+        Event::Forgotten { count, note, .. } => {
+            heading(Kind::Heading, &format!("{count} messages left the conversation"));
+            body(text, note, Some(Kind::Shown), colour);
+        }
+        Event::Shortened { message, .. } => {
+            heading(Kind::Heading, &format!("the observation in message {message} was shortened"));
+        }
+        Event::Answer { raw } => {
+            heading(Kind::Good, "answer");
+            body(text, raw, None, colour);
+        }
+        Event::Ended { end, detail } => {
+            let kind = if end.is_infrastructure() { Kind::Bad } else { Kind::Heading };
+            heading(kind, &format!("ended: {}", end_name(*end).replace('_', " ")));
+            body(text, detail.as_deref().unwrap_or_default(), None, colour);
+        }
+        Event::Verification { experiment, exit, seconds, result, stderr } => {
+            let kind = if *exit == Exit::Code(0) && result.is_some() { Kind::Good } else { Kind::Bad };
+            heading(kind, &format!("verification of {}: {}, {seconds:.1} s", short(experiment, 60), how(*exit)));
+            if let Some(result) = result {
+                body(text, &result.to_string(), None, colour);
+            }
+            body(text, stderr, Some(Kind::Shown), colour);
+        }
+    }
+}
+
+const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "to the model",
+        Role::Assistant => "agent",
+        Role::Tool => "to the model, of a call",
+    }
+}
+
+fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::TimedOut => "timed out".to_owned(),
+        Exit::DiskFull => "stopped at the disk limit".to_owned(),
+    }
+}
+
+/// A tool's call: its arguments one a line, texts of several lines as they are.
+fn call_lines(text: &mut String, tool: &str, arguments: &Value, colour: Colour) {
+    let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", short(tool, 60))));
+    let Value::Object(arguments) = arguments else {
+        return body(text, &arguments.to_string(), Some(Kind::Call), colour);
+    };
+    for (name, value) in arguments {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let joint = if value.contains('\n') { ":\n" } else { ": " };
+        body(text, &format!("{name}{joint}{value}"), Some(Kind::Call), colour);
+    }
+}
+
+/// Indented lines, each cleaned.
+fn body(text: &mut String, said: &str, kind: Option<Kind>, colour: Colour) {
+    for line in said.trim_end().lines() {
+        let line = clean(&line.replace('\t', "    "));
+        let line = kind.map_or_else(|| line.clone(), |kind| colour.paint(kind, &line));
+        let _ = writeln!(text, "    {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::End;
+    use crate::model::{ToolCall, Usage};
+
+    fn lines() -> Vec<Line> {
+        let hostile = "safe\u{1b}[2Jtext\r\u{9b}31m\u{202e}\nsecond\tline";
+        let call =
+            ToolCall { id: "1".into(), name: "write_file".into(), arguments: json!({"content": "a\nb", "n": 3}) };
+        let events = [
+            Event::Started {
+                sample: "x_0".into(),
+                attempt: 2,
+                agent: "react".into(),
+                model: Some("m\u{1b}]0;t\u{7}".into()),
+                sandbox: "local".into(),
+            },
+            Event::Reply {
+                step: 1,
+                text: hostile.into(),
+                reasoning: Some("think".into()),
+                tool_calls: vec![call],
+                usage: Usage { input: 10, output: 5, ..Usage::default() },
+                cost: 0.5,
+                seconds: 1.5,
+            },
+            Event::Observation {
+                step: 1,
+                call_id: None,
+                tool: "command_line".into(),
+                arguments: json!({"command": hostile}),
+                content: hostile.into(),
+                seconds: 0.25,
+            },
+            Event::Answer { raw: hostile.into() },
+            Event::Ended { end: End::Answered, detail: None },
+        ];
+        events.into_iter().enumerate().map(|(at, event)| Line { at: at as f64, event }).collect()
+    }
+
+    #[test]
+    fn a_trajectory_reads_as_a_conversation() {
+        insta::assert_snapshot!(trajectory_text(&lines()[..2], Colour::Off), @r"
+        [     0.0 s] x_0 attempt 2 by react with m\u{1b}]0;t\u{7}, sandbox local
+
+        [     1.0 s] step 1: 10 tokens read, 5 written, $0.5000, 1.5 s
+            think
+            --
+            safe\u{1b}[2Jtext\r\u{9b}31m\u{202e}
+            second    line
+            > write_file
+            content:
+            a
+            b
+            n: 3
+        ");
+    }
+
+    #[test]
+    fn no_control_character_of_a_stranger_is_printed_raw() {
+        let plain = trajectory_text(&lines(), Colour::Off);
+        assert!(plain.chars().all(|c| c == '\n' || !super::super::clean::is_unsafe(c)), "{plain:?}");
+        // With colours the only escapes are our own.
+        let mut coloured = trajectory_text(&lines(), Colour::On);
+        for code in ["0", "1", "2", "31", "32", "36"] {
+            coloured = coloured.replace(&format!("\u{1b}[{code}m"), "");
+        }
+        assert_eq!(coloured, plain);
+    }
+}

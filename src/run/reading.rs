@@ -1,0 +1,340 @@
+//! A stored run as far as it can be read. Writing is strict ([`super::store`]); a report is made of what there is, and
+//! says what is missing.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{AttemptRecord, RunFile, Store};
+use crate::agent::End;
+use crate::error::{Error, Result};
+use crate::model::Usage;
+use crate::score::Verdict;
+
+/// How much of each record is kept in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// All of it.
+    Whole,
+    /// What rates, costs and times are made of: no answer, results, files, nor verdicts below pass or fail. 100,000
+    /// attempts then take some tens of megabytes.
+    Outcome,
+}
+
+/// What could be read of a run.
+#[derive(Debug)]
+pub struct Reading {
+    /// Its folder.
+    pub store: Store,
+    /// What it is; `None` when its `run.json` is gone or broken.
+    pub run: Option<RunFile>,
+    /// Its records, in the order of writing.
+    pub records: Vec<AttemptRecord>,
+    /// What is missing, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Reading {
+    /// The run's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let folder = || self.store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.run.as_ref().map_or_else(folder, |run| run.run.clone())
+    }
+}
+
+/// Bytes that one thread parses at a time.
+const BLOCK: usize = 4 << 20;
+
+/// Most broken lines that are named one by one.
+const NAMED: usize = 5;
+
+/// Reads a run: broken lines are left out and named, a last line that was cut off and a lost `run.json` are told.
+///
+/// # Errors
+/// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
+pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
+    let mut notes = Vec::new();
+    let files = Store::at(folder).record_files();
+    let (store, run) = match Store::open(folder) {
+        Ok((store, run)) => (store, Some(run)),
+        Err(error)
+            if Store::at(folder).is_of_other_format() || !files.as_ref().is_ok_and(|files| !files.is_empty()) =>
+        {
+            return Err(error);
+        }
+        Err(error) => {
+            notes.push(format!("what the run was to do is not known: {}", told(&error)));
+            (Store::at(folder), None)
+        }
+    };
+    let mut records = Vec::new();
+    for path in files? {
+        read_file(&path, detail, &mut records, &mut notes)?;
+    }
+    Ok(Reading { store, run, records, notes })
+}
+
+/// What could be read of several runs.
+#[derive(Debug)]
+pub struct Readings {
+    /// Those that could be read, if only in part.
+    pub readings: Vec<Reading>,
+    /// Those that could not, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads runs. One folder among several that is no run, as `runs/*` may hold, hides none of the others.
+///
+/// # Errors
+/// Those of [`read`] when none of them can be read.
+pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
+    let (mut readings, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
+    for folder in folders {
+        match read(folder, detail) {
+            Ok(reading) => readings.push(reading),
+            Err(error) => {
+                notes.push(format!("left out: {}", told(&error)));
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if readings.is_empty() => Err(error),
+        _ => Ok(Readings { readings, notes }),
+    }
+}
+
+/// An error with its cause, which says what is broken.
+fn told(error: &Error) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
+}
+
+/// Appends the records of one file.
+fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, notes: &mut Vec<String>) -> Result<()> {
+    let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    let (mut line, mut broken) = (1, Vec::new());
+    loop {
+        let mut blocks = Vec::new();
+        for _ in 0..threads {
+            let block = next_block(&mut file).map_err(failed)?;
+            if block.is_empty() {
+                break;
+            }
+            blocks.push(block);
+        }
+        if blocks.is_empty() {
+            break;
+        }
+        let torn = blocks.last().is_some_and(|block| block.last() != Some(&b'\n'));
+        let mut parsed: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> = blocks.iter().map(|block| scope.spawn(move || parse(block, detail))).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap_or_default()).collect()
+        });
+        // A whole record may lack its line break only; resuming drops it all the same.
+        if torn && parsed.last_mut().and_then(Vec::pop).flatten().is_some() {
+            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
+        }
+        for lines in parsed {
+            for parsed in lines {
+                match parsed {
+                    Some(Ok(record)) => records.push(record),
+                    Some(Err(what)) => broken.push((line, what)),
+                    None => {}
+                }
+                line += 1;
+            }
+        }
+    }
+    for (line, what) in broken.iter().take(NAMED) {
+        notes.push(format!("line {line} of `{}` is broken and left out: {what}", file_name(path)));
+    }
+    if broken.len() > NAMED {
+        notes.push(format!("{} more lines of `{}` are broken and left out", broken.len() - NAMED, file_name(path)));
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Some whole lines; empty at the end. Only the file's last line may lack its line break.
+fn next_block(file: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    let mut block = Vec::with_capacity(BLOCK);
+    while block.len() < BLOCK {
+        if file.read_until(b'\n', &mut block)? == 0 {
+            break;
+        }
+    }
+    Ok(block)
+}
+
+/// A block's lines, `None` for empty ones, so that lines can be counted.
+fn parse(block: &[u8], detail: Detail) -> Vec<Option<std::result::Result<AttemptRecord, String>>> {
+    let block = block.strip_suffix(b"\n").unwrap_or(block);
+    let lines = block.split(|&byte| byte == b'\n');
+    let parsed = |line: &[u8]| match detail {
+        Detail::Whole => serde_json::from_slice(line).map_err(|error| error.to_string()),
+        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record).map_err(|error| error.to_string()),
+    };
+    lines.map(|line| (!line.trim_ascii().is_empty()).then(|| parsed(line))).collect()
+}
+
+/// A record's line without what [`Detail::Outcome`] leaves out, which is skipped while reading.
+#[derive(Deserialize)]
+struct Outcome<'a> {
+    #[serde(borrow)]
+    agent: Cow<'a, str>,
+    #[serde(default, borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    paper: Cow<'a, str>,
+    #[serde(borrow)]
+    sample: Cow<'a, str>,
+    n: usize,
+    attempt: u32,
+    started: jiff::Timestamp,
+    end: End,
+    #[serde(default)]
+    end_detail: Option<String>,
+    #[serde(default)]
+    reported: Option<PassOnly>,
+    #[serde(default)]
+    verified: Option<PassOnly>,
+    pass: bool,
+    steps: u32,
+    format_errors: u32,
+    usage: Usage,
+    cost: f64,
+    tool_seconds: f64,
+    model_seconds: f64,
+    verify_seconds: f64,
+    wall_seconds: f64,
+    #[serde(default)]
+    verification_lost: bool,
+}
+
+#[derive(Deserialize)]
+struct PassOnly {
+    pass: bool,
+}
+
+impl Outcome<'_> {
+    fn record(self) -> AttemptRecord {
+        let verdict = |it: PassOnly| Verdict { pass: it.pass, ..Verdict::default() };
+        AttemptRecord {
+            agent: self.agent.into_owned(),
+            model: self.model.map(Cow::into_owned),
+            paper: self.paper.into_owned(),
+            sample: self.sample.into_owned(),
+            n: self.n,
+            attempt: self.attempt,
+            started: self.started,
+            end: self.end,
+            end_detail: self.end_detail,
+            answer: None,
+            reported: self.reported.map(verdict),
+            verified: self.verified.map(verdict),
+            results: serde_json::Map::new(),
+            pass: self.pass,
+            steps: self.steps,
+            format_errors: self.format_errors,
+            usage: self.usage,
+            cost: self.cost,
+            tool_seconds: self.tool_seconds,
+            model_seconds: self.model_seconds,
+            verify_seconds: self.verify_seconds,
+            wall_seconds: self.wall_seconds,
+            verification_lost: self.verification_lost,
+            changed: Vec::new(),
+            skipped: Vec::new(),
+            unlisted: 0,
+            ignored: Vec::new(),
+            sandbox: String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    fn line(attempt: u32) -> String {
+        let sample: Sample = "x_0,3".parse().unwrap();
+        let verdict = Verdict { pass: true, reason: None, experiments: Vec::new(), warnings: vec!["w".into()] };
+        let record = AttemptRecord {
+            end: End::Answered,
+            pass: true,
+            reported: Some(verdict),
+            answer: Some("{\"a\": \"\\u001b\"}".into()),
+            cost: 0.25,
+            ..AttemptRecord::blank("react", &sample, attempt)
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    }
+
+    /// What is read of a store whose only file of attempts has this text.
+    fn reading(text: &[u8], detail: Detail) -> Reading {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("attempts.jsonl"), text).unwrap();
+        read(folder.path(), detail).unwrap()
+    }
+
+    #[test]
+    fn a_store_cut_off_anywhere_is_read_up_to_there() {
+        let text = (0..3).map(line).collect::<String>();
+        let breaks = text.match_indices('\n').map(|(at, _)| at);
+        for cut in (0..=text.len()).step_by(7).chain(breaks) {
+            let read = reading(&text.as_bytes()[..cut], Detail::Outcome);
+            let whole = text[..cut].matches('\n').count();
+            assert_eq!(read.records.len(), whole, "{cut}");
+            let told = read.notes.iter().any(|note| note.contains("is cut off"));
+            assert_eq!(told, cut > 0 && !text[..cut].ends_with('\n'), "{cut}: {:?}", read.notes);
+            assert!(read.notes[0].contains("is no run"), "{:?}", read.notes);
+        }
+    }
+
+    #[test]
+    fn broken_lines_are_named_and_left_out() {
+        let mut text = line(0).into_bytes();
+        text.extend(b"garbage\n\n\xff\xfe\n{\"agent\": 3}\n");
+        text.extend(line(1).into_bytes());
+        for detail in [Detail::Whole, Detail::Outcome] {
+            let read = reading(&text, detail);
+            assert_eq!(read.records.iter().map(|record| record.attempt).collect::<Vec<_>>(), [0, 1]);
+            let broken: Vec<_> = read.notes.iter().filter(|note| note.contains("is broken")).collect();
+            assert_eq!(broken.len(), 3, "{:?}", read.notes);
+            assert!(
+                broken[0].starts_with("line 2 of `attempts.jsonl`") && broken[1].starts_with("line 4"),
+                "{broken:?}"
+            );
+        }
+        let many = reading("garbage\n".repeat(9).as_bytes(), Detail::Outcome);
+        assert!(many.notes.last().unwrap().starts_with("4 more lines"), "{:?}", many.notes);
+    }
+
+    #[test]
+    fn outcomes_hold_what_rates_are_made_of_and_nothing_else() {
+        let text = line(0);
+        let [whole, outcome] = [Detail::Whole, Detail::Outcome]
+            .map(|detail| reading(text.as_bytes(), detail).records.into_iter().next().unwrap());
+        assert!(whole.answer.is_some() && outcome.answer.is_none());
+        assert_eq!(outcome.reported.as_ref().map(|verdict| verdict.pass), Some(true));
+        assert_eq!((outcome.cost, &outcome.sample, outcome.started), (whole.cost, &whole.sample, whole.started));
+    }
+
+    #[test]
+    fn a_folder_without_a_run_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path(), Detail::Outcome).is_err());
+        assert!(read(&folder.path().join("none"), Detail::Outcome).is_err());
+    }
+}

@@ -1,0 +1,312 @@
+//! From folders to [`Material`].
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::report::figures::Condition;
+use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
+use crate::report::{Options, Planned};
+use crate::run::reading::{Detail, Reading, Readings, read_all};
+use crate::run::{AttemptRecord, RunFile, Store};
+use crate::suite::{LoadedPaper, Suite};
+use crate::verifier::stored::choices;
+
+/// What is known of a paper: itself, or why it cannot be read.
+type Known = std::result::Result<Arc<LoadedPaper>, String>;
+
+/// Reads some runs, as often as one likes. Papers are read once.
+pub struct Reader {
+    folders: Vec<PathBuf>,
+    /// Where papers are looked for; each run says where its own were when this is `None`.
+    suite: Option<PathBuf>,
+    /// The k of pass@k; from the runs when empty.
+    ks: Vec<usize>,
+    bootstrap: crate::stats::Bootstrap,
+    papers: BTreeMap<String, Known>,
+}
+
+/// Runs as they were when they were read.
+pub struct Gathered {
+    /// What the page is made of.
+    pub material: Material,
+    pub(super) stores: Vec<Store>,
+    pub(super) papers: BTreeMap<String, Known>,
+}
+
+impl Gathered {
+    /// How long ago anything was last written to the runs.
+    pub(super) fn changed(&self) -> Option<std::time::Duration> {
+        let files = self.stores.iter().flat_map(|store| {
+            let records = store.record_files().unwrap_or_default();
+            let under_way =
+                self.material.begun.iter().map(|one| store.trajectory(&one.origin.agent, &one.sample, one.attempt));
+            records.into_iter().chain(under_way).chain([store.folder().join("run.json")]).collect::<Vec<_>>()
+        });
+        let times = files.filter_map(|path| path.metadata().ok()?.modified().ok()?.elapsed().ok());
+        times.min()
+    }
+}
+
+impl Reader {
+    /// For these runs' folders.
+    #[must_use]
+    pub const fn new(
+        folders: Vec<PathBuf>,
+        suite: Option<PathBuf>,
+        ks: Vec<usize>,
+        bootstrap: crate::stats::Bootstrap,
+    ) -> Self {
+        Self { folders, suite, ks, bootstrap, papers: BTreeMap::new() }
+    }
+
+    /// Changes whenever what [`Self::gather`] reads does, though not with every event of an attempt under way.
+    #[must_use]
+    pub fn stamp(&self) -> String {
+        use sha2::{Digest, Sha256};
+        let mut hash = Sha256::new();
+        for folder in &self.folders {
+            let Ok(entries) = std::fs::read_dir(folder) else { continue };
+            let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+            files.sort();
+            for path in files {
+                let is_jsonl = path.extension().is_some_and(|extension| extension == "jsonl");
+                if (is_jsonl || path.ends_with("run.json"))
+                    && let Ok(facts) = path.metadata()
+                {
+                    let changed = facts.modified().ok().and_then(|at| at.elapsed().ok().map(|_| at));
+                    hash.update(format!("{} {} {changed:?}\n", path.display(), facts.len()));
+                }
+            }
+            let trajectories = walkdir::WalkDir::new(folder.join("trajectories")).min_depth(2);
+            hash.update(trajectories.into_iter().flatten().count().to_le_bytes());
+        }
+        let mut first = [0; 16];
+        first.copy_from_slice(&hash.finalize()[..16]);
+        format!("{:032x}", u128::from_be_bytes(first))
+    }
+
+    /// Reads everything but the trajectories.
+    ///
+    /// # Errors
+    /// Kind `Store` when none of the runs can be read.
+    pub fn gather(&mut self) -> Result<Gathered> {
+        let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
+        let several = self.folders.len() > 1;
+        let mut material = Material {
+            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, planned: Vec::new(), notes: Vec::new() },
+            notes,
+            ..Material::default()
+        };
+        let (mut stores, mut ks, mut names) = (Vec::new(), self.ks.clone(), Vec::new());
+        for (place, reading) in readings.into_iter().enumerate() {
+            let Reading { store, run, mut records, notes } = reading;
+            let folder = store.folder();
+            let name = run_name(run.as_ref(), folder, &names);
+            let label = |agent: &str| if several { format!("{name}/{agent}") } else { agent.to_owned() };
+            let about = |note: String| if several { format!("{name}: {note}") } else { note };
+            material.notes.extend(notes.into_iter().map(&about));
+            material.runs.push(run_facts(&name, folder, run.as_ref()));
+            if self.ks.is_empty() {
+                let attempts = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
+                ks.extend([1, run.as_ref().map_or(attempts, |run| run.configuration.k as usize)]);
+            }
+            if let Some(run) = &run {
+                material.options.planned.extend(run.planned.iter().map(|planned| Planned {
+                    agent: label(&planned.agent),
+                    model: planned.model.clone(),
+                    n: planned.n,
+                    attempts: planned.attempts,
+                }));
+            }
+            let steps = run.as_ref().map(|run| run.configuration.limits.steps);
+            for record in &records {
+                material.conditions.entry(label(&record.agent)).or_insert_with(|| Condition::of(&record.agent, steps));
+            }
+            let (begun, note) = begun(&store, &records, place);
+            material.begun.extend(begun.into_iter().map(|one| Begun { agent: label(&one.agent), ..one }));
+            material.notes.extend(note.map(&about));
+            match choices(&store) {
+                Ok(choices) => material.choices.extend(choices.into_iter().map(|mut choice| {
+                    choice.agent = label(&choice.agent);
+                    choice
+                })),
+                Err(error) => material.notes.push(about(error.to_string())),
+            }
+            let samples: Vec<&str> = records.iter().map(|record| record.paper.as_str()).collect();
+            let papers = self.papers_of(run.as_ref(), &samples, &mut material.notes);
+            material.papers.extend(papers);
+            for record in &mut records {
+                material.origins.push(Origin { run: place, agent: record.agent.clone() });
+                record.agent = label(&record.agent);
+            }
+            material.records.append(&mut records);
+            stores.push(store);
+            names.push(name);
+        }
+        // The overview's own figures are of pass@1, whatever else was asked for.
+        ks.push(1);
+        ks.sort_unstable();
+        ks.dedup();
+        material.options.ks = ks;
+        material.title = match names.as_slice() {
+            [one] => format!("Run {one}"),
+            several => format!("Runs {}", several.join(", ")),
+        };
+        Ok(Gathered { material, stores, papers: self.papers.clone() })
+    }
+
+    /// The facts of a run's papers, which are loaded unless they are already.
+    fn papers_of(
+        &mut self,
+        run: Option<&RunFile>,
+        tried: &[&str],
+        notes: &mut Vec<String>,
+    ) -> BTreeMap<String, PaperFacts> {
+        let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
+        let suite = root.as_deref().map(Suite::open);
+        let mut ids: Vec<&str> = tried.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut found = BTreeMap::new();
+        for id in ids {
+            let known = self.papers.entry(id.to_owned()).or_insert_with(|| match &suite {
+                Some(Ok(suite)) if is_plain(id) => {
+                    LoadedPaper::load(suite, id).map(Arc::new).map_err(|error| told(&error))
+                }
+                Some(Ok(_)) => Err("its name is no folder's".to_owned()),
+                Some(Err(error)) => Err(error.to_string()),
+                None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
+            });
+            let mut facts = match known {
+                Ok(loaded) => facts(loaded),
+                Err(why) => {
+                    let note = format!("paper `{id}` cannot be read, so its text and functions are not shown: {why}");
+                    notes.push(note.clone());
+                    PaperFacts { title: id.to_owned(), problem: Some(note), ..PaperFacts::default() }
+                }
+            };
+            if let (Ok(loaded), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(id)))
+                && *then != loaded.digest
+            {
+                let note = format!("paper `{id}` has changed since the run was started; it is shown as it is now");
+                notes.push(note.clone());
+                facts.problem = Some(note);
+            }
+            found.insert(id.to_owned(), facts);
+        }
+        found
+    }
+}
+
+/// Whether a stranger's name can be part of a path without leading anywhere else.
+pub(super) fn is_plain(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None)) && !name.contains('\0')
+}
+
+fn told(error: &crate::error::Error) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
+}
+
+/// The run's name, or its folder's where it has none or shares it with another.
+fn run_name(run: Option<&RunFile>, folder: &Path, others: &[String]) -> String {
+    let of_folder = || folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+    let taken = |name: &String| others.contains(name);
+    let name = run.map_or_else(of_folder, |run| run.run.clone());
+    if !taken(&name) {
+        return name;
+    }
+    let name = folder.display().to_string();
+    if taken(&name) { format!("{name} ({})", others.len() + 1) } else { name }
+}
+
+/// A run's settings and its history, for reading.
+fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut say = |what: &str, value: String| facts.push((what.to_owned(), value));
+    say("Folder", folder.display().to_string());
+    let Some(run) = run else {
+        return RunFacts { name: name.to_owned(), created: String::new(), facts };
+    };
+    let set = &run.configuration;
+    say("Command", run.command_line.join(" "));
+    say("Agents", set.agents.join(", "));
+    if let Some(model) = &set.model {
+        say("Model", model.spec.clone());
+    }
+    say("Attempts a sample", set.k.to_string());
+    let tokens = set.limits.tokens.map(|most| format!(", {most} tokens")).unwrap_or_default();
+    let limits = &set.limits;
+    say(
+        "An attempt may take",
+        format!("{} steps, {} s of tool time, ${}{tokens}", limits.steps, limits.seconds, limits.cost),
+    );
+    let word = |value: serde_json::Result<serde_json::Value>| {
+        value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    say("Experiments", word(serde_json::to_value(set.protocol)));
+    say("Scoring", word(serde_json::to_value(set.scoring)));
+    say("Verification", if set.verify { "the agent's code is run again" } else { "none" }.to_owned());
+    say("Seed", set.seed.to_string());
+    for session in &run.sessions {
+        let mut parts = vec![format!("version {}, sandbox {}", session.version, session.sandbox)];
+        parts.push(if session.baseline { "gold reproduced" } else { "gold not checked" }.to_owned());
+        parts.extend(session.warnings.iter().chain(&session.differences).cloned());
+        say(&format!("Session of {}", session.started.strftime("%Y-%m-%d %H:%M UTC")), parts.join("; "));
+    }
+    let created = run.created.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    RunFacts { name: name.to_owned(), created, facts }
+}
+
+fn facts(loaded: &LoadedPaper) -> PaperFacts {
+    let paper = &loaded.paper;
+    PaperFacts {
+        title: paper.title.clone(),
+        authors: paper.authors.join(", "),
+        year: Some(paper.year),
+        url: paper.url.clone(),
+        experiments: paper
+            .experiments
+            .iter()
+            .map(|experiment| ExperimentFacts {
+                id: experiment.id.clone(),
+                description: experiment.description.clone(),
+                command: experiment.command.clone(),
+            })
+            .collect(),
+        problem: None,
+        text: Some(loaded.text.to_string()),
+    }
+}
+
+/// The attempts that have a trajectory and no record, and what could not be read.
+fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, Option<String>) {
+    let stored: HashSet<(&str, &str, u32)> =
+        records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
+    let root = store.folder().join("trajectories");
+    let paths = match store.trajectories() {
+        Ok(paths) => paths,
+        Err(error) => return (Vec::new(), Some(error.to_string())),
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        let agent = path.parent().and_then(|parent| parent.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
+        let agent = agent.to_string_lossy().into_owned();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((sample, attempt)) = name.rsplit_once('.') else { continue };
+        let Ok(attempt) = attempt.parse::<u32>() else { continue };
+        if !stored.contains(&(agent.as_str(), sample, attempt)) {
+            found.push(Begun {
+                origin: Origin { run, agent: agent.clone() },
+                agent,
+                model: None,
+                sample: sample.to_owned(),
+                attempt,
+            });
+        }
+    }
+    (found, None)
+}

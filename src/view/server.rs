@@ -1,0 +1,202 @@
+//! Shows runs in a browser while they go on: on this machine only, for whoever has the address, and never writing.
+//!
+//! The address holds a random token, without which nothing is answered, so that other users of the machine and pages of
+//! other sites see nothing; the host of a request must be this machine's own name for itself, so that no foreign name
+//! that resolves to it gets in either (DNS rebinding).
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{Gathered, Reader};
+use crate::error::{Error, Result};
+use crate::report::html::{Details, index, overview, page, papers_text, policy};
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    /// Where the page is, token included.
+    pub address: String,
+    router: Router,
+}
+
+/// What all requests share.
+struct Shared {
+    reader: Mutex<Reader>,
+    latest: Mutex<Option<Arc<Latest>>>,
+    port: u16,
+}
+
+/// The runs as they were last read.
+struct Latest {
+    stamp: String,
+    gathered: Gathered,
+}
+
+type Answer = std::result::Result<Response, StatusCode>;
+
+impl Server {
+    /// Listens on this machine's own address, at `port` or, for 0, at a free one.
+    ///
+    /// # Errors
+    /// Kind `Machine` when the port is taken.
+    pub async fn bind(reader: Reader, port: u16) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
+            Error::machine(format!("failed to listen at port {port}"))
+                .because(error)
+                .hint("name another with `--port N`; 0 takes a free one")
+        })?;
+        let port = listener.local_addr().map_err(|error| Error::machine("failed to listen").because(error))?.port();
+        let token = format!("{:032x}", rand::random::<u128>());
+        let shared = Arc::new(Shared { reader: Mutex::new(reader), latest: Mutex::new(None), port });
+        let router = Router::new()
+            .route(&format!("/{token}/"), get(whole))
+            .route(&format!("/{token}/state"), get(state))
+            .route(&format!("/{token}/page"), get(parts))
+            .route(&format!("/{token}/details/{{name}}"), get(details))
+            .layer(from_fn_with_state(shared.clone(), own_host))
+            .layer(from_fn(with_headers))
+            .with_state(shared);
+        Ok(Self { listener, address: format!("http://127.0.0.1:{port}/{token}/"), router })
+    }
+
+    /// Answers until `stop` ends.
+    ///
+    /// # Errors
+    /// Kind `Machine` when the connection fails.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        axum::serve(self.listener, self.router.into_make_service_with_connect_info::<SocketAddr>())
+            .with_graceful_shutdown(stop)
+            .await
+            .map_err(|error| Error::machine("the server failed").because(error))
+    }
+}
+
+/// Refuses requests that were meant for another host, and those of other sites' pages.
+async fn own_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Answer {
+    if is_own(request.headers(), shared.port) { Ok(next.run(request).await) } else { Err(StatusCode::FORBIDDEN) }
+}
+
+fn is_own(headers: &HeaderMap, port: u16) -> bool {
+    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let host = text(header::HOST).unwrap_or_default();
+    let foreign = text(header::ORIGIN).is_some_and(|origin| !own.iter().any(|own| origin == format!("http://{own}")));
+    own.iter().any(|own| own == host) && !foreign
+}
+
+/// Headers that every answer carries.
+async fn with_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Ok(value) = HeaderValue::from_str(&format!("{}; frame-ancestors 'none'", policy(true, false))) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, value);
+    }
+    response
+}
+
+impl Shared {
+    /// The runs, read again if anything has changed. Blocks.
+    fn latest(&self) -> Result<Arc<Latest>> {
+        // A panic elsewhere leaves nothing half done here: both hold values that are replaced whole.
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = reader.stamp();
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(latest) = latest.as_ref().filter(|latest| latest.stamp == stamp) {
+            return Ok(latest.clone());
+        }
+        let read = Arc::new(Latest { stamp, gathered: reader.gather()? });
+        *latest = Some(read.clone());
+        Ok(read)
+    }
+}
+
+/// Does what blocks apart from the threads that answer.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> std::result::Result<T, StatusCode> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) if error.kind == crate::error::Kind::Store => Err(StatusCode::NOT_FOUND),
+        _ => Err(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn as_json(value: &Value) -> Response {
+    (HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]), value.to_string())
+        .into_response()
+}
+
+async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
+    let html = apart(move || {
+        let latest = shared.latest()?;
+        page(&latest.gathered.material, None, &latest.stamp).map(|document| document.html)
+    })
+    .await?;
+    let html_type = HeaderValue::from_static("text/html; charset=utf-8");
+    Ok((HeaderMap::from_iter([(header::CONTENT_TYPE, html_type)]), html).into_response())
+}
+
+/// Whether anything has changed, and how far the run is.
+async fn state(State(shared): State<Arc<Shared>>) -> Answer {
+    let state = apart(move || {
+        let latest = shared.latest()?;
+        let material = &latest.gathered.material;
+        let planned: usize = material.options.planned.iter().map(|planned| planned.attempts).sum();
+        let done = crate::run::counting(&material.records).into_iter().filter(|counts| *counts).count();
+        let changed = latest.gathered.changed().map(|age| age.as_secs());
+        Ok(json!({ "stamp": latest.stamp, "planned": planned, "done": done, "changed": changed }))
+    })
+    .await?;
+    Ok(as_json(&state))
+}
+
+/// The two halves of the page that change.
+async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
+    let parts = apart(move || {
+        let latest = shared.latest()?;
+        let mut index = index(&latest.gathered.material);
+        index["live"] = latest.stamp.clone().into();
+        Ok(json!({ "overview": overview(&latest.gathered.material)?, "index": index }))
+    })
+    .await?;
+    Ok(as_json(&parts))
+}
+
+/// The details of a sample (`s12`) or a paper (`p3`), by its place in the index.
+async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
+    let (kind, place) = name.split_at_checked(1).ok_or(StatusCode::NOT_FOUND)?;
+    let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;
+    let kind = kind.to_owned();
+    let found = apart(move || {
+        let latest = shared.latest()?;
+        let gathered = &latest.gathered;
+        Ok(match kind.as_str() {
+            "p" => papers_text(&gathered.material, place),
+            "s" if place < gathered.samples() => {
+                let of = gathered.details();
+                Details::new(gathered.samples(), &of).json(place).ok()
+            }
+            _ => None,
+        })
+    })
+    .await?;
+    found.map(|value| as_json(&value)).ok_or(StatusCode::NOT_FOUND)
+}

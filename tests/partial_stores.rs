@@ -1,0 +1,116 @@
+//! Stores that are broken, cut off, or lack something: still a report, saying what is missing.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use serde_json::Value;
+use support::Lab;
+
+/// A run of four samples with two agents.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "gold", "--agent", "noop", "--name", "r"]);
+    lab
+}
+
+/// A report, which must succeed: its number of counted attempts, and its notes.
+fn report(lab: &Lab, arguments: &[&str]) -> (u64, String) {
+    let mut all = vec!["report", "--json"];
+    all.extend(arguments);
+    let report: Value = serde_json::from_str(&lab.ok(&all).stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap().iter();
+    let attempts = rows.filter(|row| !row["n"].is_null()).map(|row| row["attempts"].as_u64().unwrap()).sum();
+    (attempts, report["notes"].to_string())
+}
+
+#[test]
+fn broken_and_torn_lines_are_left_out_and_named() {
+    let lab = lab();
+    let whole = lab.read("runs/r/attempts.jsonl");
+    let mut lines: Vec<&str> = whole.lines().collect();
+    lines[2] = "{\"agent\": garbage";
+    let text = lines.join("\n");
+    lab.write("runs/r/attempts.jsonl", &text[..text.len() - 300]);
+    let (attempts, notes) = report(&lab, &["r"]);
+    assert_eq!(attempts, 6);
+    assert!(notes.contains("line 3 of `attempts.jsonl` is broken"), "{notes}");
+    assert!(notes.contains("the last line of `attempts.jsonl` is cut off"), "{notes}");
+    assert!(notes.contains("stored as planned"), "{notes}");
+    // Comparing, the course of attempts and the way through a sample work on what is left.
+    lab.ok(&["compare", "r"]);
+    lab.ok(&["report", "r", "--how"]);
+    lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
+}
+
+#[test]
+fn an_empty_or_half_made_run_says_what_is_missing() {
+    let lab = lab();
+    let first = lab.read("runs/r/attempts.jsonl").lines().next().unwrap().to_owned() + "\n";
+    lab.write("runs/r/attempts.jsonl", &first);
+    let (attempts, notes) = report(&lab, &["r"]);
+    assert_eq!(attempts, 1);
+    assert!(notes.contains("1 of 4 attempts stored as planned, 3 missing"), "{notes}");
+    assert!(notes.contains("0 of 4 attempts stored as planned, 4 missing"), "{notes}");
+    lab.ok(&["report", "r", "--difficulty"]);
+    lab.write("runs/r/attempts.jsonl", "");
+    for extra in [&[][..], &["--how"], &["--difficulty"], &["--csv"], &["--attempts"], &["--values"]] {
+        let mut arguments = vec!["report", "r"];
+        arguments.extend(extra);
+        lab.ok(&arguments);
+    }
+    assert!(report(&lab, &["r"]).1.contains("no attempt has been stored yet"));
+    std::fs::remove_file(lab.path("runs/r/attempts.jsonl")).unwrap();
+    assert_eq!(report(&lab, &["r"]).0, 0);
+    assert!(lab.ok(&["status", "r"]).stdout.starts_with("r: not running, 0 of 8 attempts finished"));
+}
+
+#[test]
+fn attempts_are_reported_without_their_run_file() {
+    let lab = lab();
+    let whole = lab.read("runs/r/run.json");
+    lab.write("runs/r/run.json", &whole[..whole.len() / 2]);
+    let (attempts, notes) = report(&lab, &["r"]);
+    assert_eq!(attempts, 8);
+    assert!(notes.contains("what the run was to do is not known") && notes.contains("broken run file"), "{notes}");
+    std::fs::remove_file(lab.path("runs/r/run.json")).unwrap();
+    assert_eq!(report(&lab, &["r"]).0, 8);
+    lab.ok(&["status", "r"]);
+    // Whether its attempts are like those of another run cannot be told.
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
+    assert!(lab.fails(2, &["compare", "r", "other"]).contains("what its attempts were measured by is not known"));
+    lab.ok(&["compare", "r", "other", "--force"]);
+}
+
+#[test]
+fn a_run_of_a_newer_version_is_left_out_of_a_report_on_several() {
+    let lab = lab();
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--name", "newer"]);
+    lab.edit("runs/newer/run.json", "\"format\": 1", "\"format\": 2");
+    let (attempts, notes) = report(&lab, &["newer", "r"]);
+    assert_eq!(attempts, 8);
+    assert!(notes.contains("the run is of format 2, this version reads format 1"), "{notes}");
+    lab.fails(7, &["report", "newer"]);
+    lab.fails(7, &["report", "newer", "nowhere"]);
+}
+
+#[test]
+fn a_run_outlives_its_paper() {
+    let lab = lab();
+    std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
+    assert_eq!(report(&lab, &["r"]).0, 8);
+    lab.ok(&["report", "r", "--how"]);
+    let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
+    assert!(said.contains("paper `tiny` is not in the suite any more"), "{said}");
+    lab.ok(&["compare", "r"]);
+    lab.ok(&["show", "r", "tiny_1", "--agent", "noop"]);
+}
+
+#[test]
+fn a_single_attempt_has_every_kind_of_report() {
+    let lab = Lab::new();
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--name", "r"]);
+    assert_eq!(report(&lab, &["r"]).0, 1);
+    lab.ok(&["report", "r", "--how"]);
+    assert!(lab.ok(&["report", "r", "--difficulty"]).stdout.contains("no decline can be fitted"));
+    lab.ok(&["power", "--diff", "0.1", "--run", "r"]);
+}
