@@ -166,6 +166,11 @@ pub trait Agent: Send + Sync {
     fn needs_listener(&self) -> bool {
         false
     }
+    /// What it is beside this program, such as another program's version and how it is started: two runs with the same
+    /// digest had the same agent. Known once it is prepared.
+    fn digest(&self) -> Option<String> {
+        None
+    }
     /// Works on the task until an end. Never panics on what a model or a sandbox answers. The second part says more
     /// about the end, such as the provider's error, and is kept in the store.
     ///
@@ -186,6 +191,8 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
     context.trajectory.push(&Event::Ended { end, detail: detail.clone() });
     (end, detail)
 }
+
+pub use external::{is_builtin as is_builtin_program, split_setting};
 
 /// What [`open`] takes.
 pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \

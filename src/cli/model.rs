@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent;
 use crate::error::{Error, Result};
 use crate::model;
 use crate::run::ModelChoice;
+use crate::suite::Suite;
 
 /// A model and how to reach it.
 #[derive(clap::Args)]
@@ -71,17 +73,32 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
 }
 
-/// The same for the file of `scripted:FILE` and `replay:FILE`, and the folder of `cli:FOLDER`.
+/// The same for the file of `scripted:FILE` and `replay:FILE`.
 pub fn absolute_spec(spec: &str) -> Result<String> {
     for kind in ["scripted:", "replay:"] {
         if let Some(file) = spec.strip_prefix(kind) {
             return Ok(format!("{kind}{}", absolute(Path::new(file))?.display()));
         }
     }
-    if let Some(folder) = spec.strip_prefix("cli:").filter(|agent| agent.contains('/')) {
-        return Ok(format!("cli:{}", absolute(Path::new(folder))?.display()));
-    }
     Ok(spec.to_owned())
+}
+
+/// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.
+pub fn agent_spec(spec: &str, suite: &Suite) -> Result<String> {
+    let Some(program) = spec.strip_prefix("cli:") else { return absolute_spec(spec) };
+    let (agent, setting) = agent::split_setting(program);
+    let folder = if agent.contains('/') {
+        absolute(Path::new(agent))?
+    } else if agent.is_empty() || agent::is_builtin_program(agent) {
+        return Ok(spec.to_owned());
+    } else {
+        absolute(&suite.root().join("agents").join(agent))?
+    };
+    if !agent.contains('/') && !folder.is_dir() {
+        return Ok(spec.to_owned());
+    }
+    let setting = setting.map(|setting| format!(",{setting}")).unwrap_or_default();
+    Ok(format!("cli:{}{setting}", folder.display()))
 }
 
 fn parse_price(text: &str) -> Result<(f64, f64), String> {

@@ -90,7 +90,7 @@ impl Session {
             prepared = self.prepare(loaded, &contenders, &configuration, &progress) => prepared?,
             () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "stopped before the first attempt")),
         };
-        let digests = digests(&papers);
+        let digests = digests(&papers, &contenders);
         let mut facts = SessionFacts {
             started: jiff::Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -284,8 +284,11 @@ fn planned(samples: &[Sample], contenders: &[Contender], model: Option<&dyn mode
     planned
 }
 
-fn digests(papers: &[ReadyPaper]) -> Digests {
+fn digests(papers: &[ReadyPaper], contenders: &[Contender]) -> Digests {
     let mut digests = Digests { prompts: agent::prompts::digest(), ..Digests::default() };
+    for contender in contenders {
+        digests.agents.extend(contender.agent.digest().map(|digest| (contender.label.clone(), digest)));
+    }
     for ready in papers {
         let id = ready.loaded.paper.id.clone();
         digests.papers.insert(id.clone(), ready.loaded.digest.clone());

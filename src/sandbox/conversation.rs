@@ -149,6 +149,8 @@ impl Conversation {
     /// that relays much must never have to wait for somebody who waits for it. Nothing is lost when it is dropped before
     /// its end: what was sent and what has arrived is remembered.
     async fn hear(&mut self, most: u64) -> io::Result<Reply> {
+        // What a call that was dropped has sent may not be on its way yet.
+        self.to.flush().await?;
         loop {
             while let Some(reply) = self.arrived(most)? {
                 match (reply, &mut self.relay) {

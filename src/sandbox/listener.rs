@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::local::wire::{LINE_WINDOW, Line, Request};
+use super::local::wire::{LINE_PART, LINE_WINDOW, Line, Request, Untold};
 
 /// Bytes that a relayed connection holds between the channel and whoever answers it.
 const BUFFER: usize = 64 << 10;
@@ -104,10 +104,13 @@ async fn carry(
 ) {
     let (mut from, mut to) = split(stream);
     let inward = async {
+        let mut untold = Untold::default();
         while let Some(bytes) = bytes.recv().await {
             // What nobody reads any more is taken all the same.
             let _ = to.write_all(&bytes).await;
-            if told.send(Line::Taken(line, bytes.len() as u64)).await.is_err() {
+            if let Some(taken) = untold.take(line, bytes.len())
+                && told.send(taken).await.is_err()
+            {
                 break;
             }
         }
@@ -116,7 +119,7 @@ async fn carry(
         let _ = to.shutdown().await;
     };
     let outward = async {
-        let mut buffer = vec![0; 16 << 10];
+        let mut buffer = vec![0; LINE_PART];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             let Ok(room) = window.acquire_many(count as u32).await else { break };
             room.forget();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub(super) const FILE: &str = "agent.toml";
 
 /// A manifest. What stands in braces in its texts is put in when an attempt begins: [`Places`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
     /// Program and arguments; started in the workspace.
@@ -33,7 +33,7 @@ pub(super) struct Manifest {
 }
 
 /// Where an answer is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerPlace {
     /// A file, whose path the task gives.
@@ -43,7 +43,7 @@ pub(super) enum AnswerPlace {
 }
 
 /// What is otherwise in a mode.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mode {
     /// In the place of the manifest's.
@@ -130,10 +130,17 @@ impl Manifest {
                 .at(path, error.span().and_then(|span| line(span.start)))
                 .hint("`command` (a list) and `answer` (`file` or `stdout`) must be there")
         })?;
+        if let Some(mode) = manifest.mode.keys().find(|mode| !super::is_plain(mode)) {
+            return Err(Error::suite(format!("`{mode}` is no name for a mode"))
+                .at(path, None)
+                .hint("a name may hold letters, digits, `-`, `_` and `.`"));
+        }
         let commands =
             std::iter::once(&manifest.command).chain(manifest.mode.values().filter_map(|m| m.command.as_ref()));
         if commands.into_iter().any(Vec::is_empty) {
-            return Err(Error::suite("a `command` is empty").at(path, None));
+            return Err(Error::suite("a `command` is empty")
+                .at(path, None)
+                .hint("give the program and its arguments, as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`"));
         }
         Ok(manifest)
     }

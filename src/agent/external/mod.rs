@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
+use sha2::{Digest, Sha256};
 
 use super::{Agent, Context, End, Task};
 use crate::env::{Backend, Env, OnProgress, Venv};
 use crate::error::{Error, Result};
+use crate::workspace::hex;
 use manifest::Manifest;
 
 /// An agent that is a program of its own.
@@ -34,30 +36,37 @@ enum Home {
 }
 
 impl External {
-    /// The agent of this name, or of the folder that holds its manifest; `,mode=NAME` after it chooses one of its modes.
+    /// The agent of this name, or (with a `/`) of the folder that holds its manifest; `,mode=NAME` after it chooses one of its
+    /// modes.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for a broken manifest.
     pub fn open(spec: &str) -> Result<Self> {
-        let (which, mode) = match spec.split_once(',') {
-            None => (spec, None),
-            Some((which, option)) => match option.split_once('=') {
-                Some(("mode", mode)) if !mode.is_empty() => (which, Some(mode)),
-                _ => {
-                    return Err(Error::usage(format!("`{option}` is no setting of `cli:{which}`"))
-                        .hint("the one setting is `mode=NAME`"));
-                }
-            },
+        let (which, setting) = split_setting(spec);
+        let mode = match setting.map(|setting| (setting, setting.split_once('='))) {
+            None => None,
+            Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode),
+            Some((setting, _)) => {
+                return Err(Error::usage(format!("`{setting}` is no setting of `cli:{which}`"))
+                    .hint("the one setting is `mode=NAME`"));
+            }
         };
         let (id, manifest, home) = if which.contains('/') {
             let folder = Path::new(which);
-            let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            (id, Manifest::read(folder)?, Home::Folder(folder.to_owned()))
+            let id = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
+            let id = id.ok_or_else(|| {
+                Error::usage(format!(
+                    "`{which}` is no folder of an agent: its results are kept under the folder's name"
+                ))
+                .hint("the name may hold letters, digits, `-`, `_` and `.`")
+            })?;
+            (id.to_owned(), Manifest::read(folder)?, Home::Folder(folder.to_owned()))
         } else {
             let Some(builtin) = builtin::ALL.iter().find(|builtin| builtin.name == which) else {
                 let names: Vec<String> = builtin::ALL.iter().map(|builtin| format!("`cli:{}`", builtin.name)).collect();
                 return Err(Error::usage(format!("there is no agent `cli:{which}`")).hint(format!(
-                    "there are {}, and `cli:FOLDER` (with a `/`) for a folder with an `{}`",
+                    "there are {}, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another \
+                     folder with an `{}`",
                     names.join(", "),
                     manifest::FILE
                 )));
@@ -74,6 +83,27 @@ impl External {
     fn env(&self) -> Option<&Env> {
         self.env.get().and_then(Option::as_ref)
     }
+}
+
+/// Whether an agent of this name comes with this program.
+#[must_use]
+pub fn is_builtin(name: &str) -> bool {
+    builtin::ALL.iter().any(|builtin| builtin.name == name)
+}
+
+/// A name or folder, and the setting behind it. A comma in the path of a folder is part of it.
+#[must_use]
+pub fn split_setting(spec: &str) -> (&str, Option<&str>) {
+    let name = spec.rfind('/').map_or(0, |slash| slash + 1);
+    match spec[name..].find(',') {
+        Some(comma) => (&spec[..name + comma], Some(&spec[name + comma + 1..])),
+        None => (spec, None),
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.starts_with(char::is_alphanumeric)
+        && name.chars().all(|character| character.is_alphanumeric() || "-_.".contains(character))
 }
 
 #[async_trait]
@@ -106,6 +136,12 @@ impl Agent for External {
 
     fn read_only(&self) -> Vec<PathBuf> {
         self.env().map(|env| env.read_only.clone()).unwrap_or_default()
+    }
+
+    fn digest(&self) -> Option<String> {
+        let env = self.env().map(|env| env.digest.as_str()).unwrap_or_default();
+        let manifest = serde_json::to_string(&self.manifest).ok()?;
+        Some(hex(&Sha256::digest(format!("{manifest}\0{env}"))))
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {

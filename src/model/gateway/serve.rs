@@ -186,6 +186,9 @@ async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &B
     let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
     tokio::spawn(async move {
         let mut events = Some(events);
+        if to.send(Ok(protocol.patience().into())).await.is_err() {
+            return;
+        }
         while let Some(written) = events.take() {
             let text = if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
                 written(reply).unwrap_or_else(|refusal| protocol.error_events(&refusal))
@@ -256,7 +259,7 @@ impl Protocol {
     /// What is sent while there is nothing to send.
     const fn patience(self) -> &'static str {
         match self {
-            Self::OpenAi => ": waiting\n\n",
+            Self::OpenAi => ": ping\n\n",
             Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
         }
     }

@@ -110,10 +110,12 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
             let _ = ask.answer.send(Err(Refusal { why: Why::Filtered, message: "withheld".into() }));
         });
     };
-    let (status, text) = post("/v1/messages", &json!({"messages": [], "stream": true}), late).await;
-    assert_eq!(status, 200);
-    assert_eq!(text.matches("event: ping").count(), 1, "{text}");
-    assert!(text.contains("event: error") && text.contains("withheld"), "{text}");
+    for (path, ping) in [("/v1/messages", "event: ping\ndata: {"), ("/v1/chat/completions", "\n: ping\n")] {
+        let (status, text) = post(path, &json!({"messages": [], "stream": true}), late).await;
+        assert_eq!(status, 200);
+        assert_eq!(text.matches(ping).count(), 2, "after 10 and 20 seconds: {text}");
+        assert!(text.contains("\"error\"") && text.contains("withheld"), "{text}");
+    }
 }
 
 #[tokio::test]

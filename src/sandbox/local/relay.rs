@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
 
-use super::wire::{LINE_WINDOW, Line};
+use super::wire::{LINE_PART, LINE_WINDOW, Line, Untold};
 
 /// The port, where it is free: the same in every sandbox, so that what agents see of it is always the same.
 const PORT: u16 = 11_411;
@@ -26,6 +26,8 @@ struct Connection {
     stream: TcpStream,
     /// What the harness sent and the process has not taken yet.
     inward: Vec<u8>,
+    /// What of that the harness is still to be told of as taken.
+    untold: Untold,
     /// Bytes that were sent to the harness and that it has not taken yet.
     outward: usize,
     /// Whether the process sends no more.
@@ -88,8 +90,8 @@ impl Relay {
                 {
                     // Small messages must not wait for more.
                     let _ = stream.set_nodelay(true);
-                    let connection =
-                        Connection { stream, inward: Vec::new(), outward: 0, ended: false, hung_up: false };
+                    let (inward, untold) = (Vec::new(), Untold::default());
+                    let connection = Connection { stream, inward, untold, outward: 0, ended: false, hung_up: false };
                     self.lines.insert(self.next, connection);
                     told.push(Line::Opened(self.next));
                     self.next += 1;
@@ -135,7 +137,7 @@ impl Relay {
 
 impl Connection {
     fn read(&mut self, line: u64, told: &mut Vec<Line>) {
-        let mut buffer = [0; 16384];
+        let mut buffer = [0; LINE_PART];
         let room = LINE_WINDOW.saturating_sub(self.outward).min(buffer.len());
         if self.ended || room == 0 {
             return;
@@ -158,12 +160,12 @@ impl Connection {
         match self.stream.write(&self.inward) {
             Ok(count) => {
                 self.inward.drain(..count);
-                told.push(Line::Taken(line, count as u64));
+                told.extend(self.untold.take(line, count));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
                 // Nobody will read it. The harness goes on as if it had been read, and hangs up.
-                told.push(Line::Taken(line, self.inward.len() as u64));
+                told.extend(self.untold.take(line, self.inward.len()));
                 self.inward.clear();
                 self.end(line, told);
             }

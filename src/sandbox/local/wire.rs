@@ -93,6 +93,22 @@ pub(in crate::sandbox) enum Line {
 /// Bytes of one relayed connection that may be on their way in each direction.
 pub(in crate::sandbox) const LINE_WINDOW: usize = 256 << 10;
 
+/// Most bytes of one message: small enough to pass while the shortest of replies is waited for.
+pub(in crate::sandbox) const LINE_PART: usize = 32 << 10;
+
+/// Bytes that have been taken and not been told of yet. Told in large parts, for every message wakes the other side; so
+/// at least half of a window is always there for who sends.
+#[derive(Debug, Default)]
+pub(in crate::sandbox) struct Untold(u64);
+
+impl Untold {
+    /// So many more are taken; what the other side is to be told now.
+    pub(in crate::sandbox) fn take(&mut self, line: u64, count: usize) -> Option<Line> {
+        self.0 += count as u64;
+        (self.0 >= LINE_WINDOW as u64 / 2).then(|| Line::Taken(line, std::mem::take(&mut self.0)))
+    }
+}
+
 /// From the init to the harness.
 #[derive(Debug)]
 pub(in crate::sandbox) enum Reply {
