@@ -382,9 +382,9 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     let upstream = Upstream::new(vec![text("no")]);
     assert_eq!(run(&lab, "cli:own", &upstream, &[]).code, 0);
     lab.write("agents/own/agent.toml", &(lab.read("agents/own/agent.toml") + "# a remark\n"));
-    lab.ok(&["resume", "runs/r"]);
+    lab.ok(&["resume", "r", "--no-baseline"]);
     lab.write("agents/own/agent.toml", &lab.read("agents/own/agent.toml").replace("call()", "call('ho')"));
-    let refused = lab.fails(3, &["resume", "runs/r"]);
+    let refused = lab.fails(3, &["resume", "r", "--no-baseline"]);
     assert!(refused.contains("manifest or env of agent `own` has changed"), "{refused}");
 }
 

@@ -137,16 +137,17 @@ impl Relay {
 
 impl Connection {
     fn read(&mut self, line: u64, told: &mut Vec<Line>) {
-        let mut buffer = [0; LINE_PART];
-        let room = LINE_WINDOW.saturating_sub(self.outward).min(buffer.len());
+        let room = LINE_WINDOW.saturating_sub(self.outward).min(LINE_PART);
         if self.ended || room == 0 {
             return;
         }
-        match self.stream.read(&mut buffer[..room]) {
+        let mut buffer = vec![0; room];
+        match self.stream.read(&mut buffer) {
             Ok(0) => self.end(line, told),
             Ok(count) => {
                 self.outward += count;
-                told.push(Line::Bytes(line, buffer[..count].to_vec()));
+                buffer.truncate(count);
+                told.push(Line::Bytes(line, buffer));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => self.end(line, told),
