@@ -387,7 +387,7 @@ mod tests {
         command.variables.insert("WHO".into(), "background".into());
         let done = sandbox.exec(&command, &limits(5000)).await.unwrap();
         assert_eq!(done.stdout, b"started\n");
-        assert_eq!(processes::marked("WHO=background").len(), 1);
+        assert!(!processes::marked("WHO=background").is_empty());
         sandbox.destroy().await.unwrap();
         assert!(processes::marked("WHO=background").is_empty());
     }

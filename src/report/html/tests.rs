@@ -115,6 +115,7 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
         for i in 0..6 {
             let mut one = record(&format!("{run}/react"), &format!("x_{i}"), 0, i < steps);
             one.steps = steps.min(i + 1);
+            one.model = Some("m".to_owned());
             records.push(one);
         }
     }
