@@ -103,7 +103,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(Kind::Bad, &format!("step {step}: {}", short(what, 200)));
         }
         Event::Asked { call, kept, messages, .. } => {
-            heading(Kind::Heading, &format!("call {call}: the first {kept} messages as before, then"));
+            heading(Kind::Heading, &format!("call {call}: {kept} messages as before, {} new", messages.len()));
             for message in messages {
                 let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", role_name(message.role))));
                 body(text, &message.content, None, colour);
