@@ -72,3 +72,37 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     lab.fails(2, &["verify-runs", "r", "--verifier", "model"]);
     lab.fails(2, &["verify-runs", "r", "--verifier", "best"]);
 }
+
+#[test]
+fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1..3", "-k", "6", "--agent", "mutant:0.4", "--name", "r"]);
+    let report = || json(&lab.ok(&["report", "r", "--difficulty", "--json"]).stdout);
+    let named = |report: &Value| -> Vec<bool> {
+        report["functions"].as_array().unwrap().iter().map(|function| function["name"].is_string()).collect()
+    };
+    let before = report();
+    assert!(!named(&before).is_empty() && named(&before).iter().all(|&named| named), "{before:#}");
+    // Another function in the first place: its name would be a wrong one for what was run.
+    lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
+    let after = report();
+    assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
+    let said = "paper `tiny` is not known to be the one that was run: its functions are numbers only";
+    assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
+    std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
+    assert!(report()["notes"].to_string().contains("is not in the suite any more"));
+}
+
+#[test]
+fn a_suite_that_is_named_has_to_be_there_for_power_and_one_that_is_not_is_left_out() {
+    let lab = Lab::new();
+    let rows = |more: &[&str]| {
+        json(&lab.ok(&[&["power", "--diff", "0.2", "--json"], more].concat()).stdout)["rows"][0]["available"].clone()
+    };
+    assert_eq!(rows(&[]), 4);
+    assert_eq!(rows(&["--suite", "."]), 4);
+    let said = lab.fails(3, &["power", "--diff", "0.2", "--suite", "nowhere"]);
+    assert!(said.contains("nowhere"), "{said}");
+    std::fs::rename(lab.path("papers"), lab.path("elsewhere")).unwrap();
+    assert_eq!(rows(&[]), Value::Null);
+}

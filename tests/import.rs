@@ -340,7 +340,35 @@ fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() 
 fn nothing_is_overwritten_and_a_folder_without_papers_is_refused() {
     let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
     import(&lab, &[]);
-    assert!(lab.fails(2, &IMPORT).contains("there is a paper `2303.00001` already"));
+    // Unless it is asked for by name, what is there is passed over.
+    let before = lab.read("suite/papers/2303.00001/paper.toml");
+    let again = lab.ok(&IMPORT);
+    assert!(again.stdout.is_empty() && again.stderr.contains("2303.00001: in the suite already, left as it is"));
+    assert!(
+        lab.fails(2, &[&IMPORT[..], &["-p", "2303.00001"]].concat()).contains("there is a paper `2303.00001` already")
+    );
+    assert_eq!(lab.read("suite/papers/2303.00001/paper.toml"), before);
     assert!(lab.fails(2, &["import", "mlrc", "suite", "--suite", "suite"]).contains("no published paper in"));
     assert!(lab.fails(2, &[&IMPORT[..], &["-p", "x"]].concat()).contains("no paper `x`"));
+}
+
+#[test]
+fn a_refused_paper_keeps_no_other_from_being_imported_and_all_refusals_are_told() {
+    let lab = lab(&[function("0", "gone", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
+    let first = lab.path("MLRC/2303.00001");
+    for (id, name) in [("2303.00002", "total"), ("2303.00003", "lost")] {
+        support::copy(&first, &lab.path(&format!("MLRC/{id}")));
+        let renamed = |value: Value| value.to_string().replace("2303.00001", id) + "\n";
+        lab.write(&format!("MLRC/{id}/functions.jsonl"), &renamed(function("0", name, [57, 57, 57], "")));
+        lab.write(&format!("MLRC/{id}/experiments.jsonl"), &renamed(experiment("0", "{\"loss\": 0.5}", "0")));
+    }
+    let ran = lab.run(&[&IMPORT[..], &["--json"]].concat());
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let imported: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(imported[0]["paper"], "2303.00002");
+    assert_eq!(imported.as_array().unwrap().len(), 1);
+    assert!(lab.path("suite/papers/2303.00002").exists() && !lab.path("suite/papers/2303.00001").exists());
+    for refused in ["(`gone` in `losses.py`)", "(`lost` in `losses.py`)"] {
+        assert!(ran.stderr.contains(refused), "{refused}\n{}", ran.stderr);
+    }
 }

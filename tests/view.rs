@@ -285,6 +285,58 @@ fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
 }
 
 #[test]
+fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
+    if !is_there() {
+        return;
+    }
+    let lab = lab();
+    let address = page(&lab, &["r", "q"]);
+    let viewer = Viewer::start(&lab, &["r", "q"]);
+    let samples = lab.records("q").len();
+    block_on(async {
+        let browser = Browser::start().await;
+        browser.look(1280, 900, false).await;
+        for address in [&address, &viewer.address] {
+            browser.open(address).await;
+            // An agent of one run is put beside the same agent of the other.
+            browser.go("#/compare").await;
+            let chosen =
+                "[...document.querySelectorAll('#page select')].map((one) => one.selectedOptions[0].textContent)";
+            assert_eq!(browser.eval(chosen).await, json!(["q/gold", "r/gold"]));
+            let said = format!("Of {samples} samples that both have, 0 flipped");
+            assert!(browser.text().await.contains(&said), "{}", browser.text().await);
+            let other = "const it = document.querySelectorAll('#page select')[1]; it.value = [...it.options].find((one) => one.textContent === 'r/noop').value; it.dispatchEvent(new Event('change'))";
+            browser.run(other).await;
+            browser
+                .until(&format!(
+                    "document.body.innerText.includes('{samples} flipped: {samples} only the first passes, 0')"
+                ))
+                .await;
+            assert!(browser.text().await.contains("Samples that only one of the two has: 1."));
+            assert_eq!(
+                browser.eval("document.querySelectorAll('.flipped[open] tbody tr').length").await,
+                json!(samples)
+            );
+            browser.run("document.querySelector('.flipped tbody a').click()").await;
+            browser.until("document.querySelectorAll('.sides .conversation .event').length > 2").await;
+            let sides = "[...document.querySelectorAll('.sides > div')].map((one) => [one.querySelector('h3').textContent, one.querySelector('.badge').classList.contains('pass'), one.querySelectorAll('.trajectory .event').length > 0])";
+            assert_eq!(browser.eval(sides).await, json!([["q/gold", true, true], ["r/noop", false, true]]));
+            // The other attempt of the same agent, and the next flipped sample.
+            let again = "const it = document.querySelectorAll('.sides select')[1]; it.value = '1'; it.dispatchEvent(new Event('change'))";
+            browser.run(again).await;
+            browser.until("document.querySelectorAll('.sides .conversation .event').length > 2").await;
+            let shown = browser.eval("document.querySelector('#page h2').textContent").await;
+            browser.run("document.querySelector('.steps a').click()").await;
+            browser.until(&format!("document.querySelector('#page h2').textContent !== {shown}")).await;
+            browser
+                .until(&format!("document.querySelector('.steps').textContent.startsWith('Flipped, 2 of {samples}.')"))
+                .await;
+            assert_eq!(browser.complaints().await, [""; 0]);
+        }
+    });
+}
+
+#[test]
 fn a_run_under_way_updates_itself() {
     if !is_there() {
         return;
@@ -304,11 +356,95 @@ fn a_run_under_way_updates_itself() {
             .await;
         browser.go("#/samples").await;
         browser.until("document.querySelectorAll('#page .marks .begun').length > 0").await;
+        browser
+            .run("const it = document.querySelector('#page input'); it.value = 'tiny_0,'; it.dispatchEvent(new Event('input'))")
+            .await;
         lab.write("runs/q/attempts.jsonl", &all);
         browser.until("document.querySelectorAll('#page .marks .begun').length === 0").await;
+        // What was typed stays.
+        assert_eq!(browser.eval("document.querySelector('#page input').value").await, json!("tiny_0,"));
         browser
             .until(&format!("document.querySelector('.progress').textContent.includes('{count} of {count} attempts')"))
             .await;
+        assert_eq!(browser.complaints().await, [""; 0]);
+    });
+}
+
+#[test]
+fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
+    if !is_there() {
+        return;
+    }
+    let lab = lab();
+    let all = lab.read("runs/r/attempts.jsonl");
+    let is_it = |line: &&str| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        record["agent"].as_str().unwrap().starts_with("scripted")
+            && (&record["sample"], &record["attempt"]) == (&json!("tiny_0"), &json!(0))
+    };
+    let others: String = all.split_inclusive('\n').filter(|line| !is_it(line)).collect();
+    lab.write("runs/r/attempts.jsonl", &others);
+    let trajectory = walkdir::WalkDir::new(lab.path("runs/r/trajectories"))
+        .into_iter()
+        .flatten()
+        .find(|entry| entry.file_name() == "tiny_0.0.jsonl" && entry.path().to_string_lossy().contains("scripted"));
+    let trajectory = trajectory.unwrap().into_path();
+    let whole = fs::read_to_string(&trajectory).unwrap();
+    let lines = whole.lines().count();
+    let beginning: String = whole.split_inclusive('\n').take(5).collect();
+    fs::write(&trajectory, &beginning).unwrap();
+    let viewer = Viewer::start(&lab, &["r"]);
+    block_on(async {
+        let browser = Browser::start().await;
+        browser.look(1280, 900, false).await;
+        browser.open(&viewer.address).await;
+        browser.go("#/sample/tiny_0/2.0").await;
+        browser.until("document.querySelectorAll('.trajectory .event').length === 5").await;
+        assert_eq!(browser.eval("document.querySelector('#page .attempt').dataset.state").await, json!("begun"));
+        let open = "[...document.querySelectorAll('.trajectory details')].map((one) => one.open)";
+        browser.run("document.querySelectorAll('.trajectory details')[1].open = true").await;
+        fs::write(&trajectory, &whole).unwrap();
+        browser.until(&format!("document.querySelectorAll('.trajectory .event').length === {lines}")).await;
+        let is_open = browser.eval(open).await;
+        assert_eq!((&is_open[0], &is_open[1]), (&json!(false), &json!(true)), "{is_open}");
+        lab.write("runs/r/attempts.jsonl", &all);
+        browser.until("document.querySelector('#page .attempt').dataset.state === 'fail'").await;
+        assert_eq!(browser.eval(open).await, is_open);
+        browser.until("document.querySelector('.attempts [aria-pressed=true] .fail')").await;
+        assert_eq!(browser.complaints().await, [""; 0]);
+    });
+}
+
+#[test]
+fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
+    if !is_there() {
+        return;
+    }
+    let lab = lab();
+    // At first the run has its last samples alone; then the others come before them.
+    let all = lab.read("runs/q/attempts.jsonl");
+    let later: String = all.split_inclusive('\n').filter(|line| line.contains("\"tiny_0,1\"")).collect();
+    lab.write("runs/q/attempts.jsonl", &later);
+    fs::rename(lab.path("runs/q/trajectories"), lab.path("later")).unwrap();
+    let viewer = Viewer::start(&lab, &["q"]);
+    block_on(async {
+        let browser = Browser::start().await;
+        browser.look(1280, 900, false).await;
+        browser.open(&viewer.address).await;
+        browser.until("document.querySelector('#live').textContent.includes('1 of')").await;
+        // From now on the page is told nothing by itself.
+        browser
+            .run("const before = window.fetch; window.fetch = (what) => what === 'state' ? new Promise(() => {}) : before(what)")
+            .await;
+        lab.write("runs/q/attempts.jsonl", &all);
+        fs::rename(lab.path("later"), lab.path("runs/q/trajectories")).unwrap();
+        browser.go("#/sample/tiny_0,1").await;
+        browser.until("document.querySelectorAll('.conversation .event').length > 2").await;
+        let masked = "[...document.querySelectorAll('#page > div > details > summary')].filter((one) => one.textContent.includes('as masked')).length";
+        assert_eq!(browser.eval(masked).await, json!(2));
+        browser.go("#/samples").await;
+        let count = all.lines().count();
+        browser.until(&format!("document.querySelectorAll('#page tbody tr').length === {count}")).await;
         assert_eq!(browser.complaints().await, [""; 0]);
     });
 }
@@ -385,6 +521,21 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     fs::remove_file(lab.path("runs/r/run.json")).unwrap();
     expect(&["is no run"]);
     assert_eq!(lab.run(&["report", "nowhere", "--html", "report.html"]).code, 7);
+}
+
+#[test]
+fn the_page_shows_the_k_that_is_asked_for_beside_a_single_attempt() {
+    let lab = lab();
+    let headings = |more: &[&str]| {
+        lab.ok(&[&["report", "r", "--html", "report.html"], more].concat());
+        let html = lab.read("report.html");
+        let results = html.split_once("id=\"results\"").unwrap().1.split_once("</thead>").unwrap().0.to_owned();
+        let headings = results.split("<th scope=\"col\">").skip(1).map(|cell| cell.split_once('<').unwrap().0);
+        headings.filter(|name| name.starts_with("pass")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(headings(&["-k", "2"]), ["pass@1 %", "pass@2 %", "pass^2 %"]);
+    assert_eq!(headings(&[]), ["pass@1 %", "pass@2 %", "pass^2 %"]);
+    assert_eq!(headings(&["-k", "1"]), ["pass@1 %"]);
 }
 
 #[test]

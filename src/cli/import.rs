@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::shared::{SuiteOptions, print, print_json};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::import::{Decisions, Published, import};
 use crate::report::clean;
 
@@ -23,7 +23,8 @@ enum What {
 /// The published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
 ///
 /// Functions are found by name, class and content; published line numbers are the weakest evidence. Each correction and
-/// each doubt is printed. A paper with functions that cannot be told for sure is refused, with the candidates.
+/// each doubt is printed. A paper with functions that cannot be told for sure is refused, with the candidates, and the
+/// others are imported; papers that the suite has already are left as they are.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import mlrc dataset/MLRC -p 2303.11932 --at 2303.11932:6=metrics.py::IoU.compute"
@@ -60,11 +61,33 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let mut imported = Vec::new();
+    let mut refused: Option<Error> = None;
     for paper in &published.papers {
-        if !arguments.paper.is_empty() && !arguments.paper.contains(&paper.id) {
+        let is_named = arguments.paper.contains(&paper.id);
+        if !arguments.paper.is_empty() && !is_named {
             continue;
         }
-        let done = import(&suite, &published, paper, &decisions)?;
+        if !is_named && suite.paper_dir(&paper.id).exists() {
+            talk!("{}: in the suite already, left as it is", clean(&paper.id));
+            continue;
+        }
+        let done = match import(&suite, &published, paper, &decisions) {
+            Ok(done) => done,
+            // The others may be in order. The first refusal is what the command ends with.
+            Err(error) if matches!(error.kind, Kind::Suite | Kind::Usage) => {
+                talk!("{}: refused", clean(&paper.id));
+                match refused {
+                    None => refused = Some(error),
+                    Some(_) => super::render(&error),
+                }
+                continue;
+            }
+            // Where one cannot be written the next cannot either.
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        };
         if !arguments.json {
             let mut text = format!(
                 "{}: {} functions, {} experiments\n",
@@ -80,7 +103,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         imported.push(done);
     }
-    if arguments.json { print_json(&imported) } else { Ok(()) }
+    if arguments.json {
+        print_json(&imported)?;
+    }
+    refused.map_or(Ok(()), Err)
 }
 
 fn decisions(arguments: &Mlrc) -> Result<Decisions> {

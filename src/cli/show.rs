@@ -38,13 +38,6 @@ pub struct Arguments {
     runs: PathBuf,
 }
 
-/// A stored trajectory.
-struct Stored {
-    agent: String,
-    attempt: u32,
-    path: PathBuf,
-}
-
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Whole)?;
     for note in &reading.notes {
@@ -54,19 +47,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some((sample, Ok(attempt))) => (sample, Some(attempt)),
         _ => (arguments.sample.as_str(), None),
     };
-    let mut found: Vec<Stored> = Vec::new();
-    for path in reading.store.trajectories()? {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let agent = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
-        if let Some((of, number)) = name.rsplit_once('.')
-            && let Ok(number) = number.parse()
-            && of == sample
-            && attempt.is_none_or(|attempt: u32| attempt == number)
-            && arguments.agent.as_ref().is_none_or(|wanted| *wanted == agent)
-        {
-            found.push(Stored { agent: agent.into_owned(), attempt: number, path });
-        }
-    }
+    let mut found = reading.store.trajectories()?;
+    found.retain(|stored| {
+        stored.sample == sample
+            && attempt.is_none_or(|attempt: u32| attempt == stored.attempt)
+            && arguments.agent.as_ref().is_none_or(|wanted| *wanted == stored.agent)
+    });
     found.sort_by(|a, b| (&a.agent, a.attempt).cmp(&(&b.agent, b.attempt)));
     let Some(first) = found.first() else {
         return Err(Error::usage(format!("run `{}` has no trajectory of `{}`", arguments.run, arguments.sample))

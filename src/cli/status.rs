@@ -7,6 +7,7 @@ use super::naming::run_folder;
 use super::shared::{print, print_json};
 use crate::error::Result;
 use crate::report::{Status, clean};
+use crate::run::StoredTrajectory;
 use crate::run::reading::{Detail, Reading, read};
 
 /// Tell how far a run is, from its store
@@ -51,16 +52,12 @@ fn begun(reading: &Reading) -> Result<usize> {
     let sessions = reading.run.as_ref().and_then(|run| run.sessions.last());
     let session = sessions.map_or(0.0, |session| session.started.as_duration().as_secs_f64());
     let mut running = 0;
-    for path in reading.store.trajectories()? {
-        let agent = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let Some((sample, attempt)) = stem.rsplit_once('.') else { continue };
-        let Ok(attempt) = attempt.parse::<u32>() else { continue };
+    for StoredTrajectory { agent, sample, attempt, path } in reading.store.trajectories()? {
         let changed = path.metadata().ok().and_then(|facts| facts.modified().ok());
         let changed =
             changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0.0, |at| at.as_secs_f64());
         // Its last event is written a moment before its record says that it ended.
-        let after = ended.get(&(&*agent, sample, attempt)).map_or(session, |ended| ended + 1.0);
+        let after = ended.get(&(agent.as_str(), sample.as_str(), attempt)).map_or(session, |ended| ended + 1.0);
         running += usize::from(changed >= after);
     }
     Ok(running)

@@ -8,10 +8,10 @@ use super::naming::run_folder;
 use super::progress::Progress;
 use super::report::parse_population;
 use super::shared::{print, print_json};
-use crate::error::Result;
-use crate::report::{verifier_rows, verifiers_console};
-use crate::run::Store;
+use crate::error::{Error, Result};
+use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::event::{Observer, RunEvent};
+use crate::run::reading::{Detail, Reading, read};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier;
@@ -52,22 +52,39 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs))?;
+    let folder = run_folder(&arguments.run, &arguments.runs);
+    let Reading { store, run, mut records, notes } = read(&folder, Detail::Whole)?;
+    for note in &notes {
+        talk!("{}", clean(note));
+    }
     let model = arguments.model.choice()?.map(|choice| open_choice(&choice)).transpose()?;
     let mut verifiers = Vec::new();
     for name in &arguments.verifiers {
         verifiers.push(verifier::open(name, model.clone(), arguments.orders)?);
     }
-    let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
-    let records = store.records()?;
+    let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
+    let suite = Suite::open(suite.ok_or_else(|| {
+        Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
+    })?)?;
     let mut papers = BTreeMap::new();
-    for record in &records {
-        if !papers.contains_key(&record.paper) {
-            papers.insert(record.paper.clone(), LoadedPaper::load(&suite, &record.paper)?);
+    let mut gone = BTreeMap::new();
+    for id in records.iter().map(|record| &record.paper) {
+        if !papers.contains_key(id) && !gone.contains_key(id) {
+            match LoadedPaper::load(&suite, id) {
+                Ok(loaded) => drop(papers.insert(id.clone(), loaded)),
+                Err(error) => drop(gone.insert(id.clone(), error)),
+            }
         }
     }
+    for (id, error) in &gone {
+        talk!("paper `{}` cannot be read, its samples are left out: {}", clean(id), clean(&error.to_string()));
+    }
+    records.retain(|record| papers.contains_key(&record.paper));
+    if let (true, Some((_, error))) = (papers.is_empty(), gone.pop_first()) {
+        return Err(error);
+    }
     for (id, loaded) in &papers {
-        if run.digests.papers.get(id) != Some(&loaded.digest) {
+        if run.as_ref().is_some_and(|run| run.digests.papers.get(id) != Some(&loaded.digest)) {
             talk!("warning: the manifest, text or gold of paper `{id}` has changed since the run");
         }
     }

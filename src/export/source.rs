@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::agent::Line;
 use crate::error::{Error, Result};
-use crate::run::{AttemptRecord, RunFile, Store, counting};
+use crate::run::reading::{Detail, Reading, read};
+use crate::run::{AttemptRecord, RunFile, Store, counting, is_file_name};
 
 /// A stored run, opened for export.
 pub struct Source {
@@ -18,20 +19,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a run's folder.
+    /// Opens a run's folder. Broken lines are left out and noted, as in reports.
     ///
     /// # Errors
-    /// Kind `Store` when it is no run, of another format version, or holds a broken line.
+    /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
     pub fn open(folder: &Path) -> Result<Self> {
         let (store, run) = Store::open(folder)?;
-        let records = store.records()?;
+        let Reading { records, notes, .. } = read(folder, Detail::Whole)?;
         // Files are named after these, and a store may come from somebody else.
         let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
-        if let Some(wrong) = named.into_iter().find(|name| !is_name(name)) {
+        if let Some(wrong) = named.into_iter().find(|name| !is_file_name(name)) {
             return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
         }
         let counts = counting(&records);
-        Ok(Self { run, store, records, counts, notes: RefCell::default() })
+        Ok(Self { run, store, records, counts, notes: notes.into() })
     }
 
     /// All records, those of tries that infrastructure lost included, each with whether it counts.
@@ -109,11 +110,6 @@ impl Source {
     pub fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }
-}
-
-/// Whether a file can be called so.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
 /// An attempt as notes name it.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{keep_names, plain_table, trimmed, wrap};
+use super::console::{plain_table, trimmed, wrap};
+use crate::run::side_by_side::side_by_side;
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
@@ -76,19 +77,25 @@ pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
 /// `by_n`, for each n as well. All p-values are adjusted together.
 #[must_use]
 pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Bootstrap) -> Vec<Comparison> {
-    let mut rows = Vec::new();
+    let mut pairs = Vec::new();
     for (place, first) in contenders.iter().enumerate() {
         for second in &contenders[place + 1..] {
-            rows.extend(pair(first, second, None, how));
+            pairs.push((first, second, None));
             let ns: BTreeSet<usize> = first.samples.values().map(|tries| tries.n).collect();
             if by_n && ns.len() > 1 {
-                rows.extend(ns.into_iter().filter_map(|n| pair(first, second, Some(n), how)));
+                pairs.extend(ns.into_iter().map(|n| (first, second, Some(n))));
             }
         }
         if !every_pair {
             break;
         }
     }
+    // Each row is a resampling of its own.
+    let row = |place: usize| {
+        let (first, second, n) = pairs[place];
+        pair(first, second, n, how)
+    };
+    let mut rows: Vec<Comparison> = side_by_side(pairs.len(), &row).into_iter().flatten().collect();
     let adjusted = holm(&rows.iter().map(|row| row.p).collect::<Vec<_>>());
     for (row, p) in rows.iter_mut().zip(adjusted) {
         row.adjusted_p = p;
@@ -148,27 +155,18 @@ fn rate(tries: &Tries) -> f64 {
 #[must_use]
 pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
     let mut table = plain_table();
-    table.set_header([
-        "first",
-        "second",
-        "n",
-        "samples",
-        "first %",
-        "second %",
-        "difference",
-        "only one",
-        "p",
-        "Holm p",
-    ]);
+    let by_n = rows.iter().any(|row| row.n.is_some());
+    let n = |text: String| by_n.then_some(text);
+    let heading = ["samples", "first %", "second %", "difference", "flipped", "p", "Holm p"].map(str::to_owned);
+    table.set_header(["first, second".to_owned()].into_iter().chain(n("n".to_owned())).chain(heading));
     for row in rows {
         let interval = row
             .interval
             .map(|bounds| format!(" [{:+.1}, {:+.1}]", 100.0 * bounds.low, 100.0 * bounds.high))
             .unwrap_or_default();
-        table.add_row([
-            clean(&row.first),
-            clean(&row.second),
-            row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
+        // One below the other: side by side two names leave no room for the numbers.
+        let names = format!("{}\n{}", clean(&row.first), clean(&row.second));
+        let cells = [
             row.samples.to_string(),
             format!("{:.1}", 100.0 * row.first_rate),
             format!("{:.1}", 100.0 * row.second_rate),
@@ -176,25 +174,25 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
             format!("{} / {}", row.only_first, row.only_second),
             p_value(row.p),
             p_value(row.adjusted_p),
-        ]);
+        ];
+        let of_n = n(row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()));
+        table.add_row([names].into_iter().chain(of_n).chain(cells));
     }
-    let longest = |name: fn(&Comparison) -> &str| rows.iter().map(|row| clean(name(row)).chars().count()).max();
-    keep_names(&mut table, 0, longest(|row| &row.first).unwrap_or_default());
-    keep_names(&mut table, 1, longest(|row| &row.second).unwrap_or_default());
     let unmatched: usize = rows.iter().filter(|row| row.n.is_none()).map(|row| row.unmatched).sum();
     let left_out =
         if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
     let legend = format!(
-        "difference: second less first, in points, with its {:.0}% interval (paired {}). only one: samples whose first \
-         attempt only the first / only the second passes. p: McNemar's exact test on them. Holm p: adjusted for all rows.",
+        "difference: second less first, in points, with its {:.0}% interval (paired {}; Wilson's where all differ alike). \
+         flipped: samples whose first attempt only the first / only the second passes. p: McNemar's exact test on them. \
+         Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.population.legend()
     );
-    format!("{}\n\n{}\n{left_out}", trimmed(&mut table), wrap(&legend, ""))
+    format!("{}\n\n{}\n{left_out}", trimmed(table, &[0]), wrap(&legend, ""))
 }
 
 fn p_value(p: f64) -> String {
-    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+    if p < 0.0001 { "<1e-4".to_owned() } else { format!("{p:.4}") }
 }
 
 #[cfg(test)]

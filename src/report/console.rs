@@ -11,7 +11,7 @@ use crate::stats::Population;
 /// Widest line.
 pub(super) const WIDTH: u16 = 100;
 /// Columns that an agent's name gets before it is broken.
-const NAME_WIDTH: usize = 18;
+const NAME_WIDTH: u16 = 18;
 
 /// The summary as text that ends with a line break, readable without colour.
 #[must_use]
@@ -30,19 +30,31 @@ pub fn console(summary: &Summary) -> String {
 }
 
 fn rates(rows: &[Row], level: f64, population: Population) -> String {
-    let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
-    heading.extend(rows.first().into_iter().flat_map(|row| &row.pass_at).map(|at| format!("pass@{}", at.k)));
-    heading.push("lost".to_owned());
-    let table = render(rows, &heading, key, |row| {
-        let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
-        cells.extend(row.pass_at.iter().map(rate));
-        cells.push(row.lost.to_string());
-        cells
-    });
+    let table = |with_all: bool| {
+        let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
+        let all = |row: &Row| if with_all { row.pass_all.clone() } else { Vec::new() };
+        if let Some(first) = rows.first() {
+            heading.extend(first.pass_at.iter().map(|at| format!("pass@{}", at.k)));
+            heading.extend(all(first).iter().map(|at| format!("pass^{}", at.k)));
+        }
+        heading.push("lost".to_owned());
+        render(rows, &heading, key, |row| {
+            let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
+            cells.extend(row.pass_at.iter().map(rate));
+            cells.extend(all(row).iter().map(|at| percent(at.rate)));
+            cells.push(row.lost.to_string());
+            cells
+        })
+    };
+    // pass^k is for where there is room: one line of headings, and one a row.
+    let wide = table(true);
+    let has_room = rows.iter().any(|row| !row.pass_all.is_empty()) && wide.lines().count() == rows.len() + 1;
+    let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
+    let table = if has_room { wide } else { table(false) };
     let (level, over) = (100.0 * level, population.legend());
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         ({over}, Wilson's where all agree). lost: attempts lost to infrastructure, in no rate."
+         ({over}, Wilson's where all agree).{also} lost: attempts lost to infrastructure, in no rate."
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }
@@ -104,12 +116,11 @@ pub(super) fn render<R>(
     let mut table = plain_table();
     let columns = ["agent", "n"].into_iter().chain(heading.iter().map(String::as_str));
     table.set_header(columns.map(|name| aligned(name, name)));
-    let (mut previous, mut longest) = (None, 0);
+    let mut previous = None;
     for row in rows {
         // A name stands once, in front of the first of its rows.
         let (agent, model, n) = key(row);
         let shown = name(&agent, model.as_deref());
-        longest = longest.max(shown.chars().count());
         let repeated = previous.replace((agent.clone(), model.clone())) == Some((agent, model));
         let agent = if repeated { String::new() } else { shown };
         let n = n.map_or_else(|| "all".to_owned(), |n| n.to_string());
@@ -117,18 +128,7 @@ pub(super) fn render<R>(
         let texts = [agent, n].into_iter().chain(cells(row));
         table.add_row(names.zip(texts).map(|(name, text)| aligned(name, &text)));
     }
-    keep_names(&mut table, 0, longest);
-    trimmed(&mut table)
-}
-
-/// Left to itself a table breaks a column of names before its headings: this one gets room for its longest, up to
-/// [`NAME_WIDTH`].
-pub(super) fn keep_names(table: &mut Table, column: usize, longest: usize) {
-    // The padding of one is part of the width.
-    let width = ColumnConstraint::LowerBoundary(Width::Fixed(longest.min(NAME_WIDTH) as u16 + 1));
-    if let Some(column) = table.column_mut(column) {
-        column.set_constraint(width);
-    }
+    trimmed(table, &[0])
 }
 
 /// The key of a summary's row, for [`render`].
@@ -143,10 +143,20 @@ pub(super) fn plain_table() -> Table {
     table
 }
 
-/// A table's lines without blanks at their ends, nor padding in front.
-pub(super) fn trimmed(table: &mut Table) -> String {
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
+/// A table's lines without blanks at their ends, nor padding in front. Left to itself a table breaks columns of names
+/// before its headings: those in `names` get room for their longest, up to [`NAME_WIDTH`].
+pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
+    let widths = table.column_max_content_widths();
+    for (place, longest) in widths.into_iter().enumerate() {
+        let Some(column) = table.column_mut(place) else { continue };
+        if place == 0 {
+            column.set_padding((0, 1));
+        }
+        if names.contains(&place) {
+            // A constraint's width includes the padding.
+            let width = longest.min(NAME_WIDTH) + column.padding_width();
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+        }
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

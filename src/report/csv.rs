@@ -13,7 +13,7 @@ use crate::run::{AttemptRecord, counting};
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`.
+/// model_seconds, verify_seconds`, and for each k above 1 `pass^k, pass^k_low, pass^k_high`.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -27,6 +27,9 @@ pub fn csv(summary: &Summary) -> Result<String> {
     heading.extend(names(&["reported", "verified", "unsupported", "lost", "ends", "steps", "format_errors"]));
     heading.extend(names(&["cost_per_sample", "cost", "input_tokens", "output_tokens"]));
     heading.extend(names(&["tool_seconds", "model_seconds", "verify_seconds"]));
+    for all in summary.rows.first().into_iter().flat_map(|row| &row.pass_all) {
+        heading.extend(["", "_low", "_high"].map(|part| format!("pass^{}{part}", all.k)));
+    }
     let rows = summary.rows.iter().map(|row| {
         let mut cells = vec![
             cell(&row.agent),
@@ -47,6 +50,10 @@ pub fn csv(summary: &Summary) -> Result<String> {
         cells.extend([row.steps, row.format_errors, row.cost_per_sample, Some(row.cost)].map(number));
         cells.extend([row.usage.input, row.usage.output].map(|tokens| tokens.to_string()));
         cells.extend([row.tool_seconds, row.model_seconds, row.verify_seconds].map(number));
+        for all in &row.pass_all {
+            let bounds = all.interval.map(|interval| (interval.low, interval.high));
+            cells.extend([all.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
+        }
         cells
     });
     write(&heading, rows)

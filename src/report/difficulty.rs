@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::{clean, short};
-use super::console::{keep_names, plain_table, render, trimmed, wrap};
+use super::console::{plain_table, render, trimmed, wrap};
 use super::summary::name;
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Sample;
@@ -349,13 +349,11 @@ pub fn difficulty_console(found: &Difficulty) -> String {
     if !found.functions.is_empty() {
         let mut table = plain_table();
         table.set_header(["paper", "function", "difficulty", "attempts", "passed %"]);
-        let mut longest = 0;
         for row in found.functions.iter().take(SHOWN) {
             let function = match &row.name {
                 Some(name) => format!("{} {}", row.function, short(name, 50)),
                 None => row.function.to_string(),
             };
-            longest = longest.max(row.paper.chars().count());
             table.add_row([
                 short(&row.paper, 24),
                 function,
@@ -364,7 +362,6 @@ pub fn difficulty_console(found: &Difficulty) -> String {
                 format!("{:.1}", 100.0 * row.rate),
             ]);
         }
-        keep_names(&mut table, 0, longest);
         let legend = format!(
             "{} of {} functions, hardest first. difficulty: log-odds that an attempt loses when this function is masked \
              in place of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: those at \
@@ -372,7 +369,7 @@ pub fn difficulty_console(found: &Difficulty) -> String {
             found.functions.len().min(SHOWN),
             found.functions.len()
         );
-        parts.push(format!("Hardest functions\n{}\n{}", trimmed(&mut table), wrap(&legend, "")));
+        parts.push(format!("Hardest functions\n{}\n{}", trimmed(table, &[0]), wrap(&legend, "")));
     }
     if !found.notes.is_empty() {
         let notes = found.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));

@@ -89,7 +89,7 @@ pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
         100.0 * aim.power,
         100.0 * aim.level,
     );
-    format!("{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
+    format!("{}\n{}\n", trimmed(table, &[]), wrap(&legend, ""))
 }
 
 #[cfg(test)]

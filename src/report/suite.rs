@@ -282,7 +282,7 @@ fn aligned(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Strin
     for row in rows {
         table.add_row(line(&row));
     }
-    super::console::trimmed(&mut table)
+    super::console::trimmed(table, &[])
 }
 
 /// The rows as a table in Markdown, with what its columns mean below.

@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::clean::short;
 use crate::agent::End;
 use crate::model::Usage;
+use crate::run::side_by_side::largest_first;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_at_k};
+use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
 
 /// What to summarise.
 #[derive(Debug, Clone)]
@@ -77,6 +78,9 @@ pub struct Row {
     pub passed: usize,
     /// One for each k that was asked for.
     pub pass_at: Vec<PassAt>,
+    /// pass^k, the chance that all of k attempts pass, for each k above 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_all: Vec<PassAt>,
     /// Share of attempts whose report agrees with gold, averaged over samples.
     pub reported: Option<f64>,
     /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` when none was verified.
@@ -105,7 +109,7 @@ pub struct Row {
     pub verify_seconds: Option<f64>,
 }
 
-/// pass@k, averaged over samples.
+/// pass@k or pass^k, averaged over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PassAt {
     /// k.
@@ -133,13 +137,18 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
         let group = groups.entry((&record.agent, record.model.as_deref())).or_default();
         group.entry(record.n).or_default().push((record, counts));
     }
-    let mut rows = Vec::new();
-    for by_n in groups.values() {
-        rows.extend(by_n.iter().filter_map(|(&n, records)| row(Some(n), records, options)));
-        if by_n.len() > 1 {
-            rows.extend(row(None, &by_n.values().flatten().copied().collect::<Vec<_>>(), options));
-        }
+    let mut tables = Vec::new();
+    for by_n in groups.into_values() {
+        let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
+        tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
+    // Each row is a resampling of its own.
+    let rows: Vec<Row> = largest_first(tables.len(), |place| tables[place].1.len(), &|place| {
+        row(tables[place].0, &tables[place].1, options)
+    })
+    .into_iter()
+    .flatten()
+    .collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
     Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes }
@@ -186,6 +195,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     samples.sort_unstable_by_key(|(sample, tally)| (tally.paper, *sample));
     let samples: Vec<Tally<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
 
+    let (pass_at, pass_all) = pass_rates(&samples, options);
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
     Some(Row {
@@ -195,7 +205,8 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         samples: samples.len(),
         attempts: scored.len(),
         passed: scored.iter().filter(|record| record.pass).count(),
-        pass_at: pass_rates(&samples, options),
+        pass_at,
+        pass_all,
         reported: average(samples.iter().map(|tally| tally.reported as f64 / tally.attempts as f64)),
         verified: average(
             samples
@@ -227,33 +238,42 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// pass@k for each k, over the samples that have k attempts, which are sorted by paper.
-fn pass_rates(samples: &[Tally<'_>], options: &Options) -> Vec<PassAt> {
-    let mut rates = Vec::with_capacity(options.ks.len());
-    let mut ks = options.ks.as_slice();
-    while let [k, rest @ ..] = ks {
-        let eligible = |k: usize| samples.iter().filter(|tally| k > 0 && tally.attempts >= k).count();
-        // Two statistics over the same samples share one resampling, which is what takes the time.
-        match rest {
-            [second, rest @ ..] if eligible(*k) == eligible(*second) => {
-                rates.extend(joint_rates(samples, [*k, *second], options.bootstrap));
-                ks = rest;
-            }
-            _ => {
-                rates.extend(joint_rates(samples, [*k], options.bootstrap));
-                ks = rest;
-            }
+/// A rate of one sample, estimated from n attempts of which c passed, for k.
+type Estimate = fn(usize, usize, usize) -> Option<f64>;
+
+/// pass@k for each k and pass^k for each k above 1, over the samples that have k attempts, which are sorted by paper.
+fn pass_rates(samples: &[Tally<'_>], options: &Options) -> (Vec<PassAt>, Vec<PassAt>) {
+    let any = options.ks.iter().map(|&k| (k, pass_at_k as Estimate));
+    let all = options.ks.iter().filter(|&&k| k > 1).map(|&k| (k, pass_all_k as Estimate));
+    let wanted: Vec<(usize, Estimate)> = any.chain(all).collect();
+    let eligible = |k: usize| samples.iter().filter(|tally| k > 0 && tally.attempts >= k).count();
+    let mut rates = Vec::with_capacity(wanted.len());
+    let mut left = wanted.as_slice();
+    while let [first, ..] = left {
+        // Statistics over the same samples share one resampling, which is what takes the time.
+        let same = left.iter().take(3).take_while(|other| eligible(other.0) == eligible(first.0)).count();
+        let (now, later) = left.split_at(same);
+        match *now {
+            [one, two, three] => rates.extend(joint_rates(samples, [one, two, three], options.bootstrap)),
+            [one, two] => rates.extend(joint_rates(samples, [one, two], options.bootstrap)),
+            _ => rates.extend(joint_rates(samples, [*first], options.bootstrap)),
         }
+        left = later;
     }
-    rates
+    let all = rates.split_off(options.ks.len());
+    (rates, all)
 }
 
-/// pass@k for several k over the same samples.
-fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], how: Bootstrap) -> [PassAt; WIDTH] {
+/// Several rates over the same samples.
+fn joint_rates<const WIDTH: usize>(
+    samples: &[Tally<'_>],
+    wanted: [(usize, Estimate); WIDTH],
+    how: Bootstrap,
+) -> [PassAt; WIDTH] {
     let mut papers: Vec<Vec<[f64; WIDTH]>> = Vec::new();
     let mut paper = None;
     for tally in samples {
-        let values = ks.map(|k| pass_at_k(tally.attempts, tally.passed, k));
+        let values = wanted.map(|(k, estimate)| estimate(tally.attempts, tally.passed, k));
         if values.iter().any(Option::is_none) {
             continue;
         }
@@ -267,7 +287,7 @@ fn joint_rates<const WIDTH: usize>(samples: &[Tally<'_>], ks: [usize; WIDTH], ho
     let count = papers.iter().map(Vec::len).sum();
     let intervals = bootstrap(&papers, how);
     std::array::from_fn(|i| PassAt {
-        k: ks[i],
+        k: wanted[i].0,
         rate: average(papers.iter().flatten().map(|values| values[i])),
         interval: intervals.map(|intervals| intervals[i]),
         samples: count,

@@ -81,18 +81,18 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
     assert_fits(&text);
     insta::assert_snapshot!(text, @r#"
     Pass rates
-    agent          n  samples  attempts  passed             pass@1               pass@5  lost
-    fixed gpt-x    1       10        50      15  30.0 [22.9, 34.8]  100.0 [72.2, 100.0]     0
-                   2       10        50      10  20.0 [12.8, 29.4]   80.0 [44.7, 100.0]     0
-                   3       10        50       5   10.0 [2.8, 17.2]    50.0 [14.0, 86.0]     0
-                 all       30       150      30  20.0 [15.1, 24.9]    76.7 [59.0, 90.7]     0
-    react gpt-x    1       10        50      45  90.0 [82.8, 97.2]  100.0 [72.2, 100.0]     0
-                   2       10        50      40  80.0 [70.3, 89.5]  100.0 [72.2, 100.0]     0
-                   3       10        50      35  70.0 [67.6, 74.9]  100.0 [72.2, 100.0]     0
-                 all       30       150     120  80.0 [75.1, 84.9]  100.0 [88.6, 100.0]     0
+    agent          n  samples  attempts  passed             pass@1               pass@5  pass^5  lost
+    fixed gpt-x    1       10        50      15  30.0 [22.9, 34.8]  100.0 [72.2, 100.0]     0.0     0
+                   2       10        50      10  20.0 [12.8, 29.4]   80.0 [44.7, 100.0]     0.0     0
+                   3       10        50       5   10.0 [2.8, 17.2]    50.0 [14.0, 86.0]     0.0     0
+                 all       30       150      30  20.0 [15.1, 24.9]    76.7 [59.0, 90.7]     0.0     0
+    react gpt-x    1       10        50      45  90.0 [82.8, 97.2]  100.0 [72.2, 100.0]    50.0     0
+                   2       10        50      40  80.0 [70.3, 89.5]  100.0 [72.2, 100.0]    20.0     0
+                   3       10        50      35  70.0 [67.6, 74.9]  100.0 [72.2, 100.0]     0.0     0
+                 all       30       150     120  80.0 [75.1, 84.9]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). lost:
-    attempts lost to infrastructure, in no rate.
+    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). pass^k:
+    that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
 
     How attempts ended
     agent          n  reported  verified  unsupported  ends
@@ -133,11 +133,11 @@ fn a_single_attempt_gives_a_report() {
     assert_fits(&text);
     insta::assert_snapshot!(text, @r#"
     Pass rates
-    agent  n  samples  attempts  passed           pass@1  pass@5  lost
-    noop   1        1         1       0  0.0 [0.0, 79.3]       -     0
+    agent  n  samples  attempts  passed           pass@1  pass@5  pass^5  lost
+    noop   1        1         1       0  0.0 [0.0, 79.3]       -       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). lost:
-    attempts lost to infrastructure, in no rate.
+    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). pass^k:
+    that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
 
     How attempts ended
     agent  n  reported  verified  unsupported  ends
@@ -213,6 +213,7 @@ fn half_a_run_says_what_is_missing_and_lost() {
     assert_eq!((row.samples, row.attempts, row.passed, row.lost), (2, 3, 2, 1));
     assert_eq!(row.pass_at[0].rate, Some(0.5));
     assert_eq!((row.pass_at[1].rate, row.pass_at[1].samples), (Some(1.0), 1));
+    assert_eq!(row.pass_all.iter().map(|all| all.k).collect::<Vec<_>>(), [2]);
     assert_eq!(row.ends, [(End::Answered, 2), (End::StepLimit, 1), (End::ModelError, 1)].into());
 }
 
@@ -251,8 +252,78 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
     for (got, wanted) in rates.iter().zip([0.5, 5.0 / 6.0, 1.0]) {
         assert!((got - wanted).abs() < 1e-12, "{rates:?}");
     }
+    let all: Vec<f64> = summary.rows[0].pass_all.iter().map(|all| all.rate.unwrap()).collect();
+    // Likewise, all of 2 and all of 3: (1/3 + 0) / 2; 0.
+    for (got, wanted) in all.iter().zip([1.0 / 6.0, 0.0]) {
+        assert!((got - wanted).abs() < 1e-12, "{all:?}");
+    }
+    assert_eq!((rates.len(), all.len()), (3, 2));
     assert_eq!(summary.rows[0].steps, Some(11.0));
     assert_eq!(summary.rows.len(), 1, "no row over all n where there is one n");
+}
+
+#[test]
+fn all_of_k_attempts_pass_less_often_than_one_of_them() {
+    let mut records = Vec::new();
+    for attempt in 0..4 {
+        records.push(record("react", 1, 0, attempt, attempt < 3));
+        records.push(record("react", 1, 1, attempt, true));
+    }
+    let row = &summarise(&records, &options(&[1, 2, 4])).rows[0];
+    let rates = |rates: &[PassAt]| rates.iter().map(|at| (at.k, at.rate.unwrap())).collect::<Vec<_>>();
+    // C(3, 2) / C(4, 2) and 1; none of C(3, 4) and 1.
+    assert_eq!(rates(&row.pass_all), [(2, 0.75), (4, 0.5)]);
+    assert_eq!(rates(&row.pass_at), [(1, 0.875), (2, 1.0), (4, 1.0)]);
+    assert!(row.pass_all.iter().all(|at| at.interval.is_some() && at.samples == 2));
+    // Where some samples have fewer attempts both rates are over the others.
+    records.pop();
+    let row = &summarise(&records, &options(&[1, 4])).rows[0];
+    assert_eq!((row.pass_at[1].samples, row.pass_all[0].samples, row.pass_all[0].rate), (1, 1, Some(0.0)));
+}
+
+#[test]
+fn counts_of_tokens_that_a_stranger_made_up_add_up_to_the_most_there_is() {
+    let mut records = vec![record("react", 1, 0, 0, true), record("react", 1, 0, 1, true)];
+    for record in &mut records {
+        record.usage = Usage { input: u64::MAX - 1, output: u64::MAX, ..Usage::default() };
+    }
+    let summary = summarise(&records, &options(&[1]));
+    assert_eq!((summary.rows[0].usage.input, summary.rows[0].usage.output), (u64::MAX, u64::MAX));
+    let rows = how(&records, Bootstrap::default(), |_| Ok(None)).unwrap();
+    assert!(rows[0].tokens_per_sample.unwrap() >= u64::MAX as f64);
+    assert_fits(&console(&summary));
+    assert_fits(&how_console(&rows));
+}
+
+#[test]
+fn a_name_in_any_column_of_names_stands_on_one_line() {
+    let names = ["an-agent-of-18-cha", "another-of-18-char"];
+    let mut table = super::console::plain_table();
+    let numbers = |text: &str| vec![text.to_owned(); 8];
+    table.set_header(["first", "second"].map(str::to_owned).into_iter().chain(numbers("heading")));
+    table.add_row(names.map(str::to_owned).into_iter().chain(numbers("12.0 [1.0, 23.0]")));
+    let text = super::console::trimmed(table, &[0, 1]);
+    assert_fits(&text);
+    assert!(text.contains("an-agent-of-18-cha  another-of-18-char"), "{text}");
+}
+
+#[test]
+fn a_comparison_of_long_names_keeps_its_numbers_whole() {
+    let mut records = Vec::new();
+    for i in 0..30 {
+        for agent in ["baselines/react+paper=full+code=full", "baselines/mutant-0.3"] {
+            records.push(record(agent, 1 + i % 2, i, 0, agent.contains("react") || i % 5 == 0));
+        }
+    }
+    for by_n in [false, true] {
+        let rows = compare(&contenders(&records, ""), false, by_n, Bootstrap::default());
+        let text = compare_console(&rows, Bootstrap::default());
+        assert_fits(&text);
+        let row = &rows[0];
+        let bounds = row.interval.unwrap();
+        let whole = format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * row.difference, 100.0 * bounds.low, 100.0 * bounds.high);
+        assert!(text.contains(&whole) && text.contains("second %"), "{whole}\n{text}");
+    }
 }
 
 #[test]
@@ -347,8 +418,8 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     let text = csv(&summary).unwrap();
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
-    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds
-    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2
+    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high
+    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"

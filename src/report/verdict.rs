@@ -94,7 +94,7 @@ fn experiment_lines(
         let cells = [path, plain(&value.gold), got(first), error(first), got(second), error(second)];
         table.add_row(cells.iter().enumerate().map(|(column, text)| aligned(column, text)));
     }
-    lines.extend(trimmed(&mut table).lines().map(str::to_owned));
+    lines.extend(trimmed(table, &[]).lines().map(str::to_owned));
     lines
 }
 

@@ -1,11 +1,11 @@
 //! What verifiers are worth: between pass@1 and pass@k.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{keep_names, plain_table, trimmed, wrap};
+use super::console::{plain_table, trimmed, wrap};
 use super::summary::name;
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval, bootstrap, gap_closed, pass_at_k};
@@ -50,14 +50,20 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         cost: f64,
     }
     let groups = groups(records);
+    let of_sample: HashMap<_, _> = groups
+        .iter()
+        .filter_map(|group| {
+            let first = group.records.first()?;
+            Some(((first.agent.as_str(), first.model.as_deref(), first.sample.as_str()), group))
+        })
+        .collect();
     let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
     for choice in choices {
-        let group = groups.iter().find(|group| {
-            group.records.first().is_some_and(|first| {
-                (&first.agent, &first.model, &first.sample) == (&choice.agent, &choice.model, &choice.sample)
-            }) && group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
-        });
+        let group = of_sample.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
         let Some(group) = group else { continue };
+        if !group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied()) {
+            continue;
+        }
         let (first, k) = (group.records[0], group.records.len());
         let passed = group.records.iter().filter(|record| record.pass).count();
         let chosen = group.records.iter().find(|record| Some(record.attempt) == choice.chosen);
@@ -141,16 +147,13 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
             gap,
         ]);
     }
-    let agents = rows.iter().map(|row| name(&row.agent, row.model.as_deref()).chars().count());
-    keep_names(&mut table, 1, agents.max().unwrap_or_default());
-    keep_names(&mut table, 0, rows.iter().map(|row| clean(&row.verifier).chars().count()).max().unwrap_or_default());
     let legend = format!(
         "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
-         pass@1). Intervals: {:.0}%, {}.",
+         pass@1). Intervals: {:.0}%, {}, Wilson's for rates where all agree.",
         100.0 * how.level,
         how.population.legend()
     );
-    format!("Verifiers\n{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
+    format!("Verifiers\n{}\n{}\n", trimmed(table, &[0, 1]), wrap(&legend, ""))
 }
 
 #[cfg(test)]

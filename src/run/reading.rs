@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead as _;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::side_by_side::side_by_side_with;
 use super::{AttemptRecord, RunFile, Store};
 use crate::agent::End;
 use crate::error::{Error, Result};
@@ -46,8 +48,12 @@ impl Reading {
     }
 }
 
-/// Bytes that one thread parses at a time.
-const BLOCK: usize = 4 << 20;
+/// Bytes that are read and parsed at a time, by each processor. Small enough for its cache, and for a run of a few hundred
+/// attempts to keep several busy.
+const BLOCK: u64 = 1 << 20;
+
+/// Bytes by which a block is read on to the end of its last line.
+const REST: u64 = 1 << 16;
 
 /// Most broken lines that are named one by one.
 const NAMED: usize = 5;
@@ -117,46 +123,28 @@ fn told(error: &Error) -> String {
 /// Appends the records of one file.
 fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, notes: &mut Vec<String>) -> Result<()> {
     let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
-    let (mut line, mut broken) = (1, Vec::new());
-    loop {
-        let mut blocks = Vec::new();
-        for _ in 0..threads {
-            let block = next_block(&mut file).map_err(failed)?;
-            if block.is_empty() {
-                break;
-            }
-            blocks.push(block);
-        }
-        if blocks.is_empty() {
-            break;
-        }
-        let torn = blocks.last().is_some_and(|block| block.last() != Some(&b'\n'));
-        let mut parsed: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = blocks.iter().map(|block| scope.spawn(move || parse(block, detail))).collect();
-            workers.into_iter().map(|worker| worker.join().unwrap_or_default()).collect()
-        });
-        // A whole record may lack its line break only; resuming drops it all the same.
-        if torn && parsed.last_mut().and_then(Vec::pop).flatten().is_some() {
+    let file = File::open(path).map_err(failed)?;
+    // What a run that goes on appends meanwhile is left for the next report.
+    let length = file.metadata().map_err(failed)?.len();
+    let blocks = usize::try_from(length.div_ceil(BLOCK)).unwrap_or(usize::MAX);
+    let read = side_by_side_with(blocks, &Vec::new, &|bytes, place| read_block(&file, place as u64, bytes, detail));
+    let (mut lines, mut broken, mut unnamed) = (0, Vec::new(), 0);
+    for block in read {
+        let mut block = block.map_err(failed)?;
+        records.append(&mut block.records);
+        broken.extend(block.broken.into_iter().map(|(line, what)| (lines + line, what)));
+        unnamed += block.unnamed;
+        lines += block.lines;
+        if block.is_torn {
             notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
-        }
-        for lines in parsed {
-            for parsed in lines {
-                match parsed {
-                    Some(Ok(record)) => records.push(record),
-                    Some(Err(what)) => broken.push((line, what)),
-                    None => {}
-                }
-                line += 1;
-            }
         }
     }
     for (line, what) in broken.iter().take(NAMED) {
         notes.push(format!("line {line} of `{}` is broken and left out: {what}", file_name(path)));
     }
-    if broken.len() > NAMED {
-        notes.push(format!("{} more lines of `{}` are broken and left out", broken.len() - NAMED, file_name(path)));
+    let more = broken.len().saturating_sub(NAMED) + unnamed;
+    if more > 0 {
+        notes.push(format!("{more} more lines of `{}` are broken and left out", file_name(path)));
     }
     Ok(())
 }
@@ -165,26 +153,96 @@ fn file_name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Some whole lines; empty at the end. Only the file's last line may lack its line break.
-fn next_block(file: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
-    let mut block = Vec::with_capacity(BLOCK);
-    while block.len() < BLOCK {
-        if file.read_until(b'\n', &mut block)? == 0 {
+/// The lines that begin in one block of a file.
+#[derive(Default)]
+struct Block {
+    records: Vec<AttemptRecord>,
+    /// Number of lines, empty and broken ones included.
+    lines: usize,
+    /// The first broken ones, by their number in the block from 1, and what is wrong with them.
+    broken: Vec<(usize, String)>,
+    /// How many more are broken.
+    unnamed: usize,
+    /// Whether the file ends without a line break, behind something.
+    is_torn: bool,
+}
+
+/// Reads the lines that begin in this block. `bytes` is only there to be used again.
+fn read_block(file: &File, place: u64, bytes: &mut Vec<u8>, detail: Detail) -> std::io::Result<Block> {
+    let start = place * BLOCK;
+    // The byte before tells whether a line begins with the block.
+    let from = start.saturating_sub(1);
+    bytes.clear();
+    read_on(file, from, start + BLOCK - from, bytes)?;
+    let mut block = Block::default();
+    let first = match place {
+        0 => 0,
+        // A line that begins behind the block's last byte is the next one's.
+        _ => match break_in(bytes.split_last().map_or(&[], |(_, head)| head))? {
+            Some(behind) => behind,
+            None => return Ok(block),
+        },
+    };
+    while bytes.last() != Some(&b'\n') {
+        let before = bytes.len();
+        read_on(file, from + before as u64, REST, bytes)?;
+        if let Some(behind) = break_in(&bytes[before..])? {
+            bytes.truncate(before + behind);
+        } else if bytes.len() == before {
             break;
         }
     }
-    Ok(block)
+    let mut rest = &bytes[first..];
+    loop {
+        let mut behind = rest;
+        let length = behind.skip_until(b'\n')?;
+        let Some(line) = rest[..length].strip_suffix(b"\n") else {
+            // A whole record may lack its line break only; resuming drops it all the same.
+            block.is_torn = !rest.trim_ascii().is_empty();
+            return Ok(block);
+        };
+        rest = behind;
+        block.lines += 1;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse(line, detail) {
+            Ok(record) => block.records.push(record),
+            Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
+            Err(_) => block.unnamed += 1,
+        }
+    }
 }
 
-/// A block's lines, `None` for empty ones, so that lines can be counted.
-fn parse(block: &[u8], detail: Detail) -> Vec<Option<std::result::Result<AttemptRecord, String>>> {
-    let block = block.strip_suffix(b"\n").unwrap_or(block);
-    let lines = block.split(|&byte| byte == b'\n');
-    let parsed = |line: &[u8]| match detail {
-        Detail::Whole => serde_json::from_slice(line).map_err(|error| error.to_string()),
-        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record).map_err(|error| error.to_string()),
-    };
-    lines.map(|line| (!line.trim_ascii().is_empty()).then(|| parsed(line))).collect()
+/// The place behind the first line break. As the standard library looks for one, which is not byte by byte.
+fn break_in(bytes: &[u8]) -> std::io::Result<Option<usize>> {
+    let mut rest = bytes;
+    let behind = rest.skip_until(b'\n')?;
+    Ok(bytes[..behind].ends_with(b"\n").then_some(behind))
+}
+
+/// Appends at most so many bytes of a file; fewer at its end only.
+fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let begun = bytes.len();
+    bytes.resize(begun + usize::try_from(most).unwrap_or(usize::MAX), 0);
+    let mut filled = begun;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + (filled - begun) as u64) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(())
+}
+
+fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
+    match detail {
+        Detail::Whole => serde_json::from_slice(line),
+        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record),
+    }
 }
 
 /// A record's line without what [`Detail::Outcome`] leaves out, which is skipped while reading.
@@ -319,6 +377,30 @@ mod tests {
         }
         let many = reading("garbage\n".repeat(9).as_bytes(), Detail::Outcome);
         assert!(many.notes.last().unwrap().starts_with("4 more lines"), "{:?}", many.notes);
+    }
+
+    /// A record's line of so many bytes, its line break included.
+    fn padded(attempt: u32, length: u64) -> String {
+        let line = line(attempt);
+        let more = " ".repeat(length as usize - line.len());
+        line.replace("\"answer\":\"", &format!("\"answer\":\"{more}"))
+    }
+
+    #[test]
+    fn wherever_blocks_end_each_line_is_read_once_and_in_its_place() {
+        for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
+            // Behind it a line of several blocks, a broken one, an empty one, and many more.
+            let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
+            text.extend((2..3000).map(|attempt| padded(attempt, 900 + u64::from(attempt % 7))));
+            for torn in ["", "{\"agent\""] {
+                let read = reading((text.clone() + torn).as_bytes(), Detail::Outcome);
+                assert!(read.records.iter().map(|record| record.attempt).eq(0..3000), "{first}");
+                let notes = read.notes[1..].join("\n");
+                assert!(notes.contains("line 3 of `attempts.jsonl` is broken"), "{first}: {notes}");
+                assert_eq!(read.notes.len(), if torn.is_empty() { 2 } else { 3 }, "{first}: {notes}");
+                assert_eq!(notes.contains("is cut off"), !torn.is_empty(), "{first}: {notes}");
+            }
+        }
     }
 
     #[test]

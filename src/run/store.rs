@@ -23,6 +23,25 @@ pub struct Store {
     folder: PathBuf,
 }
 
+/// A trajectory that stands for an attempt, as its path tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTrajectory {
+    /// The agent's label.
+    pub agent: String,
+    /// The sample's id.
+    pub sample: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// Whether a stranger's name of an agent, a sample or a paper can be part of a path without leading anywhere else.
+#[must_use]
+pub fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
 /// A store opened for writing by one process.
 pub struct Writer {
     attempts: File,
@@ -144,11 +163,12 @@ impl Store {
         Trajectory::create(&path)
     }
 
-    /// All trajectories that stand for an attempt: those of earlier, lost tries are left out.
+    /// All trajectories that stand for an attempt, by agent: those of earlier, lost tries are left out, and files of
+    /// other names.
     ///
     /// # Errors
     /// Kind `Store` when a folder cannot be read.
-    pub fn trajectories(&self) -> Result<Vec<PathBuf>> {
+    pub fn trajectories(&self) -> Result<Vec<StoredTrajectory>> {
         let folder = self.folder.join("trajectories");
         let mut found = Vec::new();
         if !folder.exists() {
@@ -157,9 +177,15 @@ impl Store {
         for entry in walkdir::WalkDir::new(&folder).min_depth(2).sort_by_file_name() {
             let entry =
                 entry.map_err(|error| Error::store(format!("failed to read `{}`", folder.display())).because(error))?;
-            let name = entry.file_name().to_string_lossy();
-            if name.ends_with(".jsonl") && !name.contains(".lost-") {
-                found.push(entry.into_path());
+            let path = entry.into_path();
+            let agent = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).unwrap_or(Path::new(""));
+            let agent = agent.to_string_lossy().into_owned();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // That of a lost try ends with `.lost-1`, which is no number.
+            let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
+            let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
+            if let Some((sample, attempt)) = attempt {
+                found.push(StoredTrajectory { agent, sample, attempt, path });
             }
         }
         Ok(found)

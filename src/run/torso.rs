@@ -17,9 +17,9 @@ pub fn torsos(store: &Store, records: &[AttemptRecord]) -> Result<Vec<AttemptRec
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
-    for path in store.trajectories()? {
+    for stored in store.trajectories()? {
         // A torso may end anywhere, and one whose first event is not whole has spent nothing.
-        let Ok(lines) = Trajectory::read(&path) else { continue };
+        let Ok(lines) = Trajectory::read(&stored.path) else { continue };
         if let Some(record) = record_of(&lines)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))
             && (record.cost > 0.0 || record.usage != Usage::default())

@@ -105,6 +105,27 @@ fn the_bca_interval_leans_to_the_side_that_the_data_lean_to() {
 }
 
 #[test]
+fn the_bca_interval_of_a_skewed_mean_is_that_of_its_expansion() {
+    // 80 values spread as an exponential distribution's. Hall, "Theoretical Comparison of Bootstrap Confidence
+    // Intervals" (1988), section 3: BCa bounds are, to second order, mean + s / sqrt(n) (z + g (2 z^2 + 1) / (6 sqrt(n)))
+    // with the skewness g; plain percentiles have z^2 - 1 in place of 2 z^2 + 1.
+    let values: Vec<f64> = (0..80).map(|i| -(1.0 - (f64::from(i) + 0.5) / 80.0).ln() / 8.0).collect();
+    let mean = values.iter().sum::<f64>() / 80.0;
+    let moment = |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / 80.0;
+    let skewness = moment(3) / moment(2).powf(1.5);
+    let error = (moment(2) / 79.0).sqrt();
+    let paper: Vec<[f64; 1]> = values.iter().map(|&value| [value]).collect();
+    let how = Bootstrap { replicates: 40_000, ..Bootstrap::default() };
+    let [interval] = bootstrap(&[paper], how).unwrap();
+    for (bound, z) in [(interval.low, -1.959_964_f64), (interval.high, 1.959_964)] {
+        let shift = |square: f64| z + skewness * square / (6.0 * 80.0_f64.sqrt());
+        let got = (bound - mean) / error;
+        close(got, shift(2.0 * z * z + 1.0), 0.08);
+        assert!((got - shift(z * z - 1.0)).abs() > 0.1, "{got} is the percentile's bound");
+    }
+}
+
+#[test]
 fn the_bootstrap_is_deterministic_and_its_seed_matters() {
     let papers: Vec<Vec<[f64; 2]>> =
         (0..7).map(|p| (0..30 + p).map(|s| [f64::from(s * p % 5) / 4.0, f64::from(s % 2)]).collect()).collect();

@@ -7,10 +7,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::patched::patched;
-use super::reader::{Gathered, is_plain};
+use super::reader::Gathered;
 use crate::code::{Module, Selector};
 use crate::report::html::{AttemptDetails, FunctionDetails, SampleDetails, samples};
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, is_file_name};
 use crate::sample::Sample;
 use crate::suite::LoadedPaper;
 
@@ -59,7 +59,7 @@ impl Gathered {
                 ..AttemptDetails::default()
             };
             let store = self.stores.get(origin.run)?;
-            if is_plain(&origin.agent) && is_plain(&entry.id) {
+            if is_file_name(&origin.agent) && is_file_name(&entry.id) {
                 read_events(&store.trajectory(&origin.agent, &entry.id, one.attempt), &mut details);
                 read_patch(&store.diff(&origin.agent, &entry.id, one.attempt), masked.as_ref().ok(), &mut details);
             } else {
@@ -67,10 +67,10 @@ impl Gathered {
             }
             Some(details)
         });
-        let attempts = attempts.collect();
+        let (id, attempts) = (entry.id.clone(), attempts.collect());
         match masked {
-            Ok(masked) => SampleDetails { functions: masked.functions, attempts, problem: None },
-            Err(problem) => SampleDetails { functions: Vec::new(), attempts, problem: Some(problem) },
+            Ok(masked) => SampleDetails { id, functions: masked.functions, attempts, problem: None },
+            Err(problem) => SampleDetails { id, functions: Vec::new(), attempts, problem: Some(problem) },
         }
     }
 

@@ -9,7 +9,7 @@ use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
 use crate::report::{Options, Planned};
 use crate::run::reading::{Detail, Reading, Readings, read_all};
-use crate::run::{AttemptRecord, RunFile, Store};
+use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
 
@@ -125,7 +125,11 @@ impl Reader {
                 material.conditions.entry(label(&record.agent)).or_insert_with(|| Condition::of(&record.agent, steps));
             }
             let (begun, note) = begun(&store, &records, place);
-            material.begun.extend(begun.into_iter().map(|one| Begun { agent: label(&one.agent), ..one }));
+            material.begun.extend(begun.into_iter().map(|one| {
+                // Its record will name the model: until then it is the one that was planned.
+                let planned = run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == one.agent);
+                Begun { agent: label(&one.agent), model: planned.and_then(|planned| planned.model.clone()), ..one }
+            }));
             material.notes.extend(note.map(&about));
             match choices(&store) {
                 Ok(choices) => material.choices.extend(choices.into_iter().map(|mut choice| {
@@ -172,7 +176,7 @@ impl Reader {
         let mut found = BTreeMap::new();
         for id in ids {
             let known = self.papers.entry(id.to_owned()).or_insert_with(|| match &suite {
-                Some(Ok(suite)) if is_plain(id) => {
+                Some(Ok(suite)) if is_file_name(id) => {
                     LoadedPaper::load(suite, id).map(Arc::new).map_err(|error| told(&error))
                 }
                 Some(Ok(_)) => Err("its name is no folder's".to_owned()),
@@ -198,12 +202,6 @@ impl Reader {
         }
         found
     }
-}
-
-/// Whether a stranger's name can be part of a path without leading anywhere else.
-pub(super) fn is_plain(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None)) && !name.contains('\0')
 }
 
 fn told(error: &crate::error::Error) -> String {
@@ -286,26 +284,15 @@ fn facts(loaded: &LoadedPaper) -> PaperFacts {
 fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, Option<String>) {
     let stored: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
-    let root = store.folder().join("trajectories");
-    let paths = match store.trajectories() {
-        Ok(paths) => paths,
+    let trajectories = match store.trajectories() {
+        Ok(trajectories) => trajectories,
         Err(error) => return (Vec::new(), Some(error.to_string())),
     };
     let mut found = Vec::new();
-    for path in paths {
-        let agent = path.parent().and_then(|parent| parent.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
-        let agent = agent.to_string_lossy().into_owned();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let Some((sample, attempt)) = name.rsplit_once('.') else { continue };
-        let Ok(attempt) = attempt.parse::<u32>() else { continue };
-        if !stored.contains(&(agent.as_str(), sample, attempt)) {
-            found.push(Begun {
-                origin: Origin { run, agent: agent.clone() },
-                agent,
-                model: None,
-                sample: sample.to_owned(),
-                attempt,
-            });
+    for StoredTrajectory { agent, sample, attempt, .. } in trajectories {
+        if !stored.contains(&(agent.as_str(), sample.as_str(), attempt)) {
+            let origin = Origin { run, agent: agent.clone() };
+            found.push(Begun { origin, agent, model: None, sample, attempt });
         }
     }
     (found, None)

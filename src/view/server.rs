@@ -180,7 +180,8 @@ async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
     Ok(as_json(&parts))
 }
 
-/// The details of a sample (`s12`) or a paper (`p3`), by its place in the index.
+/// The details of a sample (`s12`) or a paper (`p3`), by its place in the index as it is now: what is answered says whose
+/// they are, and a page with an older index finds out by that.
 async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
     let (kind, place) = name.split_at_checked(1).ok_or(StatusCode::NOT_FOUND)?;
     let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;
@@ -192,7 +193,7 @@ async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) ->
             "p" => papers_text(&gathered.material, place),
             "s" if place < gathered.samples() => {
                 let of = gathered.details();
-                Details::new(gathered.samples(), &of).json(place).ok()
+                Details::new(gathered.samples(), &of).json(place, &gathered.material).ok()
             }
             _ => None,
         })

@@ -5,12 +5,14 @@ use std::sync::LazyLock;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
+use serde_json::json;
 
 use super::index::{Details, index, papers_text};
 use super::material::Material;
 use super::overview::overview;
-use super::pack::{digest, json, packed, side_by_side};
+use super::pack::{digest, packed, safe_json};
 use crate::error::{Error, Result};
+use crate::run::side_by_side::side_by_side;
 
 /// Most bytes of details that a document holds. With its script, its pictures and its index it stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
@@ -59,6 +61,7 @@ pub fn page(material: &Material, details: Option<&Details<'_>>, beside: &str) ->
         let sample = |place: usize| -> Result<[Chunk; 2]> {
             let mut sample = details.of(place);
             let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();
+            let events = json!({ "id": sample.id, "events": events });
             Ok([
                 Chunk { name: format!("s{place}"), packed: packed(&sample)? },
                 Chunk { name: format!("t{place}"), packed: packed(&events)? },
@@ -91,7 +94,7 @@ pub fn page(material: &Material, details: Option<&Details<'_>>, beside: &str) ->
             style => STYLE,
             script => SCRIPT,
             overview => overview(material)?,
-            index => json(&index)?,
+            index => safe_json(&index)?,
             chunks => Serde(chunks),
         },
     )?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::material::{Material, SampleDetails};
+use super::material::{Material, Origin, SampleDetails};
 use crate::error::{Error, Result};
 use crate::report::name;
 use crate::run::{AttemptRecord, counting};
@@ -30,13 +30,15 @@ impl<'a> Details<'a> {
         (self.of)(place)
     }
 
-    /// Those of one sample as JSON.
+    /// Those of one sample as JSON, with the names of the contenders that its attempts speak of by their places.
     ///
     /// # Errors
     /// Kind `Internal`, should serialisation fail.
-    pub fn json(&self, place: usize) -> Result<Value> {
-        serde_json::to_value(self.of(place))
-            .map_err(|error| Error::internal("failed to write a sample's details").because(error))
+    pub fn json(&self, place: usize, material: &Material) -> Result<Value> {
+        let mut details = serde_json::to_value(self.of(place))
+            .map_err(|error| Error::internal("failed to write a sample's details").because(error))?;
+        details["contenders"] = contenders(material).iter().map(shown_name).collect();
+        Ok(details)
     }
 }
 
@@ -85,9 +87,21 @@ pub(super) fn contenders(material: &Material) -> Vec<Contender> {
     found
 }
 
+fn shown_name((agent, model): &Contender) -> String {
+    name(agent, model.as_deref())
+}
+
 fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize> {
     let same = |(agent, model): &Contender| *agent == begun.agent && (*model == begun.model || begun.model.is_none());
     contenders.iter().position(same)
+}
+
+/// Where each contender comes from: its run, and its label there.
+fn origins(material: &Material) -> BTreeMap<Contender, &Origin> {
+    let of_records = material.records.iter().zip(&material.origins);
+    let of_records = of_records.map(|(record, origin)| ((record.agent.clone(), record.model.clone()), origin));
+    let of_begun = material.begun.iter().map(|begun| ((begun.agent.clone(), begun.model.clone()), &begun.origin));
+    of_records.chain(of_begun).collect()
 }
 
 /// What came of an attempt, in a word that the page has a sign for.
@@ -146,14 +160,21 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
 /// What the page loads apart of the paper in this place; `None` where there is no such paper.
 #[must_use]
 pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
-    material.papers.values().nth(place).map(|paper| json!({ "text": paper.text }))
+    material.papers.iter().nth(place).map(|(id, paper)| json!({ "id": id, "text": paper.text }))
 }
 
 /// What the script knows at once.
 #[must_use]
 pub fn index(material: &Material) -> Value {
-    let contenders: Vec<Value> =
-        contenders(material).iter().map(|(agent, model)| json!({ "name": name(agent, model.as_deref()) })).collect();
+    let origins = origins(material);
+    let contenders: Vec<Value> = contenders(material)
+        .iter()
+        .map(|contender| {
+            let origin = origins.get(contender);
+            let own = origin.map(|origin| name(&origin.agent, contender.1.as_deref()));
+            json!({ "name": shown_name(contender), "run": origin.map(|origin| origin.run), "own": own })
+        })
+        .collect();
     let samples: Vec<Value> = samples(material)
         .iter()
         .map(|sample| {

@@ -104,6 +104,8 @@ pub struct ExperimentFacts {
 /// All that is shown of a sample's attempts.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SampleDetails {
+    /// The sample's id: places change while a run goes on.
+    pub id: String,
     /// The masked functions, as far as the paper can be read.
     pub functions: Vec<FunctionDetails>,
     /// The attempts.

@@ -98,6 +98,7 @@ fn results(rows: &[Row]) -> Table {
     let mut columns = cells(["agent", "model", "n", "samples", "attempts"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     columns.extend(ks.iter().map(|k| format!("pass@{k} %")));
+    columns.extend(ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k} %")));
     columns.extend(cells(["reported %", "verified %", "unsupported", "lost", "steps", "$ a sample", "$ in all"]));
     columns.extend(cells(["tool s", "model s"]));
     let number =
@@ -107,7 +108,8 @@ fn results(rows: &[Row]) -> Table {
         .map(|row| {
             let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)];
             cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
-            cells.extend(row.pass_at.iter().map(|at| with_interval(at.rate, at.interval)));
+            let rates = row.pass_at.iter().chain(&row.pass_all);
+            cells.extend(rates.map(|at| with_interval(at.rate, at.interval)));
             cells.extend([row.reported, row.verified].map(|rate| with_interval(rate, None)));
             cells.extend([row.unsupported, row.lost].map(|count| count.to_string()));
             cells.push(number(row.steps, 1));
@@ -178,9 +180,9 @@ fn comparisons(material: &Material) -> (Table, String) {
     let which = if every_pair { "Every pair" } else { "The first agent with each of the others" };
     let legend = format!(
         "{which}, on the samples that both have: pass@1, the second's less the first's, with its {:.0}% interval (paired \
-         {}). Only first, only second: samples whose first attempt only that one passes; p: McNemar's exact test on \
-         them; Holm p: adjusted for all rows. Whether the runs were measured by the same suite, gold and budgets is not \
-         checked here; `autoexperiment compare` does.",
+         {}; Wilson's where all differ alike). Only first, only second: samples whose first attempt only that one \
+         passes; p: McNemar's exact test on them; Holm p: adjusted for all rows. Whether the runs were measured by the \
+         same suite, gold and budgets is not checked here; `autoexperiment compare` does.",
         100.0 * how.level,
         how.population.legend()
     );

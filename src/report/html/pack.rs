@@ -1,9 +1,6 @@
 //! JSON for a page: safe inside a script element, or packed.
 
 use std::io::Write as _;
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +16,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// Kind `Internal`, should serialisation fail.
-pub(super) fn json(value: &impl Serialize) -> Result<String> {
+pub(super) fn safe_json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(value).map_err(failed)?;
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,31 +41,6 @@ pub(super) fn packed(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_vec(value).map_err(failed)?;
     let bytes = encoder.write_all(&text).and_then(|()| encoder.finish()).map_err(failed)?;
     Ok(STANDARD.encode(bytes))
-}
-
-/// Does `count` pieces of work on all processors; the results are in order.
-pub(super) fn side_by_side<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            if place >= count {
-                return done;
-            }
-            done.push((place, work(place)));
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(count.max(1));
-    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let started: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let join = |thread: ScopedJoinHandle<'_, Vec<(usize, T)>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        started.into_iter().flat_map(join).collect()
-    });
-    done.sort_unstable_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// A source expression for a content security policy.

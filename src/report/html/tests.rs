@@ -134,6 +134,24 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
 }
 
 #[test]
+fn the_steps_of_agents_without_a_model_are_no_interactions() {
+    let attempts = |model: Option<&str>, agent: &str| {
+        let record = |i: u32| AttemptRecord {
+            model: model.map(str::to_owned),
+            steps: 3 + i,
+            ..record(agent, &format!("x_{i}"), 0, true)
+        };
+        (0..4).map(record).collect::<Vec<_>>()
+    };
+    let alone = overview(&material(attempts(None, "scripted"))).unwrap();
+    assert!(alone.contains("Not drawn: no attempt of these runs has asked a model"));
+    let both = material([attempts(None, "scripted"), attempts(Some("gpt-x"), "react")].concat());
+    let both = overview(&both).unwrap();
+    let figure = both.split_once("id=\"scaling-interactions\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert!(figure.contains("<td>react</td>") && !figure.contains("scripted"), "{figure}");
+}
+
+#[test]
 fn an_agent_s_label_says_what_it_was_given() {
     let condition = Condition::of("fixed+paper=full+reasoning=512+repair=2", Some(50));
     assert_eq!(condition.base, "fixed+paper=full+repair=2");

@@ -54,22 +54,9 @@ const beside = (name) => new Promise((resolve, reject) => {
 
 const fetched = async (name) => {
   const answer = await fetch(`details/${name}`);
-  if (!answer.ok) throw new Error(answer.status === 404 ? 'the run no longer has this' : `the server answers ${answer.status}`);
+  if (answer.status === 404) return {};
+  if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
   return answer.json();
-};
-
-/** A sample's details with its trajectories, which may lie elsewhere than the rest. */
-const loadSample = async (place) => {
-  const details = await load(`s${place}`);
-  if (index.live || details.whole) return details;
-  try {
-    const events = await load(`t${place}`);
-    details.attempts.forEach((one, number) => { one.events = events[number]; });
-    details.whole = true;
-  } catch (error) {
-    for (const one of details.attempts) one.problems = [...one.problems.filter((problem) => !problem.startsWith('The trajectory')), `The trajectory cannot be shown: ${error.message}.`];
-  }
-  return details;
 };
 
 const load = (name) => {
@@ -80,4 +67,38 @@ const load = (name) => {
     known.set(name, packed.then(unpack));
   }
   return known.get(name);
+};
+
+/**
+ * What is kept of `id` under a name that holds its place in the index, as `nameOf()` tells it. A server may know more than
+ * this page, and a folder beside it may be another page's: what comes says whose it is, and the index is renewed until both agree.
+ */
+const loadOf = async (id, nameOf) => {
+  for (let tries = 0; tries < 6; tries++) {
+    const name = nameOf();
+    const found = name ? await load(name) : {};
+    const same = !found.contenders || JSON.stringify(found.contenders) === JSON.stringify(index.contenders.map((one) => one.name));
+    if (found.id === id && same) return found;
+    if (!index.live) throw new Error(`the folder "${decodeURIComponent(index.beside || '')}" belongs to another report`);
+    await renew();
+  }
+  throw new Error('the run no longer has it, or changes faster than this page can follow');
+};
+
+/** A sample's details with its trajectories, which may lie elsewhere than the rest. */
+const loadSample = async (id) => {
+  const named = (letter) => () => {
+    const place = index.samples.findIndex((sample) => sample.id === id);
+    return place >= 0 && `${letter}${place}`;
+  };
+  const details = await loadOf(id, named('s'));
+  if (index.live || details.whole) return details;
+  try {
+    const { events } = await loadOf(id, named('t'));
+    details.attempts.forEach((one, number) => { one.events = events[number]; });
+    details.whole = true;
+  } catch (error) {
+    for (const one of details.attempts) one.problems = [...one.problems.filter((problem) => !problem.startsWith('The trajectory')), `The trajectory cannot be shown: ${error.message}.`];
+  }
+  return details;
 };

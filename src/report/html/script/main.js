@@ -32,49 +32,96 @@ const route = async () => {
   document.body.dataset.shown = location.hash;
 };
 
-const refresh = async () => {
-  const answer = await fetch('state');
-  if (!answer.ok) throw new Error(String(answer.status));
-  const state = await answer.json();
-  if (state.stamp === index.live) return state;
-  const page = await (await fetch('page')).json();
+/** All folds below an element under names that stay when the page is drawn anew: their headings, counted where they are the same. */
+const namedFolds = (root) => {
+  const seen = new Map();
+  return [...root.querySelectorAll('details')].map((fold) => {
+    const name = fold.firstElementChild.textContent + (fold.closest('section[id]') || { id: '' }).id;
+    seen.set(name, (seen.get(name) || 0) + 1);
+    return [`${name} ${seen.get(name)}`, fold];
+  });
+};
+
+/** Draws a part of the page anew and leaves open what was open. */
+const keepingFolds = async (root, draw) => {
+  const were = new Map(namedFolds(root).map(([name, fold]) => [name, fold.open]));
+  await draw();
+  for (const [name, fold] of namedFolds(root)) if (were.has(name)) fold.open = were.get(name);
+};
+
+/** Agents are named by their places in addresses: these follow when an agent appears before others. */
+const renumber = (before) => {
+  const names = before.map((one) => one.name);
+  const moved = (c) => { const now = index.contenders.findIndex((one) => one.name === names[c]); return now < 0 ? c : now; };
+  const parts = location.hash.split('/');
+  if (parts[1] === 'sample' && parts[3]) parts[3] = parts[3].replace(/^\d+/, moved);
+  if (parts[1] === 'compare') for (const at of [2, 3]) if (parts[at]) parts[at] = moved(parts[at]);
+  const hash = parts.join('/');
+  if (hash === location.hash) return;
+  history.replaceState(null, '', hash);
+  document.body.dataset.shown = hash;
+  const block = document.querySelector('#page .attempt');
+  if (block) block.dataset.key = block.dataset.key.replace(/^\d+/, moved);
+};
+
+/** Asks the server for the overview and the index as they are now. */
+const renew = async () => {
+  const answer = await fetch('page');
+  if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+  const page = await answer.json();
+  const before = index.contenders;
   index = page.index;
+  renumber(before);
   // The server's own markup, in which all texts of strangers are escaped; scripts in it would not run in any case.
   const fresh = new DOMParser().parseFromString(page.overview, 'text/html');
-  const folds = (root) => [...root.querySelectorAll('details')];
-  const name = (fold) => fold.firstElementChild.textContent + (fold.closest('section') || { id: '' }).id;
-  const open = new Set(folds($('overview')).filter((fold) => fold.open).map(name));
-  $('overview').replaceChildren(...fresh.body.childNodes);
-  for (const fold of folds($('overview'))) if (open.has(name(fold))) fold.open = true;
+  await keepingFolds($('overview'), () => $('overview').replaceChildren(...fresh.body.childNodes));
   dressTables($('overview'));
-  // Lists follow; a trajectory that is being read stays as it is.
-  if (!/^#\/(sample|compare)\//.test(location.hash)) await redraw();
-  return state;
 };
 
 const redraw = async () => {
   const [left, top] = [scrollX, scrollY];
-  await route();
+  const typed = (document.querySelector('.conversation input') || { value: '' }).value;
+  await keepingFolds($('page'), route);
+  const search = document.querySelector('.conversation input');
+  if (typed && search) {
+    search.value = typed;
+    search.dispatchEvent(new Event('input'));
+  }
   scrollTo(left, top);
 };
 
-// An attempt under way: its page follows, unless something in it is being searched for.
-let seen = '';
-const followAttempt = async () => {
-  const [, id, key] = location.hash.match(/^#\/sample\/([^/]+)\/?(.*)$/) || [];
-  const sample = id && index.samples.findIndex((one) => one.id === decodeURIComponent(id));
-  if (!id || sample < 0 || !index.samples[sample].attempts.some((one) => one.s === 'begun' && (!key || key === `${one.c}.${one.a}`))) return;
-  const details = await loadSample(sample);
-  const now = `${location.hash} ${details.attempts.map((one) => (one.events || []).length)}`;
-  const search = document.querySelector('.conversation input');
-  if (now !== seen && !(search && search.value)) await redraw();
-  seen = now;
+/** Lists follow. A trajectory that is being read stays as it is, and grows where its attempt is under way. */
+const followPage = async (changed) => {
+  const page = $('page').firstElementChild;
+  const [, kind, id, , sample] = location.hash.split('/');
+  if ($('page').hidden || !page) return;
+  if (kind === 'samples' && changed) page.renew();
+  if (kind === 'compare' && changed && sample === undefined) await redraw();
+  if (kind !== 'sample' || !id) return;
+  const entry = index.samples.find((one) => one.id === decodeURIComponent(id));
+  const block = page.querySelector('.attempt');
+  if (!entry) return;
+  if (!block) { if (changed) await redraw(); return; }
+  const { key, state } = block.dataset;
+  if (changed) page.querySelector('.attempts').replaceWith(attemptButtons(entry, key));
+  if (state !== 'begun') return;
+  const details = await loadSample(entry.id);
+  const one = details.attempts.find((it) => keyOf(it) === key);
+  // It may have ended, or begun again.
+  if (!one || one.state !== state || !block.querySelector('.conversation').grow(one.events || [])) await redraw();
 };
 
+// The stamp of what the page was drawn from, where a page of its own has renewed the index.
+let shownAs = index.live;
 const follow = async () => {
   try {
-    const state = await refresh();
-    await followAttempt();
+    const answer = await fetch('state');
+    if (!answer.ok) throw new Error(String(answer.status));
+    const state = await answer.json();
+    const changed = state.stamp !== index.live;
+    if (changed) await renew();
+    await followPage(changed || shownAs !== index.live);
+    shownAs = index.live;
     const ago = state.changed === null ? '' : `, last change ${state.changed < 90 ? `${state.changed} s` : `${Math.round(state.changed / 60)} min`} ago`;
     $('live').textContent = `${state.done}${state.planned ? ` of ${state.planned}` : ''} attempts stored${ago}`;
   } catch {

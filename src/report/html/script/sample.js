@@ -7,7 +7,7 @@ const paperBlock = (paper, id) => {
   fold.addEventListener('toggle', async () => {
     if (!fold.open || fold.children.length > 1) return;
     try {
-      const { text: whole } = await load(paper.chunk);
+      const { text: whole } = await loadOf(id, () => (index.papers[id] || {}).chunk);
       fold.append(h('pre', { class: 'text' }, whole || 'There is no text.'));
     } catch (error) { fold.append(h('p', { class: 'missing' }, `The text cannot be shown: ${error.message}.`)); }
   });
@@ -16,6 +16,15 @@ const paperBlock = (paper, id) => {
     paper.experiments && h('details', {}, h('summary', {}, `Experiments (${paper.experiments.length})`),
       h('ol', {}, paper.experiments.map((one) => h('li', {}, h('b', {}, one.id), ` ${one.description} `, h('code', {}, one.command))))));
 };
+
+/** What an attempt wrote in place of each masked function. */
+const writtenBlocks = (details, functions) => (functions || []).map((one, place) => {
+  const mine = (details.written || [])[place];
+  if (mine === undefined || mine === null) return h('p', { class: 'missing' }, `${one.at}: ${details.unwritten || 'not found in what the attempt left'}`);
+  if (mine === one.masked) return h('p', { class: 'missing' }, `${one.at}: left as it was masked`);
+  return h('details', { open: mine !== one.original }, h('summary', {}, h('code', {}, one.at), mine === one.original ? ' the same as the original' : ' against the original (−) as written (+)'),
+    diffBlock(one.original, mine));
+});
 
 const attemptBlock = (details, functions) => {
   const record = details.record;
@@ -29,14 +38,8 @@ const attemptBlock = (details, functions) => {
     ...((record.ignored || []).length ? [['Not taken over', record.ignored.join(', ')]] : []),
     ...((record.skipped || []).length ? [['Never taken over', record.skipped.join(', ')]] : []),
   ] : [['Ended', 'it has no record: it is under way, or was cut off']];
-  const written = (functions || []).map((one, place) => {
-    const mine = (details.written || [])[place];
-    if (mine === undefined || mine === null) return h('p', { class: 'missing' }, `${one.at}: ${details.unwritten || 'not found in what the attempt left'}`);
-    if (mine === one.masked) return h('p', { class: 'missing' }, `${one.at}: left as it was masked`);
-    return h('details', { open: mine !== one.original }, h('summary', {}, h('code', {}, one.at), mine === one.original ? ' the same as the original' : ' against the original (−) as written (+)'),
-      diffBlock(one.original, mine));
-  });
-  return h('section', { class: 'attempt' },
+  const written = writtenBlocks(details, functions);
+  return h('section', { class: 'attempt', 'data-key': `${details.contender}.${details.attempt}`, 'data-state': details.state },
     h('h3', {}, `${contender(details.contender)}, attempt ${details.attempt}: `, h('span', { class: `badge ${details.state}` }, `${SIGNS[details.state] || ''} ${WORDS[details.state] || details.state}`)),
     h('dl', {}, facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
     record && [h('h3', {}, 'Verdict'), verdictTable(record)],
@@ -45,23 +48,27 @@ const attemptBlock = (details, functions) => {
     h('h3', {}, 'Trajectory'), trajectory(details.events || [], details.problems));
 };
 
+const keyOf = (one) => `${one.c ?? one.contender}.${one.a ?? one.attempt}`;
+
+/** A button for each attempt at a sample. */
+const attemptButtons = (sample, current) => h('div', { class: 'attempts' }, index.contenders.map((_, c) => {
+  const mine = sample.attempts.filter((one) => one.c === c);
+  return mine.length > 0 && h('div', { class: 'tools' }, h('span', {}, contender(c)), mine.map((one) => h('button', {
+    type: 'button', 'aria-pressed': String(current === keyOf(one)),
+    onclick: () => { location.hash = `#/sample/${encodeURIComponent(sample.id)}/${keyOf(one)}`; },
+  }, `${one.a} `, sign(one.s))));
+}));
+
 const samplePage = async (id, chosen) => {
-  const place = index.samples.findIndex((sample) => sample.id === id);
-  if (place < 0) return h('div', {}, h('h1', {}, id), h('p', { class: 'missing' }, 'There is no attempt at this sample.'));
-  const sample = index.samples[place];
-  const details = await loadSample(place).catch((error) => ({ attempts: [], functions: [], problem: error.message }));
-  const key = (one) => `${one.c ?? one.contender}.${one.a ?? one.attempt}`;
-  const current = details.attempts.find((one) => key(one) === chosen) || details.attempts[0];
-  const buttons = index.contenders.map((_, c) => {
-    const mine = sample.attempts.filter((one) => one.c === c);
-    return mine.length > 0 && h('div', { class: 'tools' }, h('span', {}, contender(c)), mine.map((one) => h('button', {
-      type: 'button', 'aria-pressed': String(current !== undefined && key(current) === key(one)),
-      onclick: () => { location.hash = `#/sample/${encodeURIComponent(id)}/${key(one)}`; },
-    }, `${one.a} `, sign(one.s))));
-  });
+  const find = () => index.samples.find((sample) => sample.id === id);
+  if (!find()) return h('div', {}, h('h1', {}, id), h('p', { class: 'missing' }, 'There is no attempt at this sample.'));
+  const details = await loadSample(id).catch((error) => ({ attempts: [], functions: [], problem: error.message }));
+  const sample = find();
+  const current = details.attempts.find((one) => keyOf(one) === chosen) || details.attempts[0];
   return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.n === 0 ? 'nothing is masked: reproduction' : `${sample.n} masked function${sample.n === 1 ? '' : 's'}`),
     paperBlock(index.papers[sample.paper], sample.paper),
     details.problem && h('p', { class: 'missing' }, `What happened at this sample cannot be shown: ${details.problem}.`),
     (details.functions || []).length > 0 && [h('h2', {}, 'Masked functions'), details.functions.map((one) => h('details', { open: true }, h('summary', {}, h('code', {}, one.at), ' original (−) and as masked (+)'), diffBlock(one.original, one.masked)))],
-    h('h2', {}, 'Attempts'), buttons, current ? attemptBlock(current, details.functions) : h('p', { class: 'missing' }, 'No attempt can be shown.'));
+    h('h2', {}, 'Attempts'), attemptButtons(sample, current && keyOf(current)),
+    current ? attemptBlock(current, details.functions) : h('p', { class: 'missing' }, 'No attempt can be shown.'));
 };

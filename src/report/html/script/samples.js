@@ -1,6 +1,7 @@
 // The list of samples.
 const MOST_ROWS = 300;
 const samplesPage = () => {
+  const head = h('thead', {});
   const body = h('tbody', {});
   const count = h('span', { class: 'quiet', role: 'status' });
   const search = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter by name' });
@@ -18,6 +19,7 @@ const samplesPage = () => {
   const draw = () => {
     const wanted = search.value.toLowerCase();
     const list = index.samples.filter((sample) => sample.id.toLowerCase().includes(wanted) && fits(sample));
+    head.replaceChildren(h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), index.contenders.map((one) => h('th', {}, one.name))));
     body.replaceChildren(...list.slice(0, most).map((sample) => h('tr', {},
       h('td', {}, h('a', { href: `#/sample/${encodeURIComponent(sample.id)}` }, sample.id)), h('td', { class: 'number' }, sample.n),
       index.contenders.map((_, c) => h('td', { class: 'marks' }, sample.attempts.filter((one) => one.c === c).map((one) => h('a', { href: `#/sample/${encodeURIComponent(sample.id)}/${c}.${one.a}` }, sign(one.s))))))));
@@ -27,7 +29,10 @@ const samplesPage = () => {
   search.addEventListener('input', draw);
   only.addEventListener('change', draw);
   draw();
-  return h('div', {}, h('h1', {}, 'Samples'), h('div', { class: 'tools' }, search, only, count),
+  const page = h('div', {}, h('h1', {}, 'Samples'), h('div', { class: 'tools' }, search, only, count),
     h('p', { class: 'legend' }, Object.entries(WORDS).map(([state, word]) => [sign(state), ` ${word}   `])),
-    h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), index.contenders.map((one) => h('th', {}, one.name)))), body)), more);
+    h('div', { class: 'scroll' }, h('table', {}, head, body)), more);
+  // A run that goes on changes the list, not what was typed.
+  page.renew = draw;
+  return page;
 };

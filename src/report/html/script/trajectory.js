@@ -15,6 +15,18 @@ const values = (given) => (given && typeof given === 'object' && !Array.isArray(
   ? Object.entries(given).map(([key, value]) => [h('div', { class: 'quiet' }, key), h('pre', {}, text(value))])
   : h('pre', {}, text(given ?? '')));
 
+/** How a command ended, in words. */
+const exitWords = (exit) => {
+  if (exit === 'timed_out') return 'timed out';
+  if (exit === 'disk_full') return 'stopped at the disk limit';
+  if (exit && exit.code !== undefined) return `exit code ${exit.code}`;
+  if (exit && exit.signal !== undefined) return `killed by signal ${exit.signal}`;
+  return `exit ${JSON.stringify(exit)}`;
+};
+
+/** The first lines that say something: headings and blank lines do not. */
+const beginning = (said, most) => short(said.split('\n').filter((line) => line.trim() && !/^(stdout|stderr):$/.test(line)).slice(0, 3).join(' · '), most);
+
 const WHO = { system: 'System', user: 'Harness', assistant: 'Model', tool: 'Tool' };
 const eventBlock = (event) => {
   const at = typeof event.at === 'number' ? ` · ${seconds(event.at)}` : '';
@@ -35,7 +47,7 @@ const eventBlock = (event) => {
     case 'observation': {
       const said = text(event.content ?? '');
       return block('tool', `${event.tool || 'Tool'} · ${seconds(event.seconds)}`,
-        folded([call(event.tool, event.arguments), h('br', {}), short(said.split('\n').slice(0, 2).join(' · '), 140)], values(event.arguments), h('div', { class: 'quiet' }, 'shows'), h('pre', {}, said)));
+        folded([call(event.tool, event.arguments), h('br', {}), beginning(said, 160)], values(event.arguments), h('div', { class: 'quiet' }, 'shows'), h('pre', {}, said)));
     }
     case 'asked':
       return block('user', `The program asks, call ${event.call} · ${event.kept} messages as before`,
@@ -57,7 +69,7 @@ const eventBlock = (event) => {
     case 'ended':
       return block('harness', 'Ended', h('div', {}, `${text(event.end ?? '').replaceAll('_', ' ')}${event.detail ? `: ${event.detail}` : ''}`));
     case 'verification':
-      return block('harness', `Verification of ${event.experiment} · ${seconds(event.seconds)}`, folded(`exit ${JSON.stringify(event.exit)}`, h('pre', {}, text(event.result ?? 'no result')), event.stderr && h('pre', {}, text(event.stderr))));
+      return block('harness', `Verification of ${event.experiment} · ${seconds(event.seconds)}`, folded([exitWords(event.exit), ' ', h('code', {}, short(plain(event.result ?? 'no result'), 90))], h('pre', {}, text(event.result ?? 'no result')), event.stderr && h('pre', {}, text(event.stderr))));
     default:
       return block('harness', text(event.event ?? 'unknown event'), h('pre', {}, text(event)));
   }
@@ -82,28 +94,38 @@ const markText = (root, wanted) => {
   return count;
 };
 
+/** A trajectory's section. Its `grow` takes the events as they are now, and tells whether the shown ones are their beginning. */
 const trajectory = (events, problems) => {
   const list = h('div', { class: 'trajectory' });
   const found = h('span', { class: 'quiet', role: 'status' });
+  const nothing = h('p', { class: 'missing' }, 'There are no events.');
+  const search = h('input', { type: 'search', placeholder: 'Search the trajectory', 'aria-label': 'Search the trajectory' });
+  const jump = h('button', { type: 'button', class: 'first-error', onclick: () => { search.value = ''; draw(); show(list.children[events.findIndex(isError)]); } });
   let hits = [];
   let hit = -1;
-  const draw = (wanted) => {
-    list.replaceChildren(...events.map(eventBlock));
-    hits = [];
-    hit = -1;
-    found.textContent = '';
-    if (!wanted) return;
-    let count = 0;
-    for (const block of list.children) {
-      const here = markText(block, wanted);
-      count += here;
-      block.hidden = here === 0;
+  const add = (fresh) => {
+    const wanted = search.value.toLowerCase();
+    for (const event of fresh) {
+      const block = eventBlock(event);
+      list.append(block);
+      if (!wanted) continue;
+      block.hidden = markText(block, wanted) === 0;
       for (const mark of block.querySelectorAll('mark')) {
         for (let up = mark.closest('details'); up && list.contains(up); up = up.parentElement.closest('details')) up.open = true;
         hits.push(mark);
       }
     }
-    found.textContent = `${count} found in ${[...list.children].filter((block) => !block.hidden).length} of ${events.length} events`;
+    found.textContent = wanted ? `${hits.length} found in ${[...list.children].filter((block) => !block.hidden).length} of ${events.length} events` : '';
+    const none = !events.some(isError);
+    jump.disabled = none;
+    jump.textContent = none ? 'No error' : 'First error';
+    nothing.hidden = events.length > 0;
+  };
+  const draw = () => {
+    list.replaceChildren();
+    hits = [];
+    hit = -1;
+    add(events);
   };
   const show = (block) => {
     for (const other of list.querySelectorAll('.here')) other.classList.remove('here');
@@ -111,21 +133,25 @@ const trajectory = (events, problems) => {
     for (const fold of block.querySelectorAll('details')) fold.open = true;
     block.scrollIntoView({ block: 'start' });
   };
-  const search = h('input', { type: 'search', placeholder: 'Search the trajectory', 'aria-label': 'Search the trajectory' });
-  search.addEventListener('input', () => draw(search.value.toLowerCase()));
+  search.addEventListener('input', draw);
   search.addEventListener('keydown', (key) => {
     if (key.key !== 'Enter' || hits.length === 0) return;
     hit = (hit + (key.shiftKey ? hits.length - 1 : 1)) % hits.length;
     hits[hit].scrollIntoView({ block: 'center' });
   });
-  const first = events.findIndex(isError);
   const fold = (open) => () => { for (const one of list.querySelectorAll('details')) one.open = open; };
-  draw('');
-  return h('section', { class: 'conversation' },
-    h('div', { class: 'tools' }, search,
-      h('button', { type: 'button', class: 'first-error', disabled: first < 0, onclick: () => { search.value = ''; draw(''); show(list.children[first]); } }, first < 0 ? 'No error' : 'First error'),
+  draw();
+  const section = h('section', { class: 'conversation' },
+    h('div', { class: 'tools' }, search, jump,
       h('button', { type: 'button', onclick: fold(true) }, 'Unfold all'),
       h('button', { type: 'button', onclick: fold(false) }, 'Fold all'), found),
-    (problems || []).map((problem) => h('p', { class: 'missing' }, problem)),
-    events.length === 0 && h('p', { class: 'missing' }, 'There are no events.'), list);
+    (problems || []).map((problem) => h('p', { class: 'missing' }, problem)), nothing, list);
+  section.grow = (now) => {
+    if (now.length < events.length) return false;
+    const fresh = now.slice(events.length);
+    events = now;
+    if (fresh.length > 0) add(fresh);
+    return true;
+  };
+  return section;
 };
