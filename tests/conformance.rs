@@ -16,6 +16,7 @@ mod conformance {
     pub mod fixture;
     pub mod harness;
     pub mod hostile;
+    pub mod listener;
     pub mod processes;
     pub mod resources;
     pub mod runner;

@@ -19,6 +19,10 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
             let role = if call_id.is_some() { Role::Tool } else { Role::User };
             push(messages, role, content, call_id.as_deref());
         }
+        Event::Asked { kept, messages: asked, .. } => {
+            messages.truncate(*kept);
+            messages.extend_from_slice(asked);
+        }
         Event::Try { .. } => messages.clear(),
         Event::Forgotten { from, count, keep, note } => forget(messages, *from, *count, *keep, note),
         Event::Shortened { message, content } => {
@@ -86,7 +90,7 @@ fn sendable(call: &ToolCall) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Usage;
+    use crate::model::{Sampling, Usage};
 
     fn reply(text: &str, tool_calls: Vec<ToolCall>) -> Event {
         Event::Reply {
@@ -112,6 +116,24 @@ mod tests {
         }
         assert_eq!(messages.len(), 3);
         assert_eq!(messages[1].content, "a\n\nb");
+    }
+
+    #[test]
+    fn what_an_agent_of_its_own_asks_replaces_what_it_no_longer_says() {
+        let asked = |kept, words: &[&str]| Event::Asked {
+            call: 0,
+            kept,
+            messages: words.iter().map(|word| Message::new(Role::User, *word)).collect(),
+            tools: None,
+            sampling: Sampling::default(),
+        };
+        let mut messages = Vec::new();
+        for event in [asked(0, &["a", "b"]), reply("c", vec![]), asked(3, &["d"]), reply("e", vec![]), asked(1, &["f"])]
+        {
+            take(&mut messages, &event);
+        }
+        let words: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!(words, ["a", "f"]);
     }
 
     #[test]

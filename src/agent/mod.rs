@@ -8,6 +8,7 @@ mod context;
 pub mod conversation;
 mod copycat;
 mod experiment;
+mod external;
 pub mod files;
 mod fixed;
 mod gold;
@@ -38,6 +39,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::env::OnProgress;
 use crate::error::{Error, Result};
 use crate::suite::{Paper, ResultRule};
 
@@ -62,6 +64,8 @@ pub enum End {
     CostLimit,
     /// Its tokens were used up, or the conversation no longer fits the model.
     TokenLimit,
+    /// It wrote more than the sandbox takes.
+    DiskLimit,
     /// Too many replies in a row could not be read.
     FormatErrors,
     /// The provider refused the conversation, as a content filter does: scored like any other end, for it is what the
@@ -148,6 +152,26 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str;
     /// Whether [`Context::model`] must be there.
     fn needs_model(&self) -> bool;
+    /// Makes what it needs on this machine, beside a model, in the folder `cache`; before the first attempt.
+    ///
+    /// # Errors
+    /// Kinds `Suite` and `Machine`, of an env that cannot be built.
+    async fn prepare(&self, _cache: &Path, _on_progress: OnProgress<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// Host folders that its sandboxes must show read-only, once it is prepared.
+    fn read_only(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
+    fn needs_listener(&self) -> bool {
+        false
+    }
+    /// What it is beside this program, such as another program's version and how it is started: two runs with the same
+    /// digest had the same agent. Known once it is prepared.
+    fn digest(&self) -> Option<String> {
+        None
+    }
     /// Works on the task until an end. Never panics on what a model or a sandbox answers. The second part says more
     /// about the end, such as the provider's error, and is kept in the store.
     ///
@@ -169,8 +193,11 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
     (end, detail)
 }
 
+pub use external::{is_builtin as is_builtin_program, split_setting};
+
 /// What [`open`] takes.
-pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `react:KEY=VALUE,...` and \
+pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+     `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
 /// The agent that a user names on the command line; [`FORMS`] lists the ways. `cache` is the folder that embeddings are
@@ -183,6 +210,7 @@ pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc
     let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
     match (name, rest) {
         ("scripted", file) if !file.is_empty() => Ok(Arc::new(scripted::Scripted::open(file.as_ref())?)),
+        ("cli", program) => Ok(Arc::new(external::External::open(program)?)),
         ("mutant", probability) => Ok(Arc::new(mutant::Mutants::open(probability)?)),
         ("react", own) => Ok(Arc::new(react::React::new(&settings.with(own)?, cache)?)),
         ("fixed", own) => Ok(Arc::new(fixed::Fixed::new(&settings.with(own)?, cache)?)),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::End;
 use crate::error::{Error, Kind, Result};
-use crate::model::{Reply, Role, ToolCall, Usage};
+use crate::model::{Message, Reply, Role, Sampling, Tool, ToolCall, Usage};
 
 /// What can happen in an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,37 @@ pub enum Event {
         step: u32,
         /// What was wrong.
         what: String,
+    },
+    /// An agent that is a program of its own asks the model, through the gateway.
+    Asked {
+        /// Number of the call within the attempt, from 0.
+        call: u32,
+        /// So many messages of the conversation so far it goes on from. The others are gone: it has written them anew, or
+        /// begun another conversation.
+        kept: usize,
+        /// What stands there after these.
+        messages: Vec<Message>,
+        /// The tools on offer, where they are others than at the call before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<Tool>>,
+        /// How the model was to sample.
+        sampling: Sampling,
+    },
+    /// The gateway has refused a call without asking the model.
+    CallRefused {
+        /// Why.
+        what: String,
+    },
+    /// An agent that is a program of its own has ended.
+    Program {
+        /// How.
+        exit: crate::sandbox::Exit,
+        /// What it printed, the middle of what is long left out.
+        stdout: String,
+        /// Likewise on standard error.
+        stderr: String,
+        /// Seconds that it ran, without those that it waited for the model.
+        seconds: f64,
     },
     /// The agent begins once more, with a conversation of its own.
     Try {

@@ -169,8 +169,9 @@ fn suite_envs(suite: &Suite) -> Result<Vec<String>> {
     Ok(ids)
 }
 
+/// An env of the suite, or with a `/` the folder of one, as that of an agent.
 fn folder(suite: &Suite, id: &str) -> Result<std::path::PathBuf> {
-    let folder = suite.env_dir(id);
+    let folder = if id.contains('/') { std::path::PathBuf::from(id) } else { suite.env_dir(id) };
     if folder.join("environment.yml").is_file() {
         Ok(folder)
     } else {

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent;
 use crate::error::{Error, Result};
 use crate::model;
 use crate::run::ModelChoice;
+use crate::suite::Suite;
 
 /// A model and how to reach it.
 #[derive(clap::Args)]
@@ -79,6 +81,24 @@ pub fn absolute_spec(spec: &str) -> Result<String> {
         }
     }
     Ok(spec.to_owned())
+}
+
+/// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.
+pub fn agent_spec(spec: &str, suite: &Suite) -> Result<String> {
+    let Some(program) = spec.strip_prefix("cli:") else { return absolute_spec(spec) };
+    let (agent, setting) = agent::split_setting(program);
+    let folder = if agent.contains('/') {
+        absolute(Path::new(agent))?
+    } else if agent.is_empty() || agent::is_builtin_program(agent) {
+        return Ok(spec.to_owned());
+    } else {
+        absolute(&suite.root().join("agents").join(agent))?
+    };
+    if !agent.contains('/') && !folder.is_dir() {
+        return Ok(spec.to_owned());
+    }
+    let setting = setting.map(|setting| format!(",{setting}")).unwrap_or_default();
+    Ok(format!("cli:{}{setting}", folder.display()))
 }
 
 fn parse_price(text: &str) -> Result<(f64, f64), String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::environment::EnvOptions;
-use super::model::{ModelOptions, absolute_spec, parse_time};
+use super::model::{ModelOptions, agent_spec, parse_time};
 use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
@@ -53,7 +53,9 @@ pub struct Arguments {
     #[arg(long, help_heading = "Samples")]
     full: bool,
 
-    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`. Several may be given,
+    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; programs of their
+    /// own: `cli:mini-swe-agent`, `cli:gptme`, `cli:FOLDER`, as `--agent cli:mini-swe-agent,mode=text --model openai:gpt-5-mini`
+    /// (docs/external-agents.md says how to add one). Several may be given,
     /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
     /// (keys: paper, code, passages, snippets; of `fixed`: fill, repair, reasoning; of `react`: prompt, history, context,
     /// tools, protocol, reflexion).
@@ -203,7 +205,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         papers,
         draw,
         k: arguments.k,
-        agents: arguments.agents.iter().map(|spec| absolute_spec(spec)).collect::<Result<_>>()?,
+        agents: arguments.agents.iter().map(|spec| agent_spec(spec, &suite)).collect::<Result<_>>()?,
         settings: arguments
             .dynamic
             .over(arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?)),

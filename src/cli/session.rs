@@ -64,6 +64,15 @@ impl Session {
         };
         let contenders = open_agents(&configuration, &self.machine.cache)?;
         let model = open_model(&contenders, configuration.model.as_ref())?;
+        if let Some(contender) =
+            contenders.iter().find(|it| it.agent.needs_listener() && !self.machine.backend.listens())
+        {
+            let (label, sandbox) = (&contender.label, self.machine.backend.name());
+            return Err(Error::machine(format!(
+                "agent `{label}` must reach its model, and in a `{sandbox}` sandbox commands can make no connections"
+            ))
+            .hint("use `--sandbox docker` or `--sandbox podman`, or a machine that allows user namespaces"));
+        }
         let mut loaded = Vec::new();
         for id in &configuration.papers {
             let paper = LoadedPaper::load(&suite, id)?;
@@ -78,10 +87,10 @@ impl Session {
         }
         let cancel = stop_on_signals();
         let papers = tokio::select! {
-            prepared = self.prepare(loaded, &configuration, &progress) => prepared?,
+            prepared = self.prepare(loaded, &contenders, &configuration, &progress) => prepared?,
             () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "stopped before the first attempt")),
         };
-        let digests = digests(&papers);
+        let digests = digests(&papers, &contenders);
         let mut facts = SessionFacts {
             started: jiff::Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -171,9 +180,13 @@ impl Session {
     async fn prepare(
         &self,
         loaded: Vec<LoadedPaper>,
+        contenders: &[Contender],
         configuration: &Configuration,
         progress: &Progress,
     ) -> Result<Vec<ReadyPaper>> {
+        for contender in contenders {
+            contender.agent.prepare(&self.machine.cache, &|told| progress.on(RunEvent::Env(told))).await?;
+        }
         let mut papers = Vec::new();
         for paper in loaded {
             let mut ready = ReadyPaper::prepare(paper, configuration.protocol, &self.machine, progress).await?;
@@ -271,8 +284,11 @@ fn planned(samples: &[Sample], contenders: &[Contender], model: Option<&dyn mode
     planned
 }
 
-fn digests(papers: &[ReadyPaper]) -> Digests {
+fn digests(papers: &[ReadyPaper], contenders: &[Contender]) -> Digests {
     let mut digests = Digests { prompts: agent::prompts::digest(), ..Digests::default() };
+    for contender in contenders {
+        digests.agents.extend(contender.agent.digest().map(|digest| (contender.label.clone(), digest)));
+    }
     for ready in papers {
         let id = ready.loaded.paper.id.clone();
         digests.papers.insert(id.clone(), ready.loaded.digest.clone());

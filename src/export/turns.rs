@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use crate::agent::{Event, Line};
-use crate::model::{Role, Usage};
+use crate::agent::{Event, Line, conversation};
+use crate::model::{Message, Role, Usage};
 
 /// A turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,8 +68,17 @@ pub struct Call<'a> {
 #[must_use]
 pub fn turns(lines: &[Line]) -> Vec<Turn<'_>> {
     let mut turns = Turns::default();
+    let mut shown = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         match &line.event {
+            Event::Asked { kept, messages, .. } => {
+                let before = shown.get(*kept..).unwrap_or_default();
+                for (place, message) in messages.iter().enumerate() {
+                    if !before.get(place).is_some_and(|before| says_again(before, message)) {
+                        turns.hear(line.at, message);
+                    }
+                }
+            }
             Event::Message { role: Role::Assistant, content, .. } => {
                 turns.begin(Act { at: line.at, text: content, ..Act::default() });
             }
@@ -109,9 +118,16 @@ pub fn turns(lines: &[Line]) -> Vec<Turn<'_>> {
             }
             _ => {}
         }
+        conversation::take(&mut shown, &line.event);
     }
     turns.end();
     turns.done
+}
+
+/// Whether a program has written a message anew that stood at the same place before. What the model said it may have
+/// put into words of its own; that is no turn.
+fn says_again(before: &Message, now: &Message) -> bool {
+    before.role == now.role && (now.role == Role::Assistant || before.content.trim() == now.content.trim())
 }
 
 /// Turns as they are read: those that are over, and the act that goes on.
@@ -134,6 +150,16 @@ impl<'a> Turns<'a> {
     fn say(&mut self, spoken: Spoken<'a>) {
         self.end();
         self.done.push(Turn::Said(spoken));
+    }
+
+    /// Takes what a program tells its model.
+    fn hear(&mut self, at: f64, message: &'a Message) {
+        let (role, content) = (message.role, message.content.as_str());
+        match (role, &message.tool_call_id) {
+            (Role::Assistant, _) => self.begin(Act { at, text: content, ..Act::default() }),
+            (Role::Tool, Some(id)) if self.answer(id, content, 0.0) => {}
+            _ => self.say(Spoken { at, role, content }),
+        }
     }
 
     /// The act that goes on, or a new one behind what was said.
@@ -198,6 +224,27 @@ mod tests {
         let [Turn::Acted(act)] = turns.as_slice() else { panic!("{turns:?}") };
         assert_eq!((act.model_calls, act.usage.input, act.cost), (2, 12, 0.75));
         assert_eq!((act.calls[0].id.as_str(), act.calls[0].observation), ("step-1-2", Some("seen")));
+    }
+
+    #[test]
+    fn what_a_program_of_its_own_tells_its_model_is_said_once_however_often_it_is_sent() {
+        let asked = |kept: usize, messages: Value| {
+            line(&json!({ "event": "asked", "call": 0, "kept": kept, "messages": messages, "sampling": {} }))
+        };
+        let message = |role: &str, content: &str| json!({ "role": role, "content": content });
+        let result = json!({ "role": "tool", "content": "seen", "tool_call_id": "a" });
+        let lines = [
+            asked(0, json!([message("system", "s"), message("user", "task")])),
+            reply(&json!([{ "id": "a", "name": "x", "arguments": {} }])),
+            // The model's words are sent back changed, and the task with them.
+            asked(1, json!([message("user", "task "), message("assistant", "T"), result])),
+            reply(&json!([])),
+        ];
+        let turns = turns(&lines);
+        let [Turn::Said(first), Turn::Said(second), Turn::Acted(act), Turn::Acted(_)] = turns.as_slice() else {
+            panic!("{turns:?}")
+        };
+        assert_eq!((first.content, second.content, act.calls[0].observation), ("s", "task", Some("seen")));
     }
 
     #[test]

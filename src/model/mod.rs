@@ -6,6 +6,7 @@
 
 pub mod embedding;
 mod failure;
+pub mod gateway;
 mod open;
 mod price;
 mod provider;

@@ -68,13 +68,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(Kind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
         }
         Event::Message { role, content, .. } => {
-            let who = match role {
-                Role::System => "system",
-                Role::User => "to the model",
-                Role::Assistant => "agent",
-                Role::Tool => "to the model, of a call",
-            };
-            heading(Kind::Heading, who);
+            heading(Kind::Heading, role_name(*role));
             body(text, content, None, colour);
         }
         Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds } => {
@@ -108,6 +102,26 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
         Event::FormatError { step, what } => {
             heading(Kind::Bad, &format!("step {step}: {}", short(what, 200)));
         }
+        Event::Asked { call, kept, messages, .. } => {
+            heading(Kind::Heading, &format!("call {call}: {kept} messages as before, {} new", messages.len()));
+            for message in messages {
+                let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", role_name(message.role))));
+                body(text, &message.content, None, colour);
+                for call in &message.tool_calls {
+                    call_lines(text, &call.name, &call.arguments, colour);
+                }
+            }
+        }
+        Event::CallRefused { what } => {
+            heading(Kind::Bad, "the agent asked the model and was refused");
+            body(text, what, Some(Kind::Bad), colour);
+        }
+        Event::Program { exit, stdout, stderr, seconds } => {
+            let kind = if *exit == Exit::Code(0) { Kind::Heading } else { Kind::Bad };
+            heading(kind, &format!("the program ended: {}, {seconds:.1} s without its model", how(*exit)));
+            body(text, stdout, Some(Kind::Shown), colour);
+            body(text, stderr, Some(Kind::Shown), colour);
+        }
         Event::Try { number, why } => {
             heading(Kind::Heading, &format!("try {number}"));
             body(text, why.as_deref().unwrap_or_default(), None, colour);
@@ -130,18 +144,30 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
         }
         Event::Verification { experiment, exit, seconds, result, stderr } => {
             let kind = if *exit == Exit::Code(0) && result.is_some() { Kind::Good } else { Kind::Bad };
-            let how = match exit {
-                Exit::Code(code) => format!("exit code {code}"),
-                Exit::Signal(signal) => format!("killed by signal {signal}"),
-                Exit::TimedOut => "timed out".to_owned(),
-                Exit::DiskFull => "stopped at the disk limit".to_owned(),
-            };
-            heading(kind, &format!("verification of {}: {how}, {seconds:.1} s", short(experiment, 60)));
+            heading(kind, &format!("verification of {}: {}, {seconds:.1} s", short(experiment, 60), how(*exit)));
             if let Some(result) = result {
                 body(text, &result.to_string(), None, colour);
             }
             body(text, stderr, Some(Kind::Shown), colour);
         }
+    }
+}
+
+const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "to the model",
+        Role::Assistant => "agent",
+        Role::Tool => "to the model, of a call",
+    }
+}
+
+fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::TimedOut => "timed out".to_owned(),
+        Exit::DiskFull => "stopped at the disk limit".to_owned(),
     }
 }
 

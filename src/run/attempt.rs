@@ -97,7 +97,9 @@ impl Stage {
         cancel: &CancellationToken,
     ) -> Result<Option<Changes>> {
         let workspace = self.workspace(staged)?;
-        let mut sandbox = self.machine.backend.start(&staged.ready.spec(&workspace, &self.machine)).await?;
+        let mut spec = staged.ready.spec(&workspace, &self.machine);
+        spec.read_only.extend(contender.agent.read_only());
+        let mut sandbox = self.machine.backend.start(&spec).await?;
         let mut budget = Budget::new(self.configuration.limits);
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));

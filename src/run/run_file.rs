@@ -78,6 +78,9 @@ pub struct Digests {
     pub envs: BTreeMap<String, String>,
     /// The prompts.
     pub prompts: String,
+    /// Manifest and env by agent, of agents that are programs of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, String>,
     /// The base image of all sandboxes, where they have one; as engines write it, `sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -91,6 +94,7 @@ impl Digests {
             ("manifest, text or gold of paper", &self.papers, &now.papers),
             ("repo of paper", &self.repos, &now.repos),
             ("env of paper", &self.envs, &now.envs),
+            ("manifest or env of agent", &self.agents, &now.agents),
         ];
         let mut found = Vec::new();
         for (kind, then, now) in kinds {

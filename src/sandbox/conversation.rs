@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
+use super::listener::{Listener, Relay};
 use super::local::wire::{self, Job, Reply, Request, Setup};
 use super::local::{OUT_OF_ROOM, Watch, decode_list};
 use super::{Command, Entry, Exec, ExecLimits, Exit, Fault};
@@ -20,6 +21,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 /// Limits of file jobs; they take milliseconds unless the machine is in trouble.
 const FILE_WALL: Duration = Duration::from_mins(1);
 const LISTING: usize = 64 << 20;
+/// Bytes that may wait to be sent before more is taken from relayed connections.
+const MOST_UNSENT: usize = 256 << 10;
+/// How long an init may take to listen.
+const LISTEN: Duration = Duration::from_secs(10);
 
 /// What is said to an init and heard from it.
 pub(super) struct Conversation {
@@ -32,6 +37,8 @@ pub(super) struct Conversation {
     /// Whether a reply is due.
     waiting: bool,
     watch: Option<Watch>,
+    /// Connections that processes inside make to the harness, once somebody listens.
+    relay: Option<Relay>,
     /// Why nothing more can be asked; also set while a job is under way, in case it is abandoned.
     broken: Option<String>,
 }
@@ -43,7 +50,16 @@ impl Conversation {
         watch: Option<Watch>,
     ) -> Self {
         let (arrived, unsent) = (Vec::new(), Vec::new());
-        Self { from: Box::new(from), to: Box::new(to), arrived, unsent, waiting: false, watch, broken: None }
+        Self {
+            from: Box::new(from),
+            to: Box::new(to),
+            arrived,
+            unsent,
+            waiting: false,
+            watch,
+            relay: None,
+            broken: None,
+        }
     }
 
     /// Whether the init cannot be talked to any more, as opposed to being in the midst of an abandoned job.
@@ -89,7 +105,7 @@ impl Conversation {
                 Err(Fault::Refused(reason))
             }
             Ok(Reply::Failed(reason)) => Err(self.give_up(reason)),
-            Ok(Reply::Ready) => Err(self.give_up("a garbled answer".into())),
+            Ok(_) => Err(self.give_up("a garbled answer".into())),
             Err(error) => Err(self.give_up(error.to_string())),
         }
     }
@@ -100,16 +116,24 @@ impl Conversation {
         let begun = Instant::now();
         // Durations beyond any calendar mean no limit.
         let far = begun + Duration::from_hours(365 * 24);
-        let last = begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
+        let mut last = begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
         let mut look = begun + FIRST_LOOK;
         let mut stopped = self.watch.is_none();
         let most = 2 * output as u64 + (1 << 16);
-        self.unsent = request.encode();
+        let stop = self.relay.as_ref().map(|relay| relay.stop.clone()).filter(|stop| !stop.is_cancelled());
+        let mut expired = stop.is_none();
+        let stop = stop.unwrap_or_default();
+        self.unsent.extend(request.encode());
         self.waiting = true;
         loop {
             tokio::select! {
                 reply = self.hear(most) => return reply,
                 () = sleep_until(last) => return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")),
+                () = stop.cancelled(), if !expired => {
+                    expired = true;
+                    self.unsent.extend(Request::Expire.encode());
+                    last = last.min(Instant::now() + limits.grace + MARGIN);
+                }
                 () = sleep_until(look), if !stopped => {
                     look = Instant::now() + BETWEEN_LOOKS;
                     if let Some(watch) = &self.watch && watch.is_full().await {
@@ -121,32 +145,84 @@ impl Conversation {
         }
     }
 
-    /// Sends what is unsent and waits for a whole reply. Nothing is lost when it is dropped before its end: what was
-    /// sent and what has arrived is remembered.
+    /// Sends what is unsent and waits for a whole reply, relaying connections meanwhile. It reads while it writes: an init
+    /// that relays much must never have to wait for somebody who waits for it. Nothing is lost when it is dropped before
+    /// its end: what was sent and what has arrived is remembered.
     async fn hear(&mut self, most: u64) -> io::Result<Reply> {
-        let Self { from, to, arrived, unsent, .. } = self;
-        while !unsent.is_empty() {
-            let sent = to.write(unsent).await?;
-            if sent == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            unsent.drain(..sent);
-        }
-        to.flush().await?;
+        // What a call that was dropped has sent may not be on its way yet.
+        self.to.flush().await?;
         loop {
-            if let Some((head, payload)) = arrived.split_first_chunk() {
-                let length = wire::length(*head, most)?;
-                if payload.len() >= length {
-                    let reply = Reply::decode(&payload[..length]);
-                    arrived.drain(..8 + length);
-                    self.waiting = false;
-                    return reply;
+            while let Some(reply) = self.arrived(most)? {
+                match (reply, &mut self.relay) {
+                    (Reply::Line(line), Some(relay)) => {
+                        self.unsent.extend(relay.heard(line).iter().flat_map(Request::encode));
+                    }
+                    (reply, _) => {
+                        self.waiting = false;
+                        return Ok(reply);
+                    }
                 }
-                arrived.reserve(8 + length - arrived.len());
             }
-            if from.read_buf(arrived).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            let Self { from, to, arrived, unsent, relay, .. } = self;
+            let takes_more = unsent.len() < MOST_UNSENT;
+            let relayed = async {
+                match relay {
+                    Some(relay) => relay.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                sent = to.write(unsent), if !unsent.is_empty() => {
+                    let sent = sent?;
+                    if sent == 0 {
+                        return Err(io::ErrorKind::WriteZero.into());
+                    }
+                    unsent.drain(..sent);
+                    if unsent.is_empty() {
+                        to.flush().await?;
+                    }
+                }
+                read = from.read_buf(arrived) => {
+                    if read? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Some(request) = relayed, if takes_more => unsent.extend(request.encode()),
             }
+        }
+    }
+
+    /// The next message, where it has arrived whole.
+    fn arrived(&mut self, most: u64) -> io::Result<Option<Reply>> {
+        let Some((head, payload)) = self.arrived.split_first_chunk() else { return Ok(None) };
+        let length = wire::length(*head, most)?;
+        if payload.len() < length {
+            let missing = length - payload.len();
+            self.arrived.reserve(missing);
+            return Ok(None);
+        }
+        let reply = Reply::decode(&payload[..length])?;
+        self.arrived.drain(..8 + length);
+        Ok(Some(reply))
+    }
+
+    /// Lets processes inside connect to the harness.
+    pub(super) async fn listen(&mut self) -> Result<Listener, Fault> {
+        if let Some(reason) = &self.broken {
+            return Err(Fault::Lost(reason.clone()));
+        }
+        self.unsent.extend(Request::Listen.encode());
+        self.waiting = true;
+        match tokio::time::timeout(LISTEN, self.hear(1 << 16)).await {
+            Ok(Ok(Reply::Listening(port))) => {
+                let (relay, listener) = Relay::new((std::net::Ipv4Addr::LOCALHOST, port).into());
+                self.relay = Some(relay);
+                Ok(listener)
+            }
+            Ok(Ok(Reply::Refused(reason))) => Err(Fault::Refused(reason)),
+            Ok(Ok(_)) => Err(self.give_up("a garbled answer".into())),
+            Ok(Err(error)) => Err(self.give_up(error.to_string())),
+            Err(_) => Err(self.give_up("no answer in time".into())),
         }
     }
 

@@ -8,6 +8,7 @@ mod capture;
 mod conversation;
 mod docker;
 pub mod doctor;
+mod listener;
 mod local;
 mod processes;
 mod tree;
@@ -29,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
 pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
+pub use listener::{Connection, Listener};
 pub use local::{LocalBackend, Mode, Report};
 pub use unconfined::Unconfined;
 
@@ -203,6 +205,14 @@ pub trait Sandbox: Send {
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault>;
     /// A folder's entries, sorted by name.
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault>;
+    /// Lets processes inside connect to the harness, on the sandbox's own loopback, while commands run. A second call
+    /// replaces the first one's listener.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] where commands can make no connections.
+    async fn listen(&mut self) -> Result<Listener, Fault> {
+        Err(Fault::Refused("commands here can make no connections".into()))
+    }
     /// Kills everything inside and waits until it is gone. Dropping a sandbox does the same without waiting.
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }
@@ -216,6 +226,10 @@ pub trait Backend: Send + Sync {
     fn layers(&self) -> LayersKind;
     /// The host user that owns a workspace's files, where that is not the current one.
     fn owner(&self) -> Option<(u32, u32)>;
+    /// Whether [`Sandbox::listen`] works.
+    fn listens(&self) -> bool {
+        true
+    }
     /// What is weaker than it should be on this machine, one sentence each; shown once a run.
     fn warnings(&self) -> Vec<String>;
     /// Digest of the base image that all sandboxes stand on; `None` where they stand on this machine itself.

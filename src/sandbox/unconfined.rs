@@ -16,10 +16,12 @@ use nix::libc;
 use nix::sys::signal::Signal;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::local::{list_files, read_file, write_file};
-use super::{Backend, Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, Spec, processes};
+use super::{Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Sandbox, Spec, processes};
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
@@ -61,7 +63,7 @@ impl Backend for Unconfined {
         let dir = dir.canonicalize().map_err(|error| Error::io("open the workspace", dir, error))?;
         let home = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
         let id = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
-        Ok(Box::new(Plain { dir, home, spec: spec.clone(), id, commands: 0 }))
+        Ok(Box::new(Plain { dir, home, spec: spec.clone(), id, commands: 0, stop: None }))
     }
 }
 
@@ -71,6 +73,8 @@ struct Plain {
     spec: Spec,
     id: String,
     commands: u64,
+    /// Ends the command that runs, and the listener that it came with.
+    stop: Option<CancellationToken>,
 }
 
 impl Plain {
@@ -205,6 +209,7 @@ impl Sandbox for Plain {
         let mut written = 0;
         let mut deadline = tokio::time::Instant::from_std(begun + limits.wall);
         let (mut timed_out, mut killed) = (false, false);
+        let mut stop = self.stop.clone().filter(|stop| !stop.is_cancelled());
         loop {
             tokio::select! {
                 _ = exited.readable() => break,
@@ -219,6 +224,12 @@ impl Sandbox for Plain {
                     }
                     if written == command.stdin.len() {
                         input = None;
+                    }
+                }
+                () = async { match &stop { Some(stop) => stop.cancelled().await, None => std::future::pending().await } } => {
+                    stop = None;
+                    if !timed_out {
+                        deadline = tokio::time::Instant::now();
                     }
                 }
                 () = tokio::time::sleep_until(deadline), if !killed => {
@@ -267,6 +278,31 @@ impl Sandbox for Plain {
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let path = self.resolve(path);
         list_files(&path).map_err(|error| refused("list", &path, &error))
+    }
+
+    /// Without a network of its own, this is a port of the machine.
+    async fn listen(&mut self) -> Result<Listener, Fault> {
+        let lost = |error: io::Error| Fault::Lost(format!("cannot listen: {error}"));
+        let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(lost)?;
+        let address = listener.local_addr().map_err(lost)?;
+        let (accepted, connections) = mpsc::channel::<Box<dyn Connection>>(64);
+        tokio::spawn(async move {
+            loop {
+                let stream = tokio::select! {
+                    stream = listener.accept() => stream,
+                    () = accepted.closed() => return,
+                };
+                if let Ok((stream, _)) = stream {
+                    let _ = stream.set_nodelay(true);
+                    if accepted.send(Box::new(stream)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        let stop = CancellationToken::new();
+        self.stop = Some(stop.clone());
+        Ok(Listener { address, connections, stop, shared: true })
     }
 
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
-use super::{confinement, files, harness, processes, resources, visibility};
+use super::{confinement, files, harness, listener, processes, resources, visibility};
 
 const ENOUGH: Duration = Duration::from_secs(25);
 /// Cases that run at once; most of them wait for a time limit most of the time.
@@ -25,7 +25,8 @@ const ORDINARY: &str = "CONFORMANCE_EXE";
 const ORDINARY_USER: u32 = 65534;
 
 fn all() -> impl Iterator<Item = &'static Case> {
-    let tables = [confinement::CASES, files::CASES, processes::CASES, resources::CASES, visibility::CASES];
+    let tables =
+        [confinement::CASES, files::CASES, listener::CASES, processes::CASES, resources::CASES, visibility::CASES];
     tables.into_iter().flatten()
 }
 

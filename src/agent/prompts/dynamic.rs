@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{capitalised, render, span, used_up};
+use super::{capitalised, render, task_values, used_up};
 use crate::agent::history::History;
 use crate::agent::protocol::Protocol;
 use crate::agent::step::Manner;
@@ -73,23 +73,6 @@ fn answer(manner: &Manner) -> String {
 /// The task.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
-    let functions: Vec<Value> = task
-        .functions
-        .iter()
-        .map(|function| {
-            let passages = function.passages.join(", ");
-            context! { at => &function.at, description => function.description.trim(), passages }
-        })
-        .collect();
-    let experiments: Vec<Value> = task
-        .experiments
-        .iter()
-        .map(|experiment| {
-            context! { key => &experiment.key, description => experiment.description.trim(),
-            command => &experiment.command, seconds => experiment.told_limit.ceil() as u64 }
-        })
-        .collect();
-    let keys: Vec<String> = task.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
     let printed = manner.tools.answering() == Answering::Printed;
     let report = match manner.tools.answering() {
         Answering::Tool(name) => format!("call `{name}` with one JSON object"),
@@ -98,22 +81,7 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
              That ends your work"
         ),
     };
-    render(
-        "react_task",
-        context! {
-            title => &task.paper.title,
-            authors => task.paper.authors.join(", "),
-            year => task.paper.year,
-            functions,
-            experiments,
-            keys => keys.join(", "),
-            report,
-            printed,
-            steps => limits.steps,
-            minutes => span(limits.seconds),
-            cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
-        },
-    )
+    render("react_task", context! { report, printed, ..task_values(task, limits) })
 }
 
 /// What the model is told before its last reply.

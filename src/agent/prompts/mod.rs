@@ -4,6 +4,7 @@
 //! was asked.
 
 pub mod dynamic;
+pub mod external;
 pub mod fixed;
 
 use std::sync::LazyLock;
@@ -11,10 +12,10 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-use super::End;
+use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 25] = [
+const TEMPLATES: [(&str, &str); 26] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
@@ -40,6 +41,7 @@ const TEMPLATES: [(&str, &str); 25] = [
     ("fixed_write", include_str!("fixed_write.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
     ("material", include_str!("material.md")),
+    ("external_task", include_str!("external_task.md")),
 ];
 
 /// Digest of all prompts, sha256 in hex: two runs with the same one told their models the same.
@@ -53,6 +55,38 @@ pub fn digest() -> String {
         hash.update([0]);
     }
     hex(&hash.finalize())
+}
+
+/// What the prompts that give a whole task say about it.
+fn task_values(task: &Task, limits: &Limits) -> Value {
+    let functions: Vec<Value> = task
+        .functions
+        .iter()
+        .map(|function| {
+            let passages = function.passages.join(", ");
+            context! { at => &function.at, description => function.description.trim(), passages }
+        })
+        .collect();
+    let experiments: Vec<Value> = task
+        .experiments
+        .iter()
+        .map(|experiment| {
+            context! { key => &experiment.key, description => experiment.description.trim(),
+            command => &experiment.command, seconds => experiment.told_limit.ceil() as u64 }
+        })
+        .collect();
+    let keys: Vec<String> = task.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
+    context! {
+        title => &task.paper.title,
+        authors => task.paper.authors.join(", "),
+        year => task.paper.year,
+        functions,
+        experiments,
+        keys => keys.join(", "),
+        steps => limits.steps,
+        minutes => span(limits.seconds),
+        cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
+    }
 }
 
 /// What is used up, a fragment.
@@ -157,6 +191,8 @@ mod tests {
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),
+            external::task(&task(), &Limits::default(), Some("/tmp/answer.json")),
+            external::task(&task(), &Limits::default(), None),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
             fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),

@@ -166,7 +166,7 @@ pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool
                 uuid,
             }),
             // What is said is in the pool.
-            Event::Message { .. } => continue,
+            Event::Message { .. } | Event::Asked { .. } => continue,
             other => Entry::Info(InfoEvent {
                 event: "info",
                 uuid,

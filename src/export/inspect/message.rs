@@ -77,8 +77,22 @@ impl<'a> Pool<'a> {
         Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
     }
 
-    /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system.
+    /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system. One that
+    /// is changed in what was said already is written once more: earlier calls were shown it as it was.
     pub fn take(&mut self, event: &'a Event) {
+        let rewrites = match event {
+            Event::Asked { kept, messages, .. } if self.start + kept == self.said.len() => {
+                return self.said.extend_from_slice(messages);
+            }
+            Event::Asked { .. } | Event::Try { .. } | Event::Forgotten { .. } | Event::Shortened { .. } => true,
+            _ => false,
+        };
+        if rewrites {
+            let mut going_on = self.said[self.start..].to_vec();
+            conversation::take(&mut going_on, event);
+            self.start = self.said.len();
+            return self.said.append(&mut going_on);
+        }
         if matches!(event, Event::Message { role: Role::System, .. }) {
             self.live.clear();
             self.places.clear();

@@ -22,7 +22,9 @@ use super::{Gpus, USER, store};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::local::wire::{Job, Place, Setup};
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, SandboxLimits, Spec, WORKDIR, tree, upper};
+use crate::sandbox::{
+    Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, SandboxLimits, Spec, WORKDIR, tree, upper,
+};
 
 /// How long the init may take to answer for the first time.
 const SETUP: Duration = Duration::from_mins(1);
@@ -274,6 +276,10 @@ impl Sandbox for Container {
 
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         self.conversation.list(path).await
+    }
+
+    async fn listen(&mut self) -> Result<Listener, Fault> {
+        self.conversation.listen().await
     }
 
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {

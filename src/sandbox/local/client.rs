@@ -13,7 +13,7 @@ use super::disk::Watch;
 use super::init::OWN_VARIABLE;
 use super::wire::Setup;
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Sandbox, processes};
+use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, processes};
 
 /// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
 /// the init dies, then its group and folder are removed.
@@ -95,6 +95,11 @@ impl Sandbox for LocalSandbox {
 
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let result = self.conversation.list(path).await;
+        self.checked(result)
+    }
+
+    async fn listen(&mut self) -> Result<Listener, Fault> {
+        let result = self.conversation.listen().await;
         self.checked(result)
     }
 

@@ -13,6 +13,7 @@ mod init;
 mod mount;
 mod pipes;
 mod probe;
+mod relay;
 mod root;
 mod serve;
 pub(super) mod wire;
@@ -117,6 +118,10 @@ impl Backend for LocalBackend {
 
     fn owner(&self) -> Option<(u32, u32)> {
         self.owner
+    }
+
+    fn listens(&self) -> bool {
+        self.mode != Mode::Landlock
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! The init's loop: one job at a time, its output kept within bounds, its time limited, orphans collected.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -23,7 +24,8 @@ use super::disk::OUT_OF_ROOM;
 use super::files;
 use super::growth::Growth;
 use super::pipes::{drain, non_blocking, pipe, read_some};
-use super::wire::{Job, Reply, Request, receive, send};
+use super::relay::{Place, Relay};
+use super::wire::{Job, Line, Reply, Request, receive, send};
 use crate::sandbox::capture::Capture;
 use crate::sandbox::processes::{self, Identity};
 use crate::sandbox::{Exec, Exit, tree};
@@ -39,6 +41,8 @@ pub(super) struct Server {
     own: i32,
     /// Set where the harness cannot see the workspace and the init looks after its size.
     growth: Option<Growth>,
+    /// Set once the harness has asked for it.
+    relay: RefCell<Option<Relay>>,
 }
 
 /// A job as it goes.
@@ -75,7 +79,16 @@ impl Server {
         let children = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let null = std::fs::File::options().read(true).write(true).open("/dev/null")?.into();
         let own = std::process::id() as i32;
-        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), children, null, own, growth: None })
+        Ok(Self {
+            workdir,
+            variables,
+            confinement: confinement.map(Arc::new),
+            children,
+            null,
+            own,
+            growth: None,
+            relay: RefCell::new(None),
+        })
     }
 
     /// The same, looking after the workspace's size as well.
@@ -103,9 +116,18 @@ impl Server {
             }
             if asked {
                 let Some(payload) = receive(&mut *channel)? else { return Ok(()) };
-                let Request::Run { job, wall, grace, output, stdin } = Request::decode(&payload)? else {
+                let (job, wall, grace, output, stdin) = match Request::decode(&payload)? {
+                    Request::Run { job, wall, grace, output, stdin } => (job, wall, grace, output, stdin),
+                    Request::Listen => {
+                        send(&mut *channel, &self.listen().encode())?;
+                        continue;
+                    }
+                    Request::Line(line) => {
+                        self.hear(line, channel)?;
+                        continue;
+                    }
                     // The job that it was meant for has just ended.
-                    continue;
+                    Request::Stop | Request::Expire => continue,
                 };
                 let reply = match self.begin(&job, stdin, output) {
                     Ok(running) => self.attend(running, channel, wall, grace)?,
@@ -115,6 +137,30 @@ impl Server {
                 send(&mut *channel, &reply.encode())?;
             }
         }
+    }
+
+    /// Listens for connections that are to be relayed.
+    fn listen(&self) -> Reply {
+        if self.confinement.is_some() {
+            return Reply::Refused("without namespaces, commands can make no connections".into());
+        }
+        let mut relay = self.relay.borrow_mut();
+        if relay.is_none() {
+            match Relay::listen() {
+                Ok(made) => *relay = Some(made),
+                Err(error) => return Reply::Refused(format!("cannot listen: {error}")),
+            }
+        }
+        match relay.as_ref().map(Relay::port) {
+            Some(Ok(port)) => Reply::Listening(port),
+            _ => Reply::Refused("cannot listen".into()),
+        }
+    }
+
+    /// Takes what the harness says about a relayed connection.
+    fn hear(&self, line: Line, channel: &mut Channel) -> io::Result<()> {
+        let told = self.relay.borrow_mut().as_mut().map(|relay| relay.heard(line));
+        tell(told.unwrap_or_default(), channel)
     }
 
     /// Reaps all children that have died; says how `pid` ended if it is among them.
@@ -281,7 +327,11 @@ impl Server {
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let next = [deadline, look].into_iter().flatten().min();
-            let ready = running.wait(channel, &self.children, next)?;
+            let ready = running.wait(channel, &self.children, self.relay.borrow().as_ref(), next)?;
+            for place in &ready.relay {
+                let told = self.relay.borrow_mut().as_mut().map(|relay| relay.pump(*place));
+                tell(told.unwrap_or_default(), channel)?;
+            }
             if ready.socket {
                 match receive(&mut *channel)?.map(|payload| Request::decode(&payload)) {
                     None => return Ok(None),
@@ -289,6 +339,13 @@ impl Server {
                         forced = Some(Exit::DiskFull);
                         self.kill(&running.spared);
                     }
+                    Some(Ok(Request::Expire)) => {
+                        // From here on it goes as at its time limit.
+                        if forced.is_none() {
+                            deadline = Some(Instant::now());
+                        }
+                    }
+                    Some(Ok(Request::Line(line))) => self.hear(line, channel)?,
                     Some(_) => return Err(io::ErrorKind::InvalidData.into()),
                 }
             }
@@ -364,10 +421,17 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     stdin: bool,
+    relay: Vec<Place>,
 }
 
 impl Running {
-    fn wait(&self, channel: &Channel, children: &SignalFd, deadline: Option<Instant>) -> io::Result<Ready> {
+    fn wait(
+        &self,
+        channel: &Channel,
+        children: &SignalFd,
+        relay: Option<&Relay>,
+        deadline: Option<Instant>,
+    ) -> io::Result<Ready> {
         let mut fds =
             vec![PollFd::new(channel.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
         let places = [
@@ -381,10 +445,13 @@ impl Running {
                 fds.len() - 1
             })
         });
+        let first = fds.len();
+        let relayed = relay.map(|relay| relay.wait_for(&mut fds)).unwrap_or_default();
         wait(&mut fds, deadline)?;
         let is_ready = |place: usize| fds[place].any().unwrap_or(true);
         let [stdout, stderr, stdin] = places.map(|place| place.is_some_and(is_ready));
-        Ok(Ready { socket: is_ready(0), children: is_ready(1), stdout, stderr, stdin })
+        let relay = relayed.iter().enumerate().filter(|(place, _)| is_ready(first + place)).map(|(_, place)| *place);
+        Ok(Ready { socket: is_ready(0), children: is_ready(1), stdout, stderr, stdin, relay: relay.collect() })
     }
 
     /// Moves what can be moved without waiting.
@@ -425,6 +492,11 @@ impl Running {
             peak_memory: ended.peak_memory,
         }
     }
+}
+
+/// Tells the harness about relayed connections.
+fn tell(lines: Vec<Line>, channel: &mut Channel) -> io::Result<()> {
+    lines.into_iter().try_for_each(|line| send(&mut *channel, &Reply::Line(line).encode()))
 }
 
 /// Polls until something is ready or the deadline has come.

@@ -69,6 +69,44 @@ pub(in crate::sandbox) enum Request {
     Run { job: Job, wall: Duration, grace: Duration, output: usize, stdin: Vec<u8> },
     /// Kill what runs: the disk is full.
     Stop,
+    /// End what runs as at its time limit.
+    Expire,
+    /// Listen on the sandbox's own loopback, and relay the connections while jobs run.
+    Listen,
+    /// About a relayed connection.
+    Line(Line),
+}
+
+/// What passes of a relayed connection, in either direction. The number is the init's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sandbox) enum Line {
+    /// A process inside has connected.
+    Opened(u64),
+    /// Bytes, at most [`LINE_WINDOW`] of which may be on their way.
+    Bytes(u64, Vec<u8>),
+    /// So many bytes have reached their end, and make room for others.
+    Taken(u64, u64),
+    /// This side sends no more.
+    HungUp(u64),
+}
+
+/// Bytes of one relayed connection that may be on their way in each direction.
+pub(in crate::sandbox) const LINE_WINDOW: usize = 256 << 10;
+
+/// Most bytes of one message: small enough to pass while the shortest of replies is waited for.
+pub(in crate::sandbox) const LINE_PART: usize = 32 << 10;
+
+/// Bytes that have been taken and not been told of yet. Told in large parts, for every message wakes the other side; so
+/// at least half of a window is always there for who sends.
+#[derive(Debug, Default)]
+pub(in crate::sandbox) struct Untold(u64);
+
+impl Untold {
+    /// So many more are taken; what the other side is to be told now.
+    pub(in crate::sandbox) fn take(&mut self, line: u64, count: usize) -> Option<Line> {
+        self.0 += count as u64;
+        (self.0 >= LINE_WINDOW as u64 / 2).then(|| Line::Taken(line, std::mem::take(&mut self.0)))
+    }
 }
 
 /// From the init to the harness.
@@ -82,6 +120,10 @@ pub(in crate::sandbox) enum Reply {
     Done(Exec),
     /// A job could not be begun, by fault of its command.
     Refused(String),
+    /// Listens on this port of 127.0.0.1.
+    Listening(u16),
+    /// About a relayed connection, at any time while a job runs.
+    Line(Line),
 }
 
 struct Writer(Vec<u8>);
@@ -121,6 +163,12 @@ impl Writer {
             self.bytes(key.as_bytes()).bytes(value.as_bytes());
         }
         self
+    }
+
+    /// The frame of a message that is nothing but its kind.
+    fn alone(mut self, kind: u64) -> Vec<u8> {
+        self.number(kind);
+        self.frame()
     }
 
     fn frame(mut self) -> Vec<u8> {
@@ -240,9 +288,15 @@ impl Setup {
 impl Request {
     pub(in crate::sandbox) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::new();
-        let Self::Run { job, wall, grace, output, stdin } = self else {
-            to.number(9);
-            return to.frame();
+        let (job, wall, grace, output, stdin) = match self {
+            Self::Run { job, wall, grace, output, stdin } => (job, wall, grace, output, stdin),
+            Self::Stop => return to.alone(9),
+            Self::Expire => return to.alone(10),
+            Self::Listen => return to.alone(11),
+            Self::Line(line) => {
+                line.encode(&mut to);
+                return to.frame();
+            }
         };
         match job {
             Job::Exec { argv, cwd, variables } => {
@@ -278,7 +332,9 @@ impl Request {
             5 => Job::Survey,
             6 => Job::Collect,
             9 => return Ok(Self::Stop),
-            _ => return Err(garbled()),
+            10 => return Ok(Self::Expire),
+            11 => return Ok(Self::Listen),
+            kind => return Line::decode(kind, &mut from).map(Self::Line),
         };
         let (wall, grace, output) = (from.time()?, from.time()?, from.number()? as usize);
         Ok(Self::Run { job, wall, grace, output, stdin: from.bytes()?.to_vec() })
@@ -292,6 +348,8 @@ impl Reply {
             Self::Ready => _ = to.number(0),
             Self::Failed(why) => _ = to.number(1).bytes(why.as_bytes()),
             Self::Refused(why) => _ = to.number(2).bytes(why.as_bytes()),
+            Self::Listening(port) => _ = to.number(4).number(u64::from(*port)),
+            Self::Line(line) => line.encode(&mut to),
             Self::Done(exec) => {
                 let (kind, number) = match exec.exit {
                     Exit::Code(code) => (0, code),
@@ -327,6 +385,29 @@ impl Reply {
                 cpu: from.time()?,
                 peak_memory: from.number()?,
             }),
+            4 => Self::Listening(from.number()? as u16),
+            kind => Self::Line(Line::decode(kind, &mut from)?),
+        })
+    }
+}
+
+impl Line {
+    fn encode(&self, to: &mut Writer) {
+        match self {
+            Self::Opened(line) => _ = to.number(20).number(*line),
+            Self::Bytes(line, bytes) => _ = to.number(21).number(*line).bytes(bytes),
+            Self::Taken(line, count) => _ = to.number(22).number(*line).number(*count),
+            Self::HungUp(line) => _ = to.number(23).number(*line),
+        }
+    }
+
+    fn decode(kind: u64, from: &mut Reader<'_>) -> io::Result<Self> {
+        let line = from.number()?;
+        Ok(match kind {
+            20 => Self::Opened(line),
+            21 => Self::Bytes(line, from.bytes()?.to_vec()),
+            22 => Self::Taken(line, from.number()?),
+            23 => Self::HungUp(line),
             _ => return Err(garbled()),
         })
     }
@@ -378,6 +459,18 @@ mod tests {
             let wall = Duration::from_nanos(wall);
             let request = Request::Run { job, wall, grace: wall / 2, output: 77, stdin };
             prop_assert_eq!(Request::decode(payload(&request.encode())).unwrap(), request);
+        }
+
+        #[test]
+        fn a_relayed_connections_bytes_arrive_as_they_were_sent(
+            line in any::<u64>(), count in any::<u64>(), bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            for line in [Line::Opened(line), Line::Bytes(line, bytes), Line::Taken(line, count), Line::HungUp(line)] {
+                let request = Request::Line(line.clone());
+                prop_assert_eq!(Request::decode(payload(&request.encode())).unwrap(), request);
+                let frame = Reply::Line(line.clone()).encode();
+                prop_assert!(matches!(Reply::decode(payload(&frame)), Ok(Reply::Line(same)) if same == line));
+            }
         }
 
         #[test]

@@ -1,6 +1,6 @@
 // A trajectory as a conversation.
 const isError = (event) => {
-  if (event.event === 'format_error' || event.event === 'call_failed') return true;
+  if (['format_error', 'call_failed', 'call_refused'].includes(event.event)) return true;
   if (event.event !== 'observation') return false;
   const said = text(event.content || '');
   return /^(exit code [1-9]|killed by signal|stopped because|error\b)/i.test(said) || said.includes('Traceback (most recent call last)');
@@ -49,6 +49,15 @@ const eventBlock = (event) => {
       return block('tool', `${event.tool || 'Tool'} · ${seconds(event.seconds)}`,
         folded([call(event.tool, event.arguments), h('br', {}), beginning(said, 160)], values(event.arguments), h('div', { class: 'quiet' }, 'shows'), h('pre', {}, said)));
     }
+    case 'asked':
+      return block('user', `The program asks, call ${event.call} · ${event.kept} messages as before`,
+        (event.messages || []).map((one) => folded(`${WHO[one.role] || text(one.role ?? '')}: ${short(text(one.content ?? '').split('\n')[0], 120)}`,
+          h('pre', {}, text(one.content ?? '')), (one.tool_calls || []).map((tool) => values(tool.arguments)))));
+    case 'call_refused':
+      return block('harness', 'A call was refused', h('pre', {}, text(event.what ?? '')));
+    case 'program':
+      return block('harness', `The program ended · ${seconds(event.seconds)} without its model`,
+        folded(`exit ${JSON.stringify(event.exit)}`, h('pre', {}, text(event.stdout ?? '')), event.stderr && h('pre', {}, text(event.stderr))));
     case 'tool_model_call':
       return block('assistant', `Model, asked by ${event.tool}${usage}`, folded(short(text(event.text ?? ''), 100), h('pre', {}, text(event.text ?? ''))));
     case 'call_failed':

@@ -1,0 +1,197 @@
+//! One attempt of an agent that is a program of its own: its files laid, its program run, its answer read.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::answer::last_object;
+use super::manifest::{AnswerPlace, Manifest, Places};
+use super::meter::Meter;
+use crate::agent::tools::cut_middle;
+use crate::agent::{Context, End, Event, Task, prompts};
+use crate::env::Env;
+use crate::model::gateway;
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
+
+/// The agent's own files, inside the sandbox.
+const SCRATCH: &str = "/tmp/agent";
+/// The name by which agents know the model, whichever it is.
+const MODEL: &str = "gateway";
+/// The key that agents are given where nobody else can connect; the real one never enters a sandbox.
+const KEY: &str = "sandbox";
+/// Bytes of its output that are looked at, and of its answer.
+const OUTPUT: usize = 4 << 20;
+const ANSWER: u64 = 4 << 20;
+/// Characters of each of its output streams that are recorded.
+const RECORDED: usize = 20_000;
+/// Characters of its last words in an end's detail.
+const DETAIL: usize = 300;
+/// Between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// The program's time is watched by the meter, which knows what of it was spent waiting for the model.
+const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
+
+type Ended = (End, Option<String>);
+
+/// What an attempt needs that is made when it begins.
+struct Prepared {
+    command: Command,
+    answer: PathBuf,
+    /// Where the sandbox has no file system of its own, what the agent writes lies here.
+    _scratch: Option<tempfile::TempDir>,
+}
+
+/// One attempt.
+pub(super) async fn run(
+    name: &str,
+    manifest: &Manifest,
+    env: Option<&Env>,
+    task: &Task,
+    context: &mut Context<'_>,
+) -> Ended {
+    let Some(model) = context.model else {
+        return (End::ModelDenied, Some(format!("`{name}` needs a model and was given none")));
+    };
+    let listener = match context.sandbox.listen().await {
+        Ok(listener) => listener,
+        Err(fault) => return lost(&fault),
+    };
+    let key = if listener.shared { random_key() } else { KEY.to_owned() };
+    let prepared = match lay(manifest, env, task, &listener.address.to_string(), &key, listener.shared, context).await {
+        Ok(prepared) => prepared,
+        Err(ended) => return ended,
+    };
+    let (gateway, asked) = gateway::serve(listener.connections, Some(key).filter(|_| listener.shared), MODEL);
+    let limits = ExecLimits { wall: NO_LIMIT, grace: GRACE, output: OUTPUT };
+    let ended = CancellationToken::new();
+    let mut meter = Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop);
+    let running = async {
+        let exec = context.sandbox.exec(&prepared.command, &limits).await;
+        ended.cancel();
+        exec
+    };
+    let calls = meter.budget.calls;
+    let (exec, ()) = tokio::join!(running, meter.serve(asked, &ended));
+    drop(gateway);
+    let (refused, failed, stopped) = (meter.refused, meter.failed.take(), meter.stopped.take());
+    let (tool_time, asked) = (meter.tool_time(), meter.budget.calls - calls);
+    context.budget.charge_time(tool_time);
+    let exec = match exec {
+        Ok(exec) => exec,
+        Err(Fault::Refused(what)) => return (End::SandboxLost, Some(format!("`{name}` cannot be started: {what}"))),
+        Err(fault) => return lost(&fault),
+    };
+    record(&exec, tool_time, context);
+    if let Some((end, detail)) = stopped.clone().filter(|(end, _)| end.is_infrastructure()) {
+        return (end, detail);
+    }
+    if asked == 0 && refused.is_none() && stopped.is_none() && !exec.success() && exec.exit != Exit::DiskFull {
+        // It has not even begun: nothing was measured of the model.
+        return (End::SandboxLost, Some(format!("`{name}` failed before its first call: {}", said(&exec))));
+    }
+    let answer = match manifest.answer {
+        AnswerPlace::Stdout => last_object(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
+        AnswerPlace::File => match context.sandbox.read(&prepared.answer, ANSWER).await {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty()),
+            Err(Fault::Refused(_)) => None,
+            Err(fault) => return lost(&fault),
+        },
+    };
+    let answered = answer.is_some();
+    if let Some(raw) = answer {
+        context.trajectory.push(&Event::Answer { raw: raw.clone() });
+        context.answer = Some(raw);
+    }
+    if let Some(stopped) = stopped {
+        return stopped;
+    }
+    if exec.exit == Exit::DiskFull {
+        return (End::DiskLimit, Some("the workspace grew beyond the sandbox's limit".to_owned()));
+    }
+    if answered {
+        return (End::Answered, None);
+    }
+    if let Some(end) = refused {
+        return (end, None);
+    }
+    failed.unwrap_or_else(|| (End::GaveUp, Some(said(&exec))))
+}
+
+/// Lays the agent's files and says how it is started.
+async fn lay(
+    manifest: &Manifest,
+    env: Option<&Env>,
+    task: &Task,
+    address: &str,
+    key: &str,
+    shared: bool,
+    context: &mut Context<'_>,
+) -> Result<Prepared, Ended> {
+    let failed = |what: String| (End::SandboxLost, Some(what));
+    // Without a file system of its own, the sandbox's paths are the host's.
+    let own = if shared { Some(tempfile::tempdir().map_err(|error| failed(error.to_string()))?) } else { None };
+    let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
+    let answer = format!("{scratch}/answer.json");
+    let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());
+    let prompt = prompts::external::task(task, context.budget.limits(), told);
+    let task_file = format!("{scratch}/task.md");
+    let places = Places {
+        entries: vec![
+            ("task", prompt.clone()),
+            ("task_file", task_file.clone()),
+            ("answer_file", answer.clone()),
+            ("scratch", scratch),
+            ("prefix", env.map(|env| env.prefix.display().to_string()).unwrap_or_default()),
+            ("model", MODEL.to_owned()),
+            ("key", key.to_owned()),
+            ("openai_url", format!("http://{address}/v1")),
+            ("anthropic_url", format!("http://{address}")),
+        ],
+    };
+    let files = manifest.files.iter().map(|(path, text)| (places.fill(path), places.fill(text)));
+    for (path, text) in files.chain([(task_file, prompt)]) {
+        context.sandbox.write(Path::new(&path), text.as_bytes()).await.map_err(|fault| lost(&fault))?;
+    }
+    let command = Command {
+        argv: manifest.command.iter().map(|argument| places.fill(argument).into()).collect(),
+        variables: manifest.variables.iter().map(|(name, value)| (name.clone(), places.fill(value))).collect(),
+        stdin: places.fill(&manifest.stdin).into_bytes(),
+        ..Command::default()
+    };
+    Ok(Prepared { command, answer: answer.into(), _scratch: own })
+}
+
+fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
+    let text = |bytes: &[u8]| cut_middle(&String::from_utf8_lossy(bytes), RECORDED).into_owned();
+    context.trajectory.push(&Event::Program {
+        exit: exec.exit,
+        stdout: text(&exec.stdout),
+        stderr: text(&exec.stderr),
+        seconds: crate::agent::step::seconds(tool_time),
+    });
+}
+
+/// How it ended, and its last words.
+fn said(exec: &Exec) -> String {
+    let how = match exec.exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::TimedOut => "stopped".to_owned(),
+        Exit::DiskFull => "the disk is full".to_owned(),
+    };
+    let words = [&exec.stderr, &exec.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let Some(words) = words.into_iter().find(|words| !words.is_empty()) else { return how };
+    let skipped = words.chars().count().saturating_sub(DETAIL);
+    format!("{how}: {}", words.chars().skip(skipped).collect::<String>())
+}
+
+fn lost(fault: &Fault) -> Ended {
+    (End::SandboxLost, Some(fault.to_string()))
+}
+
+/// A key that nobody else on this machine can guess.
+fn random_key() -> String {
+    use rand::RngExt as _;
+    format!("sandbox-{:032x}", rand::rng().random::<u128>())
+}

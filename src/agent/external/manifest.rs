@@ -1,0 +1,194 @@
+//! `agent.toml`: how an agent that is a program of its own is started, and where its answer is read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The manifest's name in an agent's folder.
+pub(super) const FILE: &str = "agent.toml";
+
+/// A manifest. What stands in braces in its texts is put in when an attempt begins: [`Places`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    /// Program and arguments; started in the workspace.
+    pub(super) command: Vec<String>,
+    /// Where the answer is read.
+    pub(super) answer: AnswerPlace,
+    /// What it reads on standard input.
+    #[serde(default)]
+    pub(super) stdin: String,
+    /// Variables beside those of the paper's env.
+    #[serde(default)]
+    pub(super) variables: BTreeMap<String, String>,
+    /// Files that are laid before it starts, by their paths.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+    /// Other ways to start it.
+    #[serde(default)]
+    mode: BTreeMap<String, Mode>,
+}
+
+/// Where an answer is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AnswerPlace {
+    /// A file, whose path the task gives.
+    File,
+    /// The last JSON object of its standard output.
+    Stdout,
+}
+
+/// What is otherwise in a mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mode {
+    /// In the place of the manifest's.
+    command: Option<Vec<String>>,
+    /// Likewise.
+    stdin: Option<String>,
+    /// Beside the manifest's, or in their place.
+    #[serde(default)]
+    variables: BTreeMap<String, String>,
+    /// Likewise.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+/// What is put in for what stands in braces.
+pub(super) struct Places {
+    pub(super) entries: Vec<(&'static str, String)>,
+}
+
+impl Places {
+    /// A text with everything put in. Braces around anything else stay, as in JSON.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        // From left to right in one pass: what is put in is not looked at again, for a task may hold braces.
+        'next: while let Some(open) = rest.find('{') {
+            filled.push_str(&rest[..open]);
+            rest = &rest[open..];
+            for (name, value) in &self.entries {
+                if let Some(after) = rest[1..].strip_prefix(name).and_then(|after| after.strip_prefix('}')) {
+                    filled.push_str(value);
+                    rest = after;
+                    continue 'next;
+                }
+            }
+            filled.push('{');
+            rest = &rest[1..];
+        }
+        filled + rest
+    }
+}
+
+/// A mode that does not exist.
+#[derive(Debug)]
+pub(super) struct NoMode {
+    asked: String,
+    modes: Vec<String>,
+}
+
+impl NoMode {
+    pub(super) fn hint_modes(self, agent: &str) -> Error {
+        let hint = if self.modes.is_empty() {
+            format!("it has no modes: use `cli:{agent}`")
+        } else {
+            format!("its modes are `{}`", self.modes.join("`, `"))
+        };
+        Error::usage(format!("agent `cli:{agent}` has no mode `{}`", self.asked)).hint(hint)
+    }
+}
+
+impl Manifest {
+    /// Reads a folder's manifest.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there is none, `Suite` with file and line for a broken one.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::usage(format!("failed to read `{}`", path.display())).because(error).hint(
+                "an agent's folder holds its manifest, and an `environment.yml` with its lock where it has an env",
+            )
+        })?;
+        Self::parse(&text, &path)
+    }
+
+    /// Reads a manifest's text; `path` is for messages.
+    ///
+    /// # Errors
+    /// Kind `Suite` with file and line.
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self> {
+        let line = |at: usize| text.get(..at).map(|before| before.matches('\n').count() + 1);
+        let manifest: Self = toml::from_str(text).map_err(|error| {
+            Error::suite(error.message().to_owned())
+                .at(path, error.span().and_then(|span| line(span.start)))
+                .hint("`command` (a list) and `answer` (`file` or `stdout`) must be there")
+        })?;
+        if let Some(mode) = manifest.mode.keys().find(|mode| !super::is_plain(mode)) {
+            return Err(Error::suite(format!("`{mode}` is no name for a mode"))
+                .at(path, None)
+                .hint("a name may hold letters, digits, `-`, `_` and `.`"));
+        }
+        let commands =
+            std::iter::once(&manifest.command).chain(manifest.mode.values().filter_map(|m| m.command.as_ref()));
+        if commands.into_iter().any(Vec::is_empty) {
+            return Err(Error::suite("a `command` is empty")
+                .at(path, None)
+                .hint("give the program and its arguments, as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`"));
+        }
+        Ok(manifest)
+    }
+
+    /// The manifest of a mode; `None` is as it stands.
+    pub(super) fn in_mode(mut self, mode: Option<&str>) -> std::result::Result<Self, NoMode> {
+        let Some(asked) = mode else { return Ok(self) };
+        let Some(mode) = self.mode.remove(asked) else {
+            return Err(NoMode { asked: asked.to_owned(), modes: self.mode.into_keys().collect() });
+        };
+        self.command = mode.command.unwrap_or(self.command);
+        self.stdin = mode.stdin.unwrap_or(self.stdin);
+        self.variables.extend(mode.variables);
+        self.files.extend(mode.files);
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "command = ['a', '{task}']\nanswer = 'stdout'\nvariables = { A = '1', B = '2' }\n\
+                        [mode.x]\nvariables = { B = '3' }\n[mode.y]\ncommand = ['b']\n";
+
+    #[test]
+    fn a_mode_changes_what_it_names_and_nothing_else() {
+        let plain = Manifest::parse(TEXT, Path::new("agent.toml")).unwrap();
+        let x = plain.clone().in_mode(Some("x")).unwrap();
+        assert_eq!((&x.command, x.variables["A"].as_str(), x.variables["B"].as_str()), (&plain.command, "1", "3"));
+        assert_eq!(plain.clone().in_mode(Some("y")).unwrap().command, ["b"]);
+        let error = plain.in_mode(Some("z")).unwrap_err().hint_modes("q").to_string();
+        assert_eq!(error, "agent `cli:q` has no mode `z`");
+    }
+
+    #[test]
+    fn a_broken_manifest_is_named_with_its_line() {
+        for (text, line) in [("answer = 'file'\ncomand = []\n", 2), ("command = ['a']\nanswer = 'mail'\n", 2)] {
+            let error = Manifest::parse(text, Path::new("agent.toml")).unwrap_err();
+            assert!(format!("{error}{:?}", error.hint).contains("command"), "{error}");
+            assert_eq!(error.place.as_ref().and_then(|(_, at)| *at), Some(line), "{error}");
+        }
+        assert!(Manifest::parse("command = []\nanswer = 'file'\n", Path::new("agent.toml")).is_err());
+    }
+
+    #[test]
+    fn what_stands_in_braces_is_put_in_once_and_other_braces_stay() {
+        let places = Places { entries: vec![("task", "do {key} {x}".into()), ("key", "K".into())] };
+        assert_eq!(places.fill("{\"a\": \"{key}\"} {task}{"), "{\"a\": \"K\"} do {key} {x}{");
+    }
+}

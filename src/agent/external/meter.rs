@@ -1,0 +1,215 @@
+//! Answers the calls of an agent that is a program of its own: asks the model, charges the budget, keeps the record,
+//! and stops an agent that goes on when nothing is left.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::step::{self, Next};
+use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
+use crate::model::gateway::{Ask, Refusal, Why};
+use crate::model::{Message, Model, ModelError, Reply, Request, Sampling, Tool};
+
+/// An agent that has been told so often that its budget is used up, and goes on, is stopped.
+const REFUSALS: u32 = 5;
+/// So long it may go on after it was told, to write its answer.
+const LAST_WORDS: Duration = Duration::from_mins(1);
+
+/// One attempt's meter.
+pub(super) struct Meter<'a> {
+    pub(super) model: &'a dyn Model,
+    pub(super) budget: &'a mut Budget,
+    pub(super) trajectory: &'a mut Trajectory,
+    pub(super) sampling: &'a Sampling,
+    /// Ends the program.
+    pub(super) stop: CancellationToken,
+    begun: Instant,
+    /// Time in which the program waited for the model: it is not tool time.
+    pub(super) waited: Duration,
+    /// What the record says the conversation is.
+    shown: Vec<Message>,
+    tools: Vec<Tool>,
+    refusals: u32,
+    first_refusal: Option<Instant>,
+    /// The limit that a call was refused for.
+    pub(super) refused: Option<End>,
+    /// What the last call failed of, if it did.
+    pub(super) failed: Option<(End, Option<String>)>,
+    /// Why the program was stopped.
+    pub(super) stopped: Option<(End, Option<String>)>,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(
+        model: &'a dyn Model,
+        budget: &'a mut Budget,
+        trajectory: &'a mut Trajectory,
+        sampling: &'a Sampling,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            model,
+            budget,
+            trajectory,
+            sampling,
+            stop,
+            begun: Instant::now(),
+            waited: Duration::ZERO,
+            shown: Vec::new(),
+            tools: Vec::new(),
+            refusals: 0,
+            first_refusal: None,
+            refused: None,
+            failed: None,
+            stopped: None,
+        }
+    }
+
+    /// Takes calls, one after another, until the program has ended. A call that is under way then is still waited for: it
+    /// is paid for, and nothing that was paid for may be missing from the record.
+    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Ask>, ended: &CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = ended.cancelled() => return,
+                () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() => self.out_of_time(),
+                Some(ask) = asked.recv() => self.take(ask).await,
+                else => return ended.cancelled().await,
+            }
+        }
+    }
+
+    /// Tool time so far.
+    pub(super) fn tool_time(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(self.waited)
+    }
+
+    /// When the program's time is up.
+    fn deadline(&self) -> Instant {
+        // Beyond any calendar there is no limit.
+        let far = self.begun + Duration::from_hours(24 * 365);
+        let time = self.begun.checked_add(self.budget.time_left().saturating_add(self.waited)).unwrap_or(far);
+        self.first_refusal.map_or(time, |first| time.min(first + LAST_WORDS))
+    }
+
+    fn out_of_time(&mut self) {
+        let end = if self.tool_time() >= self.budget.time_left() { None } else { self.refused };
+        self.stop(end.unwrap_or(End::TimeLimit), None);
+    }
+
+    fn stop(&mut self, end: End, detail: Option<String>) {
+        if self.stopped.is_none() {
+            self.stopped = Some((end, detail));
+            self.stop.cancel();
+        }
+    }
+
+    async fn take(&mut self, mut ask: Ask) {
+        if ask.answer.is_closed() {
+            // It has gone away while it waited.
+            return;
+        }
+        let answered = self.answer(std::mem::take(&mut ask.request)).await;
+        // An agent that does not wait any more has spent its budget all the same.
+        let _ = ask.answer.send(answered);
+    }
+
+    async fn answer(&mut self, mut request: Request) -> Result<Reply, Refusal> {
+        if let Some(error) = self.trajectory.failed() {
+            // What is not recorded must not cost more.
+            let detail = format!("the trajectory cannot be written: {error}");
+            self.stop(End::Cancelled, Some(detail));
+        }
+        if self.stopped.is_some() {
+            return Err(Refusal { why: Why::Closed, message: "the attempt is over".into() });
+        }
+        if let Some(end) = self.budget.barred() {
+            return Err(self.refuse(end));
+        }
+        request.call = self.budget.calls;
+        request.sampling = self.sampled(&request.sampling);
+        self.record(&request);
+        let begun = Instant::now();
+        let asked = self.model.query(&request).await;
+        let waited = begun.elapsed();
+        self.waited += waited;
+        match asked {
+            Ok(reply) => {
+                self.failed = None;
+                self.budget.charge_reply(&reply, waited);
+                self.tell(&Event::reply(self.budget.steps, &reply, waited));
+                Ok(reply)
+            }
+            Err(failed) => {
+                self.budget.charge_failed(&failed, waited);
+                let (step, what) = (self.budget.steps, failed.to_string());
+                let (usage, cost, seconds) = (failed.usage, failed.cost, step::seconds(waited));
+                self.tell(&Event::CallFailed { step, tool: None, what, usage, cost, seconds });
+                Err(self.fail(&failed.error))
+            }
+        }
+    }
+
+    /// Tells the agent that a limit is reached, and stops one that does not take it.
+    fn refuse(&mut self, end: End) -> Refusal {
+        let message = format!("{}: make no further call, and write the answer now", prompts::used_up(end));
+        self.tell(&Event::CallRefused { what: message.clone() });
+        self.refused = Some(end);
+        self.first_refusal.get_or_insert_with(Instant::now);
+        self.refusals += 1;
+        if self.refusals >= REFUSALS {
+            self.stop(end, Some(format!("it asked {} times after its limit", self.refusals)));
+        }
+        Refusal { why: Why::Budget, message }
+    }
+
+    fn fail(&mut self, error: &ModelError) -> Refusal {
+        let (why, goes_on) = match error {
+            ModelError::ContextLength(_) => (Why::ContextLength, true),
+            ModelError::Refused(_) => (Why::Filtered, true),
+            // Whatever the agent would do without a model is not what is to be measured.
+            ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
+        };
+        if let Next::End(end, detail) = step::model_failed(error) {
+            self.failed = Some((end, detail.clone()));
+            if !goes_on {
+                self.stop(end, detail);
+            }
+        }
+        // The words by which clients know a conversation that is too long.
+        let prefix =
+            if why == Why::ContextLength { "maximum context length exceeded, prompt is too long: " } else { "" };
+        Refusal { why, message: format!("{prefix}{error}") }
+    }
+
+    /// The run's sampling where it says something, the agent's otherwise; the seed is ours.
+    fn sampled(&self, asked: &Sampling) -> Sampling {
+        let ours = self.sampling;
+        Sampling {
+            temperature: ours.temperature.or(asked.temperature),
+            seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
+            max_tokens: match (ours.max_tokens, asked.max_tokens) {
+                (Some(ours), Some(asked)) => Some(ours.min(asked)),
+                (ours, asked) => ours.or(asked),
+            },
+            reasoning_tokens: ours.reasoning_tokens,
+        }
+    }
+
+    /// Records what the agent says beyond what the record holds.
+    fn record(&mut self, request: &Request) {
+        let kept = self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count();
+        let tools = (self.tools != request.tools).then(|| request.tools.clone());
+        if let Some(tools) = &tools {
+            self.tools.clone_from(tools);
+        }
+        let messages = request.messages[kept..].to_vec();
+        self.tell(&Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() });
+    }
+
+    fn tell(&mut self, event: &Event) {
+        conversation::take(&mut self.shown, event);
+        self.trajectory.push(event);
+    }
+}

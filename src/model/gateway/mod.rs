@@ -1,0 +1,132 @@
+//! The gateway: an HTTP server for agents that are programs of their own, speaking OpenAI's and Anthropic's protocols.
+//!
+//! Whatever it is asked becomes a [`Request`] for a [`Model`](super::Model), and the reply is written in the protocol
+//! that was asked in. So an agent of one provider's protocol can be tried with another provider's model, and prices,
+//! retries, recordings and replays are those of every other agent. The gateway itself holds no key and no budget: each
+//! call is handed on as an [`Ask`], and whoever takes it answers or refuses.
+
+mod anthropic;
+mod openai;
+mod serve;
+
+#[cfg(test)]
+mod tests;
+
+use tokio::sync::oneshot;
+
+use super::{Reply, Request};
+
+pub use serve::{Gateway, serve};
+
+/// A call that an agent makes.
+#[derive(Debug)]
+pub struct Ask {
+    /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
+    pub request: Request,
+    /// Where the answer goes. Closed when the agent has gone away meanwhile.
+    pub answer: oneshot::Sender<Result<Reply, Refusal>>,
+}
+
+/// Why a call is not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Of which kind.
+    pub why: Why,
+    /// For the agent, and whoever reads its logs.
+    pub message: String,
+}
+
+/// Kinds of refusals. Agents are told to try none of them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The budget is used up.
+    Budget,
+    /// The request cannot be read, or asks for what the gateway does not have.
+    Invalid,
+    /// The conversation is too long for the model.
+    ContextLength,
+    /// The provider does not answer this conversation.
+    Filtered,
+    /// Nothing will be answered any more.
+    Closed,
+}
+
+impl Why {
+    /// The HTTP status. A client tries 402, 429 and everything from 500 on again, some for minutes; 403 it takes.
+    const fn status(self) -> u16 {
+        match self {
+            Self::Budget | Self::Closed => 403,
+            Self::Invalid | Self::ContextLength | Self::Filtered => 400,
+        }
+    }
+}
+
+impl Refusal {
+    fn invalid(message: impl Into<String>) -> Self {
+        Self { why: Why::Invalid, message: message.into() }
+    }
+}
+
+/// A request as a protocol's reader gives it back.
+#[derive(Debug)]
+struct Read {
+    request: Request,
+    stops: Vec<String>,
+    /// The model's name as the agent knows it; it is told the same name again.
+    model: String,
+    streams: bool,
+    /// Whether a stream ends with the tokens used.
+    counts: bool,
+}
+
+/// Why a reply ended, in no protocol's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finish {
+    Stop,
+    Length,
+    ToolCalls,
+}
+
+impl Finish {
+    fn of(reply: &Reply, most: Option<u32>) -> Self {
+        if most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
+            Self::Length
+        } else if reply.tool_calls.is_empty() {
+            Self::Stop
+        } else {
+            Self::ToolCalls
+        }
+    }
+}
+
+/// A whole reply, and what its protocol wants to know beside it.
+struct Answer<'a> {
+    reply: &'a Reply,
+    model: &'a str,
+    /// Number of the call at this gateway, from 0.
+    number: u64,
+    finish: Finish,
+    counts: bool,
+}
+
+/// Cuts a text before the first of these.
+fn stop_at(text: &mut String, stops: &[String]) {
+    let end = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
+    if let Some(end) = end {
+        text.truncate(end);
+    }
+}
+
+/// A text in pieces, as they would come from a model: few enough to cost nothing.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    const PIECE: usize = 400;
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE.min(rest.len())));
+        rest = after;
+        Some(piece)
+    })
+}

@@ -1,0 +1,290 @@
+//! The server: connections in, calls out, replies back.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::{Answer, Ask, Finish, Read, Refusal, Why, anthropic, openai, stop_at};
+use crate::model::Reply;
+
+/// Bytes of the longest request that is read.
+const LONGEST: usize = 64 << 20;
+/// How long a streamed call may be silent before the client is told to go on waiting, again and again.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Calls that wait to be taken.
+const WAITING: usize = 16;
+
+/// A running gateway; stops when dropped.
+pub struct Gateway {
+    server: JoinHandle<()>,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// What all connections share.
+struct Shared {
+    asks: mpsc::Sender<Ask>,
+    /// Demanded of every call, where strangers can connect.
+    key: Option<String>,
+    /// What models are said to be there.
+    model: String,
+    calls: AtomicU64,
+}
+
+/// Which protocol a call is made in.
+#[derive(Debug, Clone, Copy)]
+enum Protocol {
+    OpenAi,
+    Anthropic,
+}
+
+/// Serves these connections until they end. Calls go to the receiver that comes back; when it is dropped, calls are
+/// refused. `model` is the one name that is listed.
+pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Ask>)
+where
+    C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    let (asks, asked) = mpsc::channel(WAITING);
+    let shared = Arc::new(Shared { asks, key, model: model.to_owned(), calls: AtomicU64::new(0) });
+    let routes = Router::new()
+        .route("/chat/completions", post(chat))
+        .route("/messages", post(messages))
+        .route("/messages/count_tokens", post(count_tokens))
+        .route("/models", get(models))
+        .route("/models/{*name}", get(model_of));
+    let router = Router::new()
+        .nest("/v1", routes.clone())
+        .merge(routes)
+        .fallback(unknown)
+        .layer(DefaultBodyLimit::max(LONGEST))
+        .with_state(shared);
+    let server = tokio::spawn(async move {
+        // It ends only with an error, and connections that are handed over have none.
+        let _ = axum::serve(Door(connections), router).await;
+    });
+    (Gateway { server }, asked)
+}
+
+/// Where connections come from.
+struct Door<C>(mpsc::Receiver<C>);
+
+impl<C> axum::serve::Listener for Door<C>
+where
+    C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    type Io = C;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (C, ()) {
+        match self.0.recv().await {
+            Some(connection) => (connection, ()),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn chat(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    call(Protocol::OpenAi, &shared, &headers, &body).await
+}
+
+async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    call(Protocol::Anthropic, &shared, &headers, &body).await
+}
+
+async fn count_tokens(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let read = shared.admit(&headers).and_then(|()| Protocol::Anthropic.read(&body));
+    match read {
+        Ok(read) => json_response(200, &anthropic::count(&read)),
+        Err(refusal) => Protocol::Anthropic.refuse(&refusal),
+    }
+}
+
+/// The list is of both protocols at once.
+async fn models(State(shared): State<Arc<Shared>>) -> Response {
+    let name = &shared.model;
+    json_response(
+        200,
+        &json!({"object": "list", "data": [listed(name)], "first_id": name, "last_id": name, "has_more": false}),
+    )
+}
+
+async fn model_of(Path(name): Path<String>) -> Response {
+    json_response(200, &listed(&name))
+}
+
+fn listed(name: &str) -> Value {
+    json!({
+        "id": name, "object": "model", "created": 0, "owned_by": "gateway",
+        "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
+    })
+}
+
+async fn unknown() -> Response {
+    let message = "there is no such path: this gateway has /v1/chat/completions, /v1/messages and /v1/models";
+    json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
+}
+
+async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &Bytes) -> Response {
+    let read = match shared.admit(headers).and_then(|()| protocol.read(body)) {
+        Ok(read) => read,
+        Err(refusal) => return protocol.refuse(&refusal),
+    };
+    let Read { request, stops, model, streams, counts } = read;
+    let most = request.sampling.max_tokens;
+    let (answer, mut answered) = oneshot::channel();
+    if shared.asks.send(Ask { request, answer }).await.is_err() {
+        return protocol.refuse(&closed());
+    }
+    let number = shared.calls.fetch_add(1, Ordering::Relaxed);
+    let written = move |reply: Result<Result<Reply, Refusal>, oneshot::error::RecvError>| {
+        let mut reply = reply.unwrap_or_else(|_| Err(closed()))?;
+        stop_at(&mut reply.text, &stops);
+        let finish = Finish::of(&reply, most);
+        Ok((reply, finish))
+    };
+    if !streams {
+        return match written(answered.await) {
+            Ok((reply, finish)) => {
+                let answer = Answer { reply: &reply, model: &model, number, finish, counts };
+                json_response(200, &protocol.body(&answer))
+            }
+            Err(refusal) => protocol.refuse(&refusal),
+        };
+    }
+    // Refusals come at once, and clients understand them best as a status.
+    let events = move |reply| match written(reply) {
+        Ok((reply, finish)) => Ok(protocol.events(&Answer { reply: &reply, model: &model, number, finish, counts })),
+        Err(refusal) => Err(refusal),
+    };
+    if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
+        return match events(reply) {
+            Ok(events) => event_stream(Body::from(events)),
+            Err(refusal) => protocol.refuse(&refusal),
+        };
+    }
+    let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
+    tokio::spawn(async move {
+        let mut events = Some(events);
+        if to.send(Ok(protocol.patience().into())).await.is_err() {
+            return;
+        }
+        while let Some(written) = events.take() {
+            let text = if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
+                written(reply).unwrap_or_else(|refusal| protocol.error_events(&refusal))
+            } else {
+                events = Some(written);
+                protocol.patience().to_owned()
+            };
+            if to.send(Ok(text.into())).await.is_err() {
+                // The agent has gone away; dropping our end of the answer tells so.
+                return;
+            }
+        }
+    });
+    event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
+}
+
+impl Shared {
+    fn admit(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let given = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let bearer = given("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        if [bearer, given("x-api-key")].contains(&Some(key.as_str())) {
+            return Ok(());
+        }
+        Err(Refusal { why: Why::Closed, message: "this is another attempt's gateway".into() })
+    }
+}
+
+impl Protocol {
+    fn read(self, body: &[u8]) -> Result<Read, Refusal> {
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|error| Refusal::invalid(format!("the request is no JSON: {error}")))?;
+        match self {
+            Self::OpenAi => openai::read(&body),
+            Self::Anthropic => anthropic::read(&body),
+        }
+    }
+
+    fn body(self, answer: &Answer<'_>) -> Value {
+        match self {
+            Self::OpenAi => openai::body(answer),
+            Self::Anthropic => anthropic::body(answer),
+        }
+    }
+
+    fn events(self, answer: &Answer<'_>) -> String {
+        match self {
+            Self::OpenAi => openai::events(answer),
+            Self::Anthropic => anthropic::events(answer),
+        }
+    }
+
+    fn refuse(self, refusal: &Refusal) -> Response {
+        let body = match self {
+            Self::OpenAi => openai::error(refusal),
+            Self::Anthropic => anthropic::error(refusal),
+        };
+        json_response(refusal.why.status(), &body)
+    }
+
+    fn error_events(self, refusal: &Refusal) -> String {
+        match self {
+            Self::OpenAi => openai::error_events(refusal),
+            Self::Anthropic => anthropic::error_events(refusal),
+        }
+    }
+
+    /// What is sent while there is nothing to send.
+    const fn patience(self) -> &'static str {
+        match self {
+            Self::OpenAi => ": ping\n\n",
+            Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        }
+    }
+}
+
+fn closed() -> Refusal {
+    Refusal { why: Why::Closed, message: "the attempt is over".into() }
+}
+
+fn json_response(status: u16, body: &Value) -> Response {
+    respond(status, "application/json", Body::from(body.to_string()))
+}
+
+fn event_stream(body: Body) -> Response {
+    respond(200, "text/event-stream; charset=utf-8", body)
+}
+
+fn respond(status: u16, kind: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    if status != 200 {
+        // Both providers' clients keep to it.
+        headers.insert("x-should-retry", header::HeaderValue::from_static("false"));
+    }
+    response
+}

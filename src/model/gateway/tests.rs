@@ -1,0 +1,204 @@
+//! The gateway as its clients see it: over a connection, with a model that answers at once.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::sync::mpsc;
+
+use super::{Ask, Refusal, Why, anthropic, openai, pieces, serve, stop_at};
+use crate::model::{Reply, Role, ToolCall, Usage};
+
+/// One request over a connection of its own; status and body. The answerer takes each call.
+async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
+    let (to, connections) = mpsc::channel::<DuplexStream>(1);
+    let (_gateway, mut asked) = serve(connections, None, "m");
+    tokio::spawn(async move {
+        while let Some(ask) = asked.recv().await {
+            answerer(ask);
+        }
+    });
+    let (mut ours, theirs) = duplex(1 << 20);
+    to.send(theirs).await.unwrap();
+    let body = body.to_string();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    ours.write_all((head + &body).as_bytes()).await.unwrap();
+    let mut text = String::new();
+    ours.read_to_string(&mut text).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+fn reply() -> Reply {
+    let call = ToolCall { id: "c1".into(), name: "bash".into(), arguments: json!({"command": "ls"}) };
+    Reply {
+        text: "Let me look.END of it".into(),
+        tool_calls: vec![call],
+        usage: Usage { input: 100, cached: 40, output: 7, ..Usage::default() },
+        ..Reply::default()
+    }
+}
+
+fn answers(ask: Ask) {
+    ask.answer.send(Ok(reply())).unwrap();
+}
+
+#[tokio::test]
+async fn a_chat_completion_is_answered_with_text_calls_and_tokens() {
+    let body = json!({"model": "any", "messages": [{"role": "user", "content": "hi"}], "stop": "END"});
+    let (status, body) = post("/v1/chat/completions", &body, answers).await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &body["model"]), (200, &json!("any")));
+    let choice = &body["choices"][0];
+    assert_eq!(choice["message"]["content"], "Let me look.");
+    assert_eq!(choice["finish_reason"], "tool_calls");
+    assert_eq!(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"command\":\"ls\"}");
+    assert_eq!(body["usage"]["prompt_tokens_details"]["cached_tokens"], 40);
+}
+
+#[tokio::test]
+async fn a_message_is_answered_in_blocks_and_what_a_cache_held_is_counted_apart() {
+    let body = json!({"model": "any", "max_tokens": 7, "messages": [{"role": "user", "content": "hi"}]});
+    let (status, body) = post("/v1/messages", &body, answers).await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &body["content"][1]["input"]), (200, &json!({"command": "ls"})));
+    assert_eq!(body["stop_reason"], "max_tokens", "all 7 tokens were used");
+    assert_eq!((&body["usage"]["input_tokens"], &body["usage"]["cache_read_input_tokens"]), (&json!(60), &json!(40)));
+}
+
+#[tokio::test]
+async fn streams_hold_the_same_as_bodies() {
+    let body = json!({"messages": [], "stream": true, "stream_options": {"include_usage": true}});
+    let (_, text) = post("/v1/chat/completions", &body, answers).await;
+    let events: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
+    let written: String = events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(written, reply().text);
+    assert!(events.iter().any(|event| event["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] == "bash"));
+    assert_eq!(events.last().unwrap()["usage"]["completion_tokens"], 7);
+    assert!(text.contains("data: [DONE]\n\n"));
+
+    let (_, text) = post("/v1/messages", &body, answers).await;
+    let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    let block = ["content_block_start", "content_block_delta", "content_block_stop"];
+    assert_eq!(kinds, [&["message_start"], &block[..], &block[..], &["message_delta", "message_stop"]].concat());
+}
+
+#[tokio::test]
+async fn a_used_up_budget_is_a_status_that_no_client_tries_again() {
+    for (path, kind) in [("/v1/chat/completions", "insufficient_quota"), ("/v1/messages", "permission_error")] {
+        for stream in [true, false] {
+            let refuse = |ask: Ask| {
+                let message = "the money is used up".to_owned();
+                ask.answer.send(Err(Refusal { why: Why::Budget, message })).unwrap();
+            };
+            let (status, body) = post(path, &json!({"messages": [], "stream": stream}), refuse).await;
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!((status, &body["error"]["type"]), (403, &json!(kind)));
+            assert_eq!(body["error"]["message"], "the money is used up");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event() {
+    let late = |ask: Ask| {
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(25)).await;
+            let _ = ask.answer.send(Err(Refusal { why: Why::Filtered, message: "withheld".into() }));
+        });
+    };
+    for (path, ping) in [("/v1/messages", "event: ping\ndata: {"), ("/v1/chat/completions", "\n: ping\n")] {
+        let (status, text) = post(path, &json!({"messages": [], "stream": true}), late).await;
+        assert_eq!(status, 200);
+        assert_eq!(text.matches(ping).count(), 2, "after 10 and 20 seconds: {text}");
+        assert!(text.contains("\"error\"") && text.contains("withheld"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_passed_on_is_refused_and_not_left_out() {
+    let image = json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]});
+    for (path, body) in [
+        ("/v1/chat/completions", image),
+        ("/v1/chat/completions", json!({"messages": [], "n": 2})),
+        ("/v1/chat/completions", json!({"messages": [{"role": "robot"}]})),
+        ("/v1/messages", json!({"messages": [{"role": "user", "content": [{"type": "image"}]}]})),
+        ("/v1/messages", json!({})),
+    ] {
+        let (status, answer) = post(path, &body, answers).await;
+        assert_eq!(status, 400, "{body}: {answer}");
+    }
+    assert_eq!(post("/v1/responses", &json!({}), answers).await.0, 404);
+}
+
+#[test]
+fn results_of_tools_become_messages_of_their_own() {
+    let read = anthropic::read(&json!({
+        "system": [{"type": "text", "text": "be good"}],
+        "messages": [
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"},
+                {"type": "tool_use", "id": "t", "name": "bash", "input": {"a": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t",
+                "content": [{"type": "text", "text": "out"}]}, {"type": "text", "text": "go on"}]},
+        ],
+        "tools": [{"name": "bash", "input_schema": {"type": "object"}}, {"type": "web_search", "name": "w"}],
+    }))
+    .unwrap();
+    let roles: Vec<Role> = read.request.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::Assistant, Role::Tool, Role::User]);
+    assert_eq!(read.request.messages[2].tool_call_id.as_deref(), Some("t"));
+    assert_eq!(read.request.tools.len(), 1);
+}
+
+#[test]
+fn a_text_is_cut_before_the_first_of_its_stops() {
+    let mut text = "one two three".to_owned();
+    stop_at(&mut text, &["three".into(), "two".into(), String::new()]);
+    assert_eq!(text, "one ");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        prop_oneof!["user", "assistant", "tool", "text", "tool_use", "tool_result", ".{0,8}"].prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        let key = prop_oneof![
+            "messages",
+            "role",
+            "content",
+            "type",
+            "text",
+            "tool_calls",
+            "function",
+            "arguments",
+            "tools",
+            "system",
+            "stop",
+            "input",
+            "name",
+        ];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::hash_map(key, inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_is_read_or_refused(messages in any_json(), tools in any_json()) {
+        let body = json!({"messages": messages, "tools": tools});
+        let _ = (openai::read(&body), anthropic::read(&body), openai::read(&messages), anthropic::read(&messages));
+    }
+
+    #[test]
+    fn pieces_make_up_the_text(text in ".{0,900}") {
+        prop_assert_eq!(pieces(&text).collect::<String>(), text);
+    }
+}
