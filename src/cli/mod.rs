@@ -46,6 +46,7 @@ mod suite;
 mod sweep;
 mod verified;
 mod verify;
+mod verifiers;
 mod verify_runs;
 mod view;
 

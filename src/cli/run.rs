@@ -9,6 +9,7 @@ use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
 use super::strategy::{DynamicOptions, FixedOptions, RetrievalOptions};
+use super::verifiers;
 use crate::agent::Limits;
 use crate::env::Options;
 use crate::error::{Error, Result};
@@ -74,6 +75,15 @@ pub struct Arguments {
     #[command(flatten)]
     fixed: FixedOptions,
 
+    /// Who picks one of the k attempts at each sample, when all are made: `none` (the first attempt), `majority` (the results
+    /// that most agree on), `execution` (the same, of those that run), `model` (that of --model), `model:NAME`,
+    /// `execution+model`, `oracle` (knows gold: the ceiling). Several may be given; also later, by `verify-runs`.
+    #[arg(long = "verifier", value_name = "VERIFIER", help_heading = "Verifiers")]
+    verifiers: Vec<String>,
+    /// How often a model verifier is asked, each time with the candidates in another order; the most votes win.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26), help_heading = "Verifiers")]
+    orders: u32,
+
     /// Steps of an attempt.
     #[arg(long, default_value_t = 50, help_heading = "Budget")]
     steps: u32,
@@ -86,8 +96,8 @@ pub struct Arguments {
     /// Tokens of an attempt, read and written [default: no limit].
     #[arg(long, help_heading = "Budget")]
     tokens: Option<u64>,
-    /// Dollars of the whole run: no attempt starts while the budgets of all that run could exceed them together. Only the
-    /// last call of each can cost more than is left of its budget.
+    /// Dollars of the whole run, verifiers included: no attempt starts while the budgets of all that run could exceed them
+    /// together. Only the last call of each can cost more than is left of its budget.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
@@ -198,6 +208,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
             .hint("raise it, or lower `--cost`"));
     }
+    if let Some(name) = arguments.verifiers.iter().find(|name| *name != "none" && arguments.k == 1) {
+        return Err(Error::usage(format!("verifier `{name}` has nothing to choose among: there is one attempt a sample"))
+            .hint("make several attempts at each sample with `-k 5`"));
+    }
     let configuration = Configuration {
         suite: suite.root().to_owned(),
         papers,
@@ -230,6 +244,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         jobs: arguments.jobs.unwrap_or_else(default_jobs),
         tries: arguments.tries,
         max_cost: arguments.max_cost,
+        verifiers: arguments.verifiers.iter().map(|name| verifiers::absolute(name)).collect::<Result<_>>()?,
+        orders: arguments.orders,
         seed: arguments.draw.seed,
     };
     let name = match &arguments.name {

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 /// Version of the layout: raised when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
 
-/// The summary as indented JSON: `format`, `level` (of the intervals), `rows` (the fields of [`super::Row`], rates from 0 to 1, ends by name) and
-/// `notes`. Characters that could steer a terminal are written as `\u` escapes, so that the text is safe to print and
+/// The summary as indented JSON: `format`, `level` (of the intervals), `rows` (the fields of [`super::Row`], rates from 0 to 1, ends by name), `verifiers`
+/// (the fields of [`super::VerifierRow`]) and `notes`. Characters that could steer a terminal are written as `\u` escapes, so that the text is safe to print and
 /// reads back unchanged.
 ///
 /// # Errors
@@ -19,6 +19,7 @@ pub fn json(summary: &Summary) -> Result<String> {
         "format": FORMAT,
         "level": summary.level,
         "rows": summary.rows,
+        "verifiers": summary.verifiers,
         "notes": summary.notes,
     });
     let text = serde_json::to_string_pretty(&value)

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::vote::Unkept;
 use super::*;
 
 fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
@@ -23,7 +24,7 @@ fn question() -> Question {
 }
 
 async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
-    open(name, None, 1).unwrap().choose(&question(), candidates).await.unwrap()
+    open(name, &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &Unkept).await.unwrap()
 }
 
 #[tokio::test]
@@ -70,9 +71,10 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
     let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::Options::default());
-    let verifier = open("model", Some(model.unwrap()), 2).unwrap();
+    let model = model.unwrap();
+    let verifier = open("model", &|_| Ok(Some(model.clone())), 2).unwrap();
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
-    let choice = verifier.choose(&question(), &candidates).await.unwrap();
+    let choice = verifier.choose(&question(), &candidates, &Unkept).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
     // The second order is the first one turned round: its B is the first one's A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
@@ -80,14 +82,14 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // The same code twice needs no vote, and no money.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
-    let choice = verifier.choose(&question(), &same).await.unwrap();
+    let choice = verifier.choose(&question(), &same, &Unkept).await.unwrap();
     assert_eq!((choice.chosen, choice.cost), (Some(0), 0.0));
 }
 
 #[test]
 fn unknown_names_and_missing_models_are_usage_errors() {
     for name in ["best", "execution+best", "model", "model:x"] {
-        let Err(error) = open(name, None, 1) else { panic!("{name} was accepted") };
+        let Err(error) = open(name, &|_| Ok(None), 1) else { panic!("{name} was accepted") };
         assert_eq!(error.kind, crate::error::Kind::Usage);
     }
 }

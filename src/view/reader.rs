@@ -95,7 +95,7 @@ impl Reader {
         let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
         let several = self.folders.len() > 1;
         let mut material = Material {
-            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, planned: Vec::new(), notes: Vec::new() },
+            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, ..Options::default() },
             notes,
             ..Material::default()
         };
