@@ -15,7 +15,7 @@ pub fn print_event(event: &RunEvent) {
     }
 }
 
-/// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`.
+/// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`; `unverified` when a verifier failed.
 pub fn print_end(run: &str, outcome: &str) {
     let time = jiff::Timestamp::now();
     let _ = print(&format!("{}\n", json!({ "event": "ended", "run": run, "outcome": outcome, "time": time })));

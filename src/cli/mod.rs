@@ -45,8 +45,8 @@ mod strategy;
 mod suite;
 mod sweep;
 mod verified;
-mod verify;
 mod verifiers;
+mod verify;
 mod verify_runs;
 mod view;
 

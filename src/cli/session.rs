@@ -67,8 +67,12 @@ impl Session {
         };
         let contenders = open_agents(&configuration, &self.machine.cache)?;
         let model = open_model(&contenders, &configuration)?;
-        let verifiers =
-            verifiers::open(&configuration.verifiers, configuration.orders, configuration.model.as_ref(), model.as_ref())?;
+        let verifiers = verifiers::open(
+            &configuration.verifiers,
+            configuration.orders,
+            configuration.model.as_ref(),
+            model.as_ref(),
+        )?;
         let mut loaded = Vec::new();
         for id in &configuration.papers {
             let paper = LoadedPaper::load(&suite, id)?;

@@ -30,7 +30,13 @@ pub struct Options {
 impl Default for Options {
     /// pass@1, nothing known of the plan.
     fn default() -> Self {
-        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new(), notes: Vec::new(), choices: Vec::new() }
+        Self {
+            ks: vec![1],
+            bootstrap: Bootstrap::default(),
+            planned: Vec::new(),
+            notes: Vec::new(),
+            choices: Vec::new(),
+        }
     }
 }
 

@@ -1,15 +1,19 @@
 //! What verifiers are worth: between pass@1 and pass@k.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::clean::clean;
+use super::clean::{clean, short};
 use super::console::{keep_names, plain_table, trimmed, wrap};
 use super::summary::name;
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, gap_closed, pass_at_k};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
+
+/// Columns that a verifier's name gets.
+const VERIFIER_WIDTH: usize = 24;
 
 /// One verifier on the attempts of one agent and model, at one n or at all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,9 +71,8 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
     let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
     for choice in choices {
         let group = groups.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
-        let of_all = |group: &&Group<'_>| {
-            group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
-        };
+        let of_all =
+            |group: &&Group<'_>| group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied());
         let Some(group) = group.filter(of_all) else { continue };
         let (first, k) = (group.records[0], group.records.len());
         let passed = group.records.iter().filter(|record| record.pass).count();
@@ -131,18 +134,17 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
 #[must_use]
 pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Population) -> String {
     let mut table = plain_table();
-    let has_cost = rows.iter().any(|row| row.cost > 0.0);
-    let mut heading = vec!["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"];
-    heading.extend(has_cost.then_some("cost $"));
-    table.set_header(heading);
+    table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
+    // Names of models may be paths of files.
+    let verifier = |row: &VerifierRow| short(&row.verifier, VERIFIER_WIDTH);
     for row in rows {
         let rate = |column: usize| {
             let bounds = row.intervals.map(|intervals| intervals[column]);
             let bounds = bounds.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
-            format!("{:.1}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
+            format!("{:.0}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
         };
-        let mut cells = vec![
-            clean(&row.verifier),
+        table.add_row([
+            verifier(row),
             name(&row.agent, row.model.as_deref()),
             row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
             row.samples.to_string(),
@@ -151,23 +153,29 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
             rate(1),
             rate(2),
             row.gap(),
-        ];
-        cells.extend(has_cost.then(|| format!("{:.4}", row.cost)));
-        table.add_row(cells);
+        ]);
     }
     let agents = rows.iter().map(|row| name(&row.agent, row.model.as_deref()).chars().count());
     keep_names(&mut table, 1, agents.max().unwrap_or_default());
-    keep_names(&mut table, 0, rows.iter().map(|row| clean(&row.verifier).chars().count()).max().unwrap_or_default());
+    keep_names(&mut table, 0, rows.iter().map(|row| verifier(row).chars().count()).max().unwrap_or_default());
     let mut legend = format!(
-        "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
-         pass@1). Intervals: {:.0}%, {}.",
+        "pass@1, chosen, pass@k: percent of samples that one attempt, the chosen one, and the best of all pass. gap closed: \
+         (chosen - pass@1) / (pass@k - pass@1). Intervals: {:.0}%, {}.",
         100.0 * level,
         population.legend()
     );
     // Rows over all n repeat those of each n.
-    let missed: u32 = rows.iter().filter(|row| row.n.is_some()).map(|row| row.unknown).sum();
-    if missed > 0 {
-        legend.push_str(&format!(" Replies that named a candidate which does not exist: {missed}."));
+    let mut asked: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.n.is_some()) {
+        let told = asked.entry(&row.verifier).or_default();
+        *told = (told.0 + row.cost, told.1 + row.unknown);
+    }
+    for (verifier, (cost, unknown)) in asked.into_iter().filter(|(_, told)| told.0 > 0.0 || told.1 > 0) {
+        let _ = write!(legend, " {} cost ${cost:.4}", clean(verifier));
+        if unknown > 0 {
+            let _ = write!(legend, " and named a candidate that does not exist {unknown} times");
+        }
+        legend.push('.');
     }
     format!("Verifiers\n{}\n{}\n", trimmed(&mut table), wrap(&legend, ""))
 }

@@ -71,7 +71,9 @@ impl ByModel {
             messages.push(Message::new(Role::Assistant, vote.said));
             messages.push(Message::new(
                 Role::User,
-                format!("{wrong} End with one line of JSON, {{\"choice\": \"X\"}}, where X is a letter from A to {last}."),
+                format!(
+                    "{wrong} End with one line of JSON, {{\"choice\": \"X\"}}, where X is a letter from A to {last}."
+                ),
             ));
         }
         Ok(None)
@@ -91,9 +93,11 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Vec::new(),
             sampling: Sampling {
-                temperature: Some(0.0),
+                // Models that reason by themselves take no other temperature than their own, and their thoughts are part of
+                // what they write.
+                temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
-                max_tokens: Some(1024),
+                max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
                 ..Sampling::default()
             },
             call: order * (SECOND_ASKS + 1) + ask,
@@ -241,10 +245,7 @@ mod tests {
         let named = |reply: &str| choice(reply, &three);
         let unknown = |label: &str| Named::Unknown(label.to_owned());
         assert_eq!(named("B is good.\n{\"choice\": \"B\"}"), Named::Attempt(6));
-        assert_eq!(
-            named("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```"),
-            Named::Attempt(7)
-        );
+        assert_eq!(named("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```"), Named::Attempt(7));
         assert_eq!(named("{\"choice\": \"D\"}"), unknown("D"));
         assert_eq!(named("{\"choice\": \"AB\"}"), unknown("AB"));
         assert_eq!(named("{\"choice\": 4}"), unknown("4"));

@@ -361,3 +361,33 @@ fn candidate(store: &Store, record: &AttemptRecord, expected: &[Expected]) -> Re
         (!record.results.is_empty()).then(|| record.results.values().all(|outcome| outcome.get("result").is_some()));
     Ok(Candidate { attempt: record.attempt, patch, answer, runs, pass: record.pass })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verifier_that_names_a_candidate_who_does_not_exist_is_an_error_of_its_own_and_no_panic() {
+        let first = AttemptRecord::blank("react", &"x_1".parse().unwrap(), 0);
+        let case = Case { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
+        let candidates: Vec<Candidate> =
+            [3, 4].map(|attempt| Candidate { attempt, ..Candidate::default() }).into_iter().collect();
+        assert_eq!(named(&case, &candidates, 1).unwrap(), 4);
+        let error = named(&case, &candidates, 2).unwrap_err();
+        assert_eq!(error.kind, Kind::Internal);
+        assert_eq!(error.message, "verifier `v` names candidate 3 of 2 at sample `x_1`");
+    }
+
+    #[test]
+    fn a_purse_lets_calls_be_made_until_it_is_empty_and_nobody_wants_to_stop() {
+        let cancel = CancellationToken::new();
+        let purse = Purse::new(1.0, Some(2.0), cancel.clone());
+        purse.allow().unwrap();
+        purse.pay(1.5);
+        assert_eq!(purse.allow().unwrap_err().kind, Kind::CostLimit);
+        let endless = Purse::new(9.0, None, cancel.clone());
+        endless.allow().unwrap();
+        cancel.cancel();
+        assert_eq!(endless.allow().unwrap_err().kind, Kind::Interrupted);
+    }
+}
