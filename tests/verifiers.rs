@@ -40,8 +40,9 @@ fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_repor
     let model = script(&lab, &["A", "A", "A", "A"]);
     let verifiers = ["--verifier", "majority", "--verifier", "oracle", "--verifier", &model, "--orders", "2"];
     let ran = lab.ok(&[&DIVERSE[..], &["r"], &verifiers].concat());
-    assert!(ran.stdout.contains("gap closed %") && ran.stdout.contains("oracle"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nVerifiers\n") && ran.stdout.contains("100 [100, 100]"), "{}", ran.stdout);
     assert!(ran.stdout.contains("cost $"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ran.stdout);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
 
     let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
@@ -116,7 +117,7 @@ fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
         assert!(alike || choice["unknown"] == 3, "{choice}");
     }
     let report = lab.ok(&["report", "r"]).stdout;
-    let said = format!("candidate which does not exist: {}", 3 * asked);
+    let said = format!("named a candidate that does not exist {} times.", 3 * asked);
     assert!(report.replace('\n', " ").contains(&said), "{report}");
 
     let model = script(&lab, &["Z", "", "?", "{"]);
@@ -129,11 +130,20 @@ fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
 fn what_a_run_is_told_of_verifiers_is_checked_before_any_work() {
     let lab = Lab::new();
     let fails = |more: &[&str]| lab.fails(2, &[&["run", "--agent", "gold", "--no-baseline"], more].concat());
-    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "best"]), @"");
-    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "model"]), @"");
-    insta::assert_snapshot!(fails(&["--verifier", "majority"]), @"");
+    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "best"]), @r#"
+    error: there is no verifier `best`
+      hint: the verifiers are `none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`
+    "#);
+    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "model"]), @r#"
+    error: verifier `model` needs a model
+      hint: name one with `--model`, or as `model:openai:gpt-5-mini`
+    "#);
+    insta::assert_snapshot!(fails(&["--verifier", "majority"]), @r#"
+    error: verifier `majority` has nothing to choose among: there is one attempt a sample
+      hint: make several attempts at each sample with `-k 5`
+    "#);
     assert!(fails(&["-k", "2", "--verifier", "majority", "--orders", "0"]).contains("1..=26"));
-    assert!(!lab.path("runs").exists());
+    assert!(std::fs::read_dir(lab.path("runs")).is_ok_and(|runs| runs.count() == 0), "no run was begun");
 }
 
 /// A model's server that votes for A so many times and then lets everybody wait.
