@@ -64,12 +64,22 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
         return;
     }
     let lab = Lab::new();
-    let shown = run_by(&lab, "tools=super", &support::session::replies(BODY, ANSWER), |arguments| {
+    let start = |arguments: &[&str]| -> Ran {
         let own = lab.command(arguments);
         let mut command = Command::new("unshare");
         command.args(["--user", "sh", "-e", "-c", WITHOUT_NAMESPACES, support::PROGRAM]).args(arguments);
         command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(lab.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Its user may pass through neither root's home nor what is kept there.
+        command
+            .env("HOME", lab.path("home"))
+            .env("AUTOEXPERIMENT_CACHE", lab.path("cache"))
+            .env("PATH", "/usr/bin:/bin");
+        command
+            .env_remove("PYENV_ROOT")
+            .current_dir(lab.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/user")).unwrap();
         let pid = child.id().to_string();
@@ -83,7 +93,13 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
         }
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait_with_output().unwrap().into()
-    });
+    };
+    let probe = start(&["run", "--sample", "tiny_0", "--agent", "noop", "--no-baseline", "--name", "probe"]);
+    if probe.stderr.contains("is closed to the sandbox's user") {
+        println!("skipped: no Python here that every user may use: {}", probe.stderr);
+        return;
+    }
+    let shown = run_by(&lab, "tools=super", &support::session::replies(BODY, ANSWER), start);
     let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
     assert_eq!(run["sessions"][0]["sandbox"], "landlock");
     support::session::assert_lives(&shown);

@@ -56,7 +56,7 @@ fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_repor
     // Every call was paid for: two orders where the candidates differ.
     let votes = lines(&lab, "runs/r/votes.jsonl");
     assert!(!votes.is_empty());
-    assert_eq!(of("model")["cost"].as_f64().unwrap(), votes.len() as f64);
+    assert!((of("model")["cost"].as_f64().unwrap() - votes.len() as f64).abs() < 1e-9);
     // The two orders show another one first: a model that always takes A votes for two.
     let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
     assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
@@ -168,7 +168,7 @@ fn serve(answers: usize) -> (String, Arc<AtomicUsize>) {
 }
 
 fn answer(mut stream: TcpStream) {
-    let (mut text, mut buffer) = (Vec::new(), [0; 65536]);
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     while !String::from_utf8_lossy(&text).contains("\"messages\"") || !text.ends_with(b"}") {
         match stream.read(&mut buffer) {
             Ok(0) | Err(_) => return,

@@ -93,10 +93,10 @@ impl<'a> Talk<'a> {
         reasoning: u32,
         context: &mut Context<'_>,
     ) -> Result<(), Stop> {
-        let mut next = question;
+        let mut question = Some(question);
         let mut left = reasoning;
         for _ in 0..MOST_ROUNDS {
-            self.say(Role::User, next, context);
+            self.say(Role::User, question.take().unwrap_or_else(|| wait.to_owned()), context);
             let reply = self.ask(Some(left), context).await?;
             let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
             left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
@@ -104,7 +104,6 @@ impl<'a> Talk<'a> {
             if left < LEAST_THOUGHTS || context.budget.steps_left() <= 1 {
                 break;
             }
-            next = wait.to_owned();
         }
         Ok(())
     }
