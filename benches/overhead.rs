@@ -237,6 +237,8 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         jobs: AT_ONCE,
         tries: 1,
         max_cost: None,
+        verifiers: Vec::new(),
+        orders: 2,
         seed: 0,
     };
     let run = RunFile {

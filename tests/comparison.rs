@@ -106,3 +106,84 @@ fn a_suite_that_is_named_has_to_be_there_for_power_and_one_that_is_not_is_left_o
     std::fs::rename(lab.path("papers"), lab.path("elsewhere")).unwrap();
     assert_eq!(rows(&[]), Value::Null);
 }
+
+/// The commands of the table in `docs/agents.md`, with what they are for.
+fn commands_of_the_docs() -> Vec<(String, String)> {
+    let docs = std::fs::read_to_string("docs/agents.md").unwrap();
+    let (_, table) = docs.split_once("## The paper's experiments").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix("` |"));
+    rows.map(|row| {
+        let (what, command) = row.split_once(" | `").unwrap();
+        (what.to_owned(), command.to_owned())
+    })
+    .collect()
+}
+
+#[test]
+fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
+    let commands = commands_of_the_docs();
+    let figures = ["Figure 2", "Figure 3", "Figure 4, r", "Figure 4, i", "Figure 5"];
+    for part in figures.iter().chain(&["Table 2", "Table 3", "Table 6", "Table 8", "Table 9"]) {
+        assert!(commands.iter().any(|(what, _)| what.starts_with(part)), "{part} has a command");
+    }
+    let lab = Lab::new();
+    // In turn the report of each set of tools, so that every agent comes to an end.
+    let answer = r#"{"Experiment 1": {"arithmetic": 1}}"#;
+    let call = |name: &str, arguments: Value| serde_json::json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}], "cost": 0.001});
+    let printed = format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
+    let turn = [
+        call("final_answer", serde_json::json!({ "answer": answer })),
+        call("submit", serde_json::json!({ "answer": answer })),
+        call("bash", serde_json::json!({ "command": printed })),
+    ];
+    let replies: Vec<Value> = turn.iter().cycle().take(60).cloned().collect();
+    lab.write("model.jsonl", &support::json_lines(&replies));
+    let program = std::path::Path::new(support::PROGRAM).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    for (what, command) in commands {
+        // One sample is enough to see that it runs.
+        let quick = command.replace("autoexperiment run ", "autoexperiment run --limit 1 --no-baseline ");
+        let mut shell = std::process::Command::new("bash");
+        let ours = lab.command(&[]);
+        for (name, value) in ours.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            shell.env(name, value);
+        }
+        shell.args(["-e", "-c", &quick]).current_dir(lab.path("")).env("PATH", &path);
+        shell.env("MODEL", "scripted:model.jsonl").env("MODELS", "scripted:model.jsonl");
+        let output = shell.output().unwrap();
+        let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{what}: {command}\n{out}\n{said}");
+    }
+    let agents = |run: &str| {
+        let mut labels: Vec<String> =
+            lab.records(run).iter().map(|record| record["agent"].as_str().unwrap().to_owned()).collect();
+        labels.sort();
+        labels.dedup();
+        labels.len()
+    };
+    let counts = ["reasoning", "contexts", "tools", "agents", "promptings", "retrieval", "tries"].map(agents);
+    assert_eq!(counts, [4, 5, 4, 2, 12, 5, 2]);
+    assert_eq!(agents("steps-20"), 1);
+    let verifiers = json(&lab.ok(&["report", "pass-at-5", "--json"]).stdout)["verifiers"].clone();
+    let mut names: Vec<&str> =
+        verifiers.as_array().unwrap().iter().map(|row| row["verifier"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert!(lab.path("by-n.html").exists() && lab.path("steps.html").exists());
+}
+
+#[test]
+fn each_comparison_of_the_paper_is_a_flag_of_run() {
+    let help = Lab::bare().ok(&["run", "--help"]).stdout;
+    let flags = "--agent --model --paper --code --prompt --history --tools --protocol --reflexion --reasoning-tokens --repair \
+                 --fill --steps --verifier --orders -n, -k, --max-cost --temperature";
+    for flag in flags.split_whitespace() {
+        assert!(help.contains(&format!("{flag} ")), "{flag} is not in:\n{help}");
+    }
+    for heading in
+        ["Samples:", "Agents and models:", "Retrieval:", "Dynamic agent:", "Fixed agent:", "Verifiers:", "Budget:"]
+    {
+        assert!(help.contains(&format!("\n{heading}\n")), "{heading} is not in:\n{help}");
+    }
+}

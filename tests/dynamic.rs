@@ -4,11 +4,20 @@
 
 mod support;
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
-use support::Lab;
+use support::{Lab, Ran};
 
 const ANSWER: &str = r#"{"Experiment 1": {"arithmetic": 1, "geometric": 1}}"#;
 const BODY: &str = "    return math.fsum(values) / len(values)";
+
+/// Waits until its users are mapped, which makes it root there once it begins a program, and forbids all further
+/// namespaces, as the inside of a default container does.
+const WITHOUT_NAMESPACES: &str = r#"read -r _; exec sh -e -c '
+for limit in /proc/sys/user/max_*_namespaces; do echo 0 > "$limit"; done; exec "$0" "$@"' "$0" "$@""#;
 
 fn call(name: &str, arguments: &Value) -> Value {
     json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]})
@@ -21,9 +30,16 @@ fn said(text: &str) -> Value {
 /// Runs `react` with these settings and replies on `tiny_0`, the sample without the arithmetic mean; the observations.
 fn run(settings: &str, replies: &[Value]) -> Vec<String> {
     let lab = Lab::new();
+    run_by(&lab, settings, replies, |arguments| lab.run(arguments))
+}
+
+/// The same, the program started by `start`.
+fn run_by(lab: &Lab, settings: &str, replies: &[Value], start: impl Fn(&[&str]) -> Ran) -> Vec<String> {
     lab.write("model.jsonl", &support::json_lines(replies));
     let agent = format!("react:{settings}");
-    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--model", "scripted:model.jsonl", "--name", "r"]);
+    let ran =
+        start(&["run", "--sample", "tiny_0", "--agent", &agent, "--model", "scripted:model.jsonl", "--name", "r"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
     let record = &lab.records("r")[0];
     assert_eq!(record["end"], "answered", "{record:#}");
     assert_eq!(record["verified"]["pass"], true, "{record:#}");
@@ -38,17 +54,55 @@ fn run(settings: &str, replies: &[Value]) -> Vec<String> {
 
 #[test]
 fn the_python_session_of_super_lives_in_the_sandbox_from_call_to_call() {
-    let edit = json!({"path": "tiny/means.py", "old_lines": "    raise NotImplementedError", "new_lines": BODY});
-    let shown = run(
-        "tools=super",
-        &[
-            call("execute", &json!({"code": "from tiny import means\nx = [1, 2, 3]"})),
-            call("edit", &edit),
-            call("execute", &json!({"code": "import importlib\nimportlib.reload(means).arithmetic(x)"})),
-            call("submit", &json!({ "answer": ANSWER })),
-        ],
-    );
-    assert_eq!((shown[0].as_str(), shown[2].as_str()), ("no output", "2.0"));
+    support::session::assert_lives(&run("tools=super", &support::session::replies(BODY, ANSWER)));
+}
+
+#[test]
+fn the_python_session_of_super_lives_by_landlock_alone_too() {
+    if !nix::unistd::getuid().is_root() {
+        println!("skipped: only root can map all users into a namespace");
+        return;
+    }
+    let lab = Lab::new();
+    let start = |arguments: &[&str]| -> Ran {
+        let own = lab.command(arguments);
+        let mut command = Command::new("unshare");
+        command.args(["--user", "sh", "-e", "-c", WITHOUT_NAMESPACES, support::PROGRAM]).args(arguments);
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        // Its user may pass through neither root's home nor what is kept there.
+        command
+            .env("HOME", lab.path("home"))
+            .env("AUTOEXPERIMENT_CACHE", lab.path("cache"))
+            .env("PATH", "/usr/bin:/bin");
+        command
+            .env_remove("PYENV_ROOT")
+            .current_dir(lab.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/user")).unwrap();
+        let pid = child.id().to_string();
+        let begun = Instant::now();
+        while namespace(&pid) == namespace("self") {
+            assert!(begun.elapsed() < Duration::from_mins(1), "`unshare --user` does not work here");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for map in ["uid_map", "gid_map"] {
+            std::fs::write(format!("/proc/{pid}/{map}"), "0 0 4294967295").unwrap();
+        }
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        child.wait_with_output().unwrap().into()
+    };
+    let probe = start(&["run", "--sample", "tiny_0", "--agent", "noop", "--no-baseline", "--name", "probe"]);
+    if probe.stderr.contains("is closed to the sandbox's user") {
+        println!("skipped: no Python here that every user may use: {}", probe.stderr);
+        return;
+    }
+    let shown = run_by(&lab, "tools=super", &support::session::replies(BODY, ANSWER), start);
+    let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
+    assert_eq!(run["sessions"][0]["sandbox"], "landlock");
+    support::session::assert_lives(&shown);
 }
 
 #[test]

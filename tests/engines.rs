@@ -440,3 +440,27 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry() {
     let refused = logged_in(&there, &["image", "build"], &unknown);
     assert_eq!(refused.code, 5, "{}", refused.stderr);
 }
+
+#[test]
+fn the_python_session_of_super_lives_in_containers_from_call_to_call() {
+    let answer = r#"{"Experiment 1": {"arithmetic": 1, "geometric": 1}}"#;
+    let replies = support::session::replies("    return math.fsum(values) / len(values)", answer);
+    for kind in [Kind::Docker, Kind::Podman] {
+        let Some(engine) = engine(kind) else { continue };
+        let (lab, _) = ready(&engine);
+        lab.write("model.jsonl", &support::json_lines(&replies));
+        let settings = ["--agent", "react:tools=super", "--model", "scripted:model.jsonl", "--no-baseline"];
+        let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--name", "r"];
+        ok(&lab, &engine, &[&place[..], &settings].concat());
+        let record = &lab.records("r")[0];
+        assert_eq!((&record["end"], &record["verified"]["pass"]), (&json!("answered"), &json!(true)), "{record:#}");
+        let lines = trajectories(&lab, "r");
+        let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let observations = events.filter(|line| line["event"] == "observation");
+        let shown: Vec<String> = observations.map(|line| line["content"].as_str().unwrap().to_owned()).collect();
+        support::session::assert_lives(&shown);
+        // What it left running in the background is gone with its container.
+        assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
+        println!("{}: the session lived", kind.name());
+    }
+}

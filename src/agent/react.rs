@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::fixed::talk::{Stop, Talk};
 use super::history::Memory;
 use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
@@ -64,6 +65,7 @@ impl React {
             ("tools", written(settings.tools), written(default.tools)),
             ("protocol", written(settings.protocol), written(default.protocol)),
             ("reflexion", settings.reflexion.max(1).to_string(), "1".to_owned()),
+            ("reasoning", settings.reasoning_tokens.to_string(), default.reasoning_tokens.to_string()),
         ]);
         let manner = Manner { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
         let tools_bytes =
@@ -133,6 +135,17 @@ impl React {
         }
         if let Some(lesson) = lesson.take() {
             say(Role::User, lesson, &mut request.messages, context);
+        }
+        if self.settings.reasoning_tokens > 0 && context.budget.steps_left() > 1 {
+            let mut talk = Talk::over(model, std::mem::take(&mut request.messages));
+            let tokens = self.settings.reasoning_tokens;
+            let thought = talk.think(dynamic::reason(tokens), &dynamic::wait(), tokens, context).await;
+            request.messages = talk.into_messages();
+            match thought {
+                Ok(()) => say(Role::User, dynamic::begin(), &mut request.messages, context),
+                Err(Stop::Limit(end)) => return (end, None),
+                Err(Stop::End(end, detail)) => return (end, detail),
+            }
         }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
         let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);

@@ -50,7 +50,7 @@ pub struct Settings {
     pub fill: Fill,
     /// Rounds of repair.
     pub repair: u32,
-    /// Tokens of reasoning before a function is written.
+    /// Tokens of reasoning before a function is written, or before the first step of a dynamic agent.
     pub reasoning_tokens: u32,
     /// What a dynamic agent writes before each of its calls.
     pub prompt: Prompting,
@@ -89,7 +89,7 @@ impl Default for Settings {
 }
 
 /// The keys of an agent's own settings.
-const KEYS: &str = "`paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, \
+const KEYS: &str = "`paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, \
                     `tools`, `protocol`, `reflexion` of `react`";
 
 impl Settings {
@@ -141,10 +141,16 @@ impl Settings {
             return None;
         }
         self.fall_back();
-        Some(format!(
+        Some(Self::without_embedding(cache))
+    }
+
+    /// What there is to say where embeddings are asked for and there is no model for them.
+    #[must_use]
+    pub fn without_embedding(cache: &Path) -> String {
+        format!(
             "there is no embedding model, so BM25 is used instead; put one into `{}`, or name one with `--embedding`",
-            local.display()
-        ))
+            cache.join("embedding").display()
+        )
     }
 
     fn fall_back(&mut self) {
@@ -213,7 +219,7 @@ mod tests {
         let hint = |text: &str| run.with(text).unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`; `fill`, `repair`, `reasoning` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is no history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

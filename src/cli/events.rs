@@ -13,7 +13,7 @@ pub fn print_event(event: &RunEvent) {
     }
 }
 
-/// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`.
+/// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`; `unverified` when a verifier failed.
 pub fn print_end(run: &str, outcome: &str) {
     print_line(Told::Ended { run, outcome });
 }

@@ -46,6 +46,7 @@ mod strategy;
 mod suite;
 mod sweep;
 mod verified;
+mod verifiers;
 mod verify;
 mod verify_runs;
 mod view;

@@ -13,6 +13,7 @@ use crate::run::reading::{Detail, Reading};
 use crate::run::{AttemptRecord, Store};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
+use crate::verifier::stored::choices;
 use crate::view::Reader;
 
 /// Print pass rates by agent and n over stored runs
@@ -120,6 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (mut records, mut stores) = (Vec::new(), Vec::new());
     let mut options: Option<Options> = None;
     let mut notes = named.notes;
+    let mut chosen = Vec::new();
     let papers =
         if arguments.difficulty { named_papers(&named.readings, arguments.suite.as_ref()) } else { BTreeMap::new() };
     let names = labels(&named.readings);
@@ -139,6 +141,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         {
             agent.insert_str(0, &prefix);
         }
+        match choices(&reading.store) {
+            Ok(found) => chosen.extend(found.into_iter().map(|mut choice| {
+                choice.agent.insert_str(0, &prefix);
+                choice
+            })),
+            Err(error) => notes.push(format!("{name}: {error}")),
+        }
         notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
         records.append(&mut reading.records);
         stores.push((prefix, reading.store));
@@ -152,7 +161,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    let options = Options { notes, ..options.unwrap_or_default() };
+    let options = Options { notes, choices: chosen, ..options.unwrap_or_default() };
     if arguments.how {
         return show_how(arguments, &records, &stores, &options);
     }

@@ -8,8 +8,9 @@ use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
-use super::strategy::{DynamicOptions, FixedOptions, RetrievalOptions};
-use crate::agent::Limits;
+use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
+use super::verifiers;
+use crate::agent::{Limits, Settings};
 use crate::env::Options;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
@@ -38,6 +39,12 @@ Examples:
   Three ways of prompting a dynamic agent, and two histories:
     autoexperiment run -n 1,2 --agent react --agent react:prompt=mlagentbench --agent react:prompt=planning \\
       --agent react:history=window:5 --agent react:history=summary:5 --model openai:gpt-5-mini
+  Dynamic against fixed, with four sets of tools:
+    autoexperiment run -n 1 --agent fixed --agent react --agent react:tools=swe-agent --agent react:tools=super \\
+      --agent react:tools=bash --model openai:gpt-5-mini
+  pass@1 against pass@5, and what verifiers make of the five attempts:
+    autoexperiment run -n 1 -k 5 --agent fixed --temperature 0.8 --model openai:gpt-4.1-mini --max-cost 20 \\
+      --verifier majority --verifier execution --verifier model --verifier oracle --orders 2
   A local server with an OpenAI-compatible interface, which costs nothing:
     autoexperiment run --agent react --model qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
@@ -57,7 +64,7 @@ pub struct Arguments {
     /// own: `cli:mini-swe-agent`, `cli:gptme`, `cli:FOLDER`, as `--agent cli:mini-swe-agent,mode=text --model openai:gpt-5-mini`
     /// (docs/external-agents.md says how to add one). Several may be given,
     /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
-    /// (keys: paper, code, passages, snippets; of `fixed`: fill, repair, reasoning; of `react`: prompt, history, context,
+    /// (keys: paper, code, passages, snippets, reasoning; of `fixed`: fill, repair; of `react`: prompt, history, context,
     /// tools, protocol, reflexion).
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
@@ -70,11 +77,22 @@ pub struct Arguments {
     #[arg(long, value_name = "TOKENS", help_heading = "Agents and models")]
     max_tokens: Option<u32>,
     #[command(flatten)]
+    reasoning: ReasoningOptions,
+    #[command(flatten)]
     retrieval: RetrievalOptions,
     #[command(flatten)]
     dynamic: DynamicOptions,
     #[command(flatten)]
     fixed: FixedOptions,
+
+    /// Who picks one of the k attempts at each sample, when all are made: `none` (the first attempt), `majority` (the results
+    /// that most agree on), `execution` (the same, of those that run), `model` (that of --model), `model:NAME`,
+    /// `execution+model`, `oracle` (knows gold: the ceiling). Several may be given; also later, by `verify-runs`.
+    #[arg(long = "verifier", value_name = "VERIFIER", help_heading = "Verifiers")]
+    verifiers: Vec<String>,
+    /// How often a model verifier is asked, each time with the candidates in another order; the most votes win.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26), help_heading = "Verifiers")]
+    orders: u32,
 
     /// Steps of an attempt.
     #[arg(long, default_value_t = 50, help_heading = "Budget")]
@@ -88,8 +106,8 @@ pub struct Arguments {
     /// Tokens of an attempt, read and written [default: no limit].
     #[arg(long, help_heading = "Budget")]
     tokens: Option<u64>,
-    /// Dollars of the whole run: no attempt starts while the budgets of all that run could exceed them together. Only the
-    /// last call of each can cost more than is left of its budget.
+    /// Dollars of the whole run, verifiers included: no attempt starts while the budgets of all that run could exceed them
+    /// together. Only the last call of each can cost more than is left of its budget.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
@@ -181,6 +199,19 @@ pub async fn open_machine(
     })
 }
 
+impl Arguments {
+    /// The settings of all agents. What there is to say about them is said on stderr.
+    fn settings(&self) -> Result<Settings> {
+        let settings = self.retrieval.settings(&self.machine.places)?;
+        // An agent's own choice falls back as the run's does.
+        let own = self.agents.iter().any(|agent| agent.contains("=embedding"));
+        if own && settings.embedding.is_none() && !settings.embeds() {
+            talk!("warning: {}", Settings::without_embedding(&self.machine.places.cache()?));
+        }
+        Ok(self.dynamic.over(self.fixed.over(self.reasoning.over(settings))))
+    }
+}
+
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let mut draw = arguments.draw.draw()?;
@@ -200,15 +231,19 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
             .hint("raise it, or lower `--cost`"));
     }
+    if let Some(name) = arguments.verifiers.iter().find(|name| *name != "none" && arguments.k == 1) {
+        return Err(Error::usage(format!(
+            "verifier `{name}` has nothing to choose among: there is one attempt a sample"
+        ))
+        .hint("make several attempts at each sample with `-k 5`"));
+    }
     let configuration = Configuration {
         suite: suite.root().to_owned(),
         papers,
         draw,
         k: arguments.k,
         agents: arguments.agents.iter().map(|spec| agent_spec(spec, &suite)).collect::<Result<_>>()?,
-        settings: arguments
-            .dynamic
-            .over(arguments.fixed.over(arguments.retrieval.settings(&arguments.machine.places)?)),
+        settings: arguments.settings()?,
         model: arguments.model.choice()?,
         sampling: Sampling {
             temperature: arguments.temperature,
@@ -232,6 +267,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         jobs: arguments.jobs.unwrap_or_else(default_jobs),
         tries: arguments.tries,
         max_cost: arguments.max_cost,
+        verifiers: arguments.verifiers.iter().map(|name| verifiers::absolute(name)).collect::<Result<_>>()?,
+        orders: arguments.orders,
         seed: arguments.draw.seed,
     };
     let name = match &arguments.name {

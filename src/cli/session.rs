@@ -11,6 +11,7 @@ use super::model::open_choice;
 use super::naming::{report_options, run_name};
 use super::progress::Progress;
 use super::shared::print;
+use super::verifiers;
 use crate::agent;
 use crate::error::{Error, Kind, Result};
 use crate::model;
@@ -22,9 +23,11 @@ use crate::run::gold::{check_baseline, gold_of};
 use crate::run::ready::{Machine, ReadyPaper};
 use crate::run::run_file::FORMAT;
 use crate::run::scheduler::{Outcome, execute, plan, unfinished};
-use crate::run::{Configuration, Digests, ModelChoice, Planned, RunFile, SessionFacts, Store, torsos};
+use crate::run::{Configuration, Digests, Planned, RunFile, SessionFacts, Store, torsos};
 use crate::sample::Sample;
 use crate::suite::{LoadedPaper, Suite};
+use crate::verifier::stored::{self, Purse};
+use crate::verifier::{self, Verifier};
 
 /// A run's session in this process.
 pub struct Session {
@@ -63,7 +66,7 @@ impl Session {
             None => Store::is_free(&self.folder).map(|()| None)?,
         };
         let contenders = open_agents(&configuration, &self.machine.cache)?;
-        let model = open_model(&contenders, configuration.model.as_ref())?;
+        let model = open_model(&contenders, &configuration)?;
         if let Some(contender) =
             contenders.iter().find(|it| it.agent.needs_listener() && !self.machine.backend.listens())
         {
@@ -73,6 +76,12 @@ impl Session {
             ))
             .hint("use `--sandbox docker` or `--sandbox podman`, or a machine that allows user namespaces"));
         }
+        let verifiers = verifiers::open(
+            &configuration.verifiers,
+            configuration.orders,
+            configuration.model.as_ref(),
+            model.as_ref(),
+        )?;
         let mut loaded = Vec::new();
         for id in &configuration.papers {
             let paper = LoadedPaper::load(&suite, id)?;
@@ -143,21 +152,34 @@ impl Session {
         let total = all.len();
         let jobs = unfinished(&stage, all, &records);
         progress.on(RunEvent::Planned { total, finished: total - jobs.len() });
-        let spent = records.iter().map(|record| record.cost).sum();
+        let spent = records.iter().map(|record| record.cost).sum::<f64>() + stored::spent(&store)?;
+        let configuration = stage.configuration.clone();
         let outcome = execute(stage, jobs, writer, spent, &progress, &cancel).await;
+        let chosen = match &outcome {
+            Ok(Outcome::Interrupted) | Err(_) => Ok(()),
+            Ok(_) => choose(&store, &suite, &configuration, &verifiers, &progress, &cancel).await,
+        };
         progress.finish();
         let folder = store.folder().display().to_string();
         let outcome = outcome.map_err(|error| match error.hint {
             Some(_) => error,
             None => error.hint(format!("what was finished is kept: `autoexperiment resume {folder}`")),
         })?;
+        let (outcome, chosen) = match chosen {
+            Err(error) if error.kind == Kind::Interrupted => (Outcome::Interrupted, Ok(())),
+            Err(error) if error.kind == Kind::CostLimit && outcome == Outcome::Complete => (Outcome::CostLimit, Ok(())),
+            Err(error) if error.kind == Kind::CostLimit => (outcome, Ok(())),
+            chosen => (outcome, chosen),
+        };
         let records = store.records()?;
         if json_events {
-            events::print_end(&folder, outcome_name(&outcome));
+            events::print_end(&folder, if chosen.is_err() { "unverified" } else { outcome_name(&outcome) });
         } else {
-            print(&report::console(&report::summarise(&records, &report_options(&run, &[]))))?;
+            let options = report::Options { choices: stored::choices(&store)?, ..report_options(&run, &[]) };
+            print(&report::console(&report::summarise(&records, &options)))?;
             print(&format!("\nrun: {folder}\n"))?;
         }
+        chosen.map_err(|error| error.hint(format!("what was finished is kept: `autoexperiment resume {folder}`")))?;
         let failed = records.iter().any(|record| !record.is_infrastructure() && !record.pass);
         finish(outcome, &folder, self.require_pass && failed)
     }
@@ -198,6 +220,31 @@ impl Session {
         }
         Ok(papers)
     }
+}
+
+/// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
+async fn choose(
+    store: &Store,
+    suite: &Suite,
+    configuration: &Configuration,
+    verifiers: &[Arc<dyn Verifier>],
+    progress: &Progress,
+    cancel: &CancellationToken,
+) -> Result<()> {
+    if verifiers.is_empty() {
+        return Ok(());
+    }
+    let _lock = store.writer()?;
+    let records = store.records()?;
+    let mut groups = stored::groups(&records);
+    groups.retain(|group| group.records.len() == configuration.k as usize);
+    let attempts: f64 = records.iter().map(|record| record.cost).sum();
+    let purse = Purse::new(attempts + stored::spent(store)?, configuration.max_cost, cancel.clone());
+    let (papers, gone) = verifiers::papers(suite, &records);
+    if let Some((_, error)) = gone.into_iter().next() {
+        return Err(error);
+    }
+    verifiers::choose(store, &groups, &papers, verifiers, &purse, progress).await
 }
 
 /// Makes a new run's folder. A name that was not chosen by the user and has been taken meanwhile is changed.
@@ -258,10 +305,13 @@ fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<Conten
     Ok(contenders)
 }
 
-fn open_model(contenders: &[Contender], choice: Option<&ModelChoice>) -> Result<Option<Arc<dyn model::Model>>> {
+fn open_model(contenders: &[Contender], configuration: &Configuration) -> Result<Option<Arc<dyn model::Model>>> {
     let needed = contenders.iter().find(|contender| contender.agent.needs_model());
-    match (needed, choice) {
+    match (needed, &configuration.model) {
         (None, None) => Ok(None),
+        (None, Some(choice)) if configuration.verifiers.iter().any(|name| verifier::asks_own_model(name)) => {
+            open_choice(choice).map(Some)
+        }
         (None, Some(choice)) => Err(Error::usage(format!("no agent here uses the model `{}`", choice.spec))
             .hint("leave `--model` away, or add `--agent react`")),
         (Some(contender), None) => Err(Error::usage(format!("agent `{}` needs a model", contender.label))
@@ -300,7 +350,7 @@ fn digests(papers: &[ReadyPaper], contenders: &[Contender]) -> Digests {
 }
 
 /// Set by the first Ctrl-C or termination signal; the second ends the process at once. Sandboxes die with it.
-fn stop_on_signals() -> CancellationToken {
+pub fn stop_on_signals() -> CancellationToken {
     use tokio::signal::unix::{SignalKind, signal};
     let cancel = CancellationToken::new();
     let told = cancel.clone();

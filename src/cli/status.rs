@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
 use crate::run::reading::{Detail, Reading, read};
+use crate::verifier::stored::spent;
 
 /// Tell how far a run is, from its store
 ///
@@ -38,7 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
-    let status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
+    let mut status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
+    status.cost += spent(&reading.store)?;
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 

@@ -42,9 +42,6 @@ pub struct FixedOptions {
     /// Rounds of repair, in which the model is shown the experiments' errors.
     #[arg(long, value_name = "ROUNDS", default_value_t = 0, help_heading = "Fixed agent")]
     repair: u32,
-    /// Tokens of reasoning before a function is written; a model that stops early is told to wait and go on.
-    #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Fixed agent")]
-    reasoning_tokens: u32,
 }
 
 /// How a dynamic agent works.
@@ -116,9 +113,25 @@ impl RetrievalOptions {
     }
 }
 
+/// How long agents think.
+#[derive(clap::Args)]
+pub struct ReasoningOptions {
+    /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none. Models are cut
+    /// there, and told to wait and go on when they stop early; for `fixed`, a provider's own budget is used where there is one.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Agents and models")]
+    reasoning_tokens: u32,
+}
+
+impl ReasoningOptions {
+    /// These settings with that of reasoning.
+    pub fn over(&self, settings: Settings) -> Settings {
+        Settings { reasoning_tokens: self.reasoning_tokens, ..settings }
+    }
+}
+
 impl FixedOptions {
     /// These settings with those of a fixed agent.
     pub fn over(&self, settings: Settings) -> Settings {
-        Settings { fill: self.fill, repair: self.repair, reasoning_tokens: self.reasoning_tokens, ..settings }
+        Settings { fill: self.fill, repair: self.repair, ..settings }
     }
 }

@@ -1,40 +1,47 @@
 //! `autoexperiment verify-runs`: verifiers over a stored run.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::model::{ModelOptions, open_choice};
+use super::model::ModelOptions;
 use super::naming::run_folder;
 use super::progress::Progress;
 use super::report::parse_population;
+use super::run::parse_dollars;
+use super::session::stop_on_signals;
 use super::shared::{print, print_json};
-use crate::error::{Error, Result};
+use super::verifiers;
+use crate::error::{Error, Kind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
-use crate::run::event::{Observer, RunEvent};
 use crate::run::reading::{Detail, Reading, read};
 use crate::stats::{Bootstrap, Population};
-use crate::suite::{LoadedPaper, Suite};
-use crate::verifier;
-use crate::verifier::stored::verify_run;
+use crate::suite::Suite;
+use crate::verifier::stored::{Purse, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
 ///
 /// No agent runs again. Prints what the chosen attempts are worth between pass@1 and pass@k. Every choice is kept in the
-/// run's `choices.jsonl` as it is made, with its reason and its cost, and is not made again.
+/// run's `choices.jsonl` as it is made, with its reason and its cost, and every reply of a model in `votes.jsonl`: the same
+/// command goes on where it was stopped, and asks for nothing twice. `report` shows the choices beside the run's rates.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   autoexperiment verify-runs sweep --verifier majority --verifier execution --verifier oracle
-  autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 2")]
+  autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
+  autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5")]
 pub struct Arguments {
     /// The run's folder, or its name under --runs.
     run: String,
-    /// Verifiers: `none`, `majority`, `execution`, `model`, `execution+model`, `oracle`. Several may be given.
+    /// Verifiers: `none` (the first attempt), `majority` (the results that most agree on), `execution` (the same, of those
+    /// that run), `model` (that of --model), `model:NAME`, `execution+model`, `oracle` (knows gold: the ceiling). Several may be given.
     #[arg(long = "verifier", value_name = "VERIFIER", required = true)]
     verifiers: Vec<String>,
     /// How often a model verifier is asked, each time with the candidates in another order; the most votes win.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
     orders: u32,
+    /// Dollars that the models of all verifiers of this run may cost in all, what they have cost before included. Only the last
+    /// call can cost more than is left.
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    max_cost: Option<f64>,
     #[command(flatten)]
     model: ModelOptions,
     /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
@@ -57,25 +64,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &notes {
         talk!("{}", clean(note));
     }
-    let model = arguments.model.choice()?.map(|choice| open_choice(&choice)).transpose()?;
-    let mut verifiers = Vec::new();
-    for name in &arguments.verifiers {
-        verifiers.push(verifier::open(name, model.clone(), arguments.orders)?);
-    }
+    // Two processes that choose at once would pay twice.
+    let _lock = store.writer()?;
+    let choice = arguments.model.choice()?;
+    let verifiers = verifiers::open(&arguments.verifiers, arguments.orders, choice.as_ref(), None)?;
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
     let suite = Suite::open(suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
     })?)?;
-    let mut papers = BTreeMap::new();
-    let mut gone = BTreeMap::new();
-    for id in records.iter().map(|record| &record.paper) {
-        if !papers.contains_key(id) && !gone.contains_key(id) {
-            match LoadedPaper::load(&suite, id) {
-                Ok(loaded) => drop(papers.insert(id.clone(), loaded)),
-                Err(error) => drop(gone.insert(id.clone(), error)),
-            }
-        }
-    }
+    let (papers, mut gone) = verifiers::papers(&suite, &records);
     for (id, error) in &gone {
         talk!("paper `{}` cannot be read, its samples are left out: {}", clean(id), clean(&error.to_string()));
     }
@@ -89,16 +86,22 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let progress = Progress::new(false);
-    let mut made = Vec::new();
-    for verifier in &verifiers {
-        let name = verifier.name();
-        let told = |done: usize, total: usize| {
-            progress.on(RunEvent::Stage(format!("verifier `{name}`: {done} of {total} samples")));
-        };
-        made.extend(verify_run(&store, &records, &papers, verifier.as_ref(), &told).await?);
-    }
+    let purse = Purse::new(spent(&store)?, arguments.max_cost, stop_on_signals());
+    let ended = verifiers::choose(&store, &groups(&records), &papers, &verifiers, &purse, &progress).await;
     progress.finish();
+    // What was chosen until then is worth showing.
+    let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
+    let made: Vec<_> = choices(&store)?.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
     let how = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
     let rows = verifier_rows(&records, &made, how);
-    if arguments.json { print_json(&rows) } else { print(&verifiers_console(&rows, how)) }
+    if arguments.json {
+        print_json(&rows)?;
+    } else if !rows.is_empty() {
+        print(&verifiers_console(&rows, how.level, how.population))?;
+    }
+    ended.map_err(|error| match error.kind {
+        Kind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),
+        _ if error.hint.is_none() => error.hint("what was judged is kept: the same command goes on from there"),
+        _ => error,
+    })
 }

@@ -130,7 +130,7 @@ impl Provider {
     async fn ask_patiently(&self, request: &Request) -> Result<Reply, Failure> {
         let settings = &self.settings;
         let chat = wire::request(settings.kind, request);
-        let options = wire::options(settings.kind, settings.base_url.is_some(), &request.sampling);
+        let options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), &request.sampling);
         let waits = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(settings.first_wait)
@@ -178,7 +178,7 @@ impl Model for Provider {
     }
 
     fn reasons(&self) -> bool {
-        self.settings.base_url.is_none() && wire::has_reasoning_budget(self.settings.kind)
+        self.settings.base_url.is_none() && wire::has_reasoning_budget(self.settings.kind, &self.settings.model)
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {

@@ -14,6 +14,9 @@ use super::{Message, Reply, Request, Role, Sampling, ToolCall, Usage};
 /// Providers refuse messages without text.
 const EMPTY: &str = "(empty)";
 
+/// The least budget for thoughts that Anthropic takes.
+const LEAST_OF_ANTHROPIC: u32 = 1024;
+
 /// The seed's bits that are sent: Gemini's field is a signed 32-bit integer, the narrowest of all.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
@@ -82,24 +85,56 @@ fn sent_call(call: &ToolCall) -> GenaiToolCall {
 
 /// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
 /// `-low` or `-high` at its end as the effort of reasoning and cut it off.
-pub(super) fn options(kind: AdapterKind, own_server: bool, sampling: &Sampling) -> ChatOptions {
+pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> ChatOptions {
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
     options.max_tokens = sampling.max_tokens;
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS);
     if own_server && kind == AdapterKind::OpenAI {
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
-    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| has_reasoning_budget(kind)) {
-        options = options.with_reasoning_effort(ReasoningEffort::Budget(budget));
+    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| has_reasoning_budget(kind, model)) {
+        if let Some(effort) = effort(kind, model, budget) {
+            options = options.with_reasoning_effort(effort);
+        }
+        if kind == AdapterKind::Anthropic && budget > 0 {
+            // Refused beside a budget for thoughts, other than 1.
+            options.temperature = None;
+        }
         // Reasoning is part of what is written.
+        let budget = if kind == AdapterKind::Anthropic && budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { budget };
         options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(budget));
     }
     options
 }
 
-/// Whether the provider takes a budget of tokens for reasoning; OpenAI takes only words for an effort.
-pub(super) const fn has_reasoning_budget(kind: AdapterKind) -> bool {
-    matches!(kind, AdapterKind::Anthropic | AdapterKind::Gemini)
+/// Whether the provider takes a budget for reasoning: Anthropic and Gemini one of tokens, `OpenAI`, for its reasoning
+/// models, a word.
+pub(super) fn has_reasoning_budget(kind: AdapterKind, model: &str) -> bool {
+    match kind {
+        AdapterKind::Anthropic | AdapterKind::Gemini => true,
+        AdapterKind::OpenAI => ["o1", "o3", "o4", "gpt-5"].iter().any(|family| model.starts_with(family)),
+        _ => false,
+    }
+}
+
+/// A budget of tokens as the provider takes it. 0 stands for no reasoning, where the model can be told so; a model that
+/// always reasons, or whose words for it are not known, is left at its own default.
+fn effort(kind: AdapterKind, model: &str, budget: u32) -> Option<ReasoningEffort> {
+    match (kind, budget) {
+        (AdapterKind::OpenAI, 0) => {
+            let sizes = ["gpt-5", "gpt-5-mini", "gpt-5-nano"];
+            let is_dated = |rest: &str| rest.is_empty() || rest.starts_with("-20");
+            let is_known = sizes.iter().any(|size| model.strip_prefix(size).is_some_and(is_dated));
+            is_known.then_some(ReasoningEffort::Minimal)
+        }
+        (AdapterKind::OpenAI, 1..=2048) => Some(ReasoningEffort::Low),
+        (AdapterKind::OpenAI, 2049..=8192) => Some(ReasoningEffort::Medium),
+        (AdapterKind::OpenAI, _) => Some(ReasoningEffort::High),
+        (AdapterKind::Gemini, 0) => model.starts_with("gemini-2.5-flash").then_some(ReasoningEffort::Budget(0)),
+        (_, 0) => None,
+        (AdapterKind::Anthropic, tokens) => Some(ReasoningEffort::Budget(tokens.max(LEAST_OF_ANTHROPIC))),
+        (_, tokens) => Some(ReasoningEffort::Budget(tokens)),
+    }
 }
 
 /// The reply, without its cost.
@@ -195,5 +230,27 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
         cache_written: count("/usage/prompt_tokens_details/cache_write_tokens"),
         output: count("/usage/completion_tokens"),
         reasoning: count("/usage/completion_tokens_details/reasoning_tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_for_openai_is_a_word_that_the_model_knows() {
+        let told = |model: &str, budget| effort(AdapterKind::OpenAI, model, budget);
+        assert!(
+            has_reasoning_budget(AdapterKind::OpenAI, "o4-mini")
+                && !has_reasoning_budget(AdapterKind::OpenAI, "gpt-4o")
+        );
+        assert!(matches!(told("o3", 512), Some(ReasoningEffort::Low)));
+        assert!(matches!(told("gpt-5-mini", 4096), Some(ReasoningEffort::Medium)));
+        assert!(matches!(told("gpt-5", 32_000), Some(ReasoningEffort::High)));
+        for (model, has_minimal) in
+            [("gpt-5-mini-2025-08-07", true), ("gpt-5", true), ("gpt-5.1", false), ("o3", false)]
+        {
+            assert_eq!(matches!(told(model, 0), Some(ReasoningEffort::Minimal)), has_minimal, "{model}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Tab
 
 use super::clean::clean;
 use super::summary::name;
+use super::verifiers::verifiers_console;
 use super::{PassAt, Row, Summary, end_name};
 use crate::stats::Population;
 
@@ -21,6 +22,9 @@ pub fn console(summary: &Summary) -> String {
         parts.push(rates(&summary.rows, summary.level, summary.population));
         parts.push(ends(&summary.rows));
         parts.push(spent(&summary.rows));
+    }
+    if !summary.verifiers.is_empty() {
+        parts.push(verifiers_console(&summary.verifiers, summary.level, summary.population).trim_end().to_owned());
     }
     if !summary.notes.is_empty() {
         let lines = summary.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));

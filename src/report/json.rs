@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Row, Summary, clean};
+use super::{Row, Summary, VerifierRow, clean};
 use crate::error::{Error, Result};
 
 /// Version of the layout: raised when a field changes its meaning or goes.
@@ -20,6 +20,8 @@ pub struct Document<'a> {
     pub level: f64,
     /// Rates are from 0 to 1, ends by name.
     pub rows: &'a [Row],
+    /// What verifiers chose, where some did.
+    pub verifiers: &'a [VerifierRow],
     /// What is missing or was left out, a sentence each.
     pub notes: &'a [String],
 }
@@ -30,7 +32,13 @@ pub struct Document<'a> {
 /// # Errors
 /// Kind `Internal`, should serialisation fail.
 pub fn json(summary: &Summary) -> Result<String> {
-    let document = Document { format: FORMAT, level: summary.level, rows: &summary.rows, notes: &summary.notes };
+    let document = Document {
+        format: FORMAT,
+        level: summary.level,
+        rows: &summary.rows,
+        verifiers: &summary.verifiers,
+        notes: &summary.notes,
+    };
     let text = serde_json::to_string_pretty(&document)
         .map_err(|error| Error::internal("failed to write the report as JSON").because(error))?;
     let mut safe = String::with_capacity(text.len() + 1);

@@ -34,7 +34,7 @@ pub struct Status {
     pub lost: usize,
     /// Attempts that are being made; 0 when nothing is written.
     pub running: usize,
-    /// Dollars so far, lost attempts included.
+    /// Dollars so far, lost attempts and verifiers included.
     pub cost: f64,
     /// Dollars that the run may spend.
     pub max_cost: Option<f64>,

@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clean::short;
+use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::side_by_side::largest_first;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
+use crate::verifier::stored::ChoiceRecord;
 
 /// What to summarise.
 #[derive(Debug, Clone)]
@@ -23,12 +25,20 @@ pub struct Options {
     pub planned: Vec<Planned>,
     /// What is missing of what was stored, a sentence each.
     pub notes: Vec<String>,
+    /// What verifiers chose, under the same labels as the attempts.
+    pub choices: Vec<ChoiceRecord>,
 }
 
 impl Default for Options {
     /// pass@1, nothing known of the plan.
     fn default() -> Self {
-        Self { ks: vec![1], bootstrap: Bootstrap::default(), planned: Vec::new(), notes: Vec::new() }
+        Self {
+            ks: vec![1],
+            bootstrap: Bootstrap::default(),
+            planned: Vec::new(),
+            notes: Vec::new(),
+            choices: Vec::new(),
+        }
     }
 }
 
@@ -56,6 +66,8 @@ pub struct Summary {
     pub population: Population,
     /// What is missing or was left out, a sentence each.
     pub notes: Vec<String>,
+    /// What verifiers are worth that chose among all attempts.
+    pub verifiers: Vec<VerifierRow>,
 }
 
 /// One agent and model at one n, or at all of them.
@@ -152,7 +164,8 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     .collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
-    Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes }
+    let verifiers = verifier_rows(records, &options.choices, options.bootstrap);
+    Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes, verifiers }
 }
 
 /// The attempts of one sample that were not lost.

@@ -1,18 +1,23 @@
 //! What verifiers are worth: between pass@1 and pass@k.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clean::clean;
+use super::clean::{clean, short};
 use super::console::{plain_table, trimmed, wrap};
 use super::summary::name;
 use crate::run::AttemptRecord;
-use crate::stats::{Bootstrap, Interval, bootstrap, gap_closed, pass_at_k};
-use crate::verifier::stored::{ChoiceRecord, groups};
+use crate::stats::{Bootstrap, Interval, Population, bootstrap, gap_closed, pass_at_k};
+use crate::verifier::stored::{ChoiceRecord, Group, groups};
+
+/// Columns that a verifier's name gets.
+const VERIFIER_WIDTH: usize = 24;
 
 /// One verifier on the attempts of one agent and model, at one n or at all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerifierRow {
     /// The verifier.
     pub verifier: String,
@@ -36,6 +41,8 @@ pub struct VerifierRow {
     pub gap_interval: Option<Interval>,
     /// Dollars that choosing took.
     pub cost: f64,
+    /// Replies of the verifier's model that named a candidate which does not exist.
+    pub unknown: u32,
 }
 
 /// The rows of all verifiers that chose among these attempts. Samples whose attempts are not all among those that the
@@ -48,22 +55,26 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         papers: BTreeMap<String, Vec<[f64; 3]>>,
         k: Option<usize>,
         cost: f64,
+        unknown: u32,
     }
-    let groups = groups(records);
-    let of_sample: HashMap<_, _> = groups
-        .iter()
+    let groups: HashMap<_, Group<'_>> = groups(records)
+        .into_iter()
         .filter_map(|group| {
-            let first = group.records.first()?;
+            let first = *group.records.first()?;
             Some(((first.agent.as_str(), first.model.as_deref(), first.sample.as_str()), group))
         })
         .collect();
+    // Choices that two processes made at once count once.
+    let mut seen = BTreeSet::new();
+    let choices = choices.iter().filter(|choice| {
+        seen.insert((&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts))
+    });
     let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
     for choice in choices {
-        let group = of_sample.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
-        let Some(group) = group else { continue };
-        if !group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied()) {
-            continue;
-        }
+        let group = groups.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
+        let of_all =
+            |group: &&Group<'_>| group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied());
+        let Some(group) = group.filter(of_all) else { continue };
         let (first, k) = (group.records[0], group.records.len());
         let passed = group.records.iter().filter(|record| record.pass).count();
         let chosen = group.records.iter().find(|record| Some(record.attempt) == choice.chosen);
@@ -77,6 +88,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         tally.papers.entry(first.paper.clone()).or_default().push(values);
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
+        tally.unknown += choice.unknown;
     }
     let mut rows = Vec::new();
     for ((verifier, agent, model), by_n) in tallies {
@@ -98,6 +110,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
                 gap_closed: gap.map(|(share, _)| share),
                 gap_interval: gap.map(|(_, interval)| interval),
                 cost: tally.cost,
+                unknown: tally.unknown,
             }
         };
         let several = by_n.len() > 1;
@@ -108,6 +121,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
             }
             all.k = all.k.into_iter().chain(tally.k).min();
             all.cost += tally.cost;
+            all.unknown += tally.unknown;
             rows.push(row(Some(n), tally));
         }
         if several {
@@ -117,26 +131,21 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
     rows
 }
 
-/// The rows as a table with a legend.
+/// The rows as a table with a legend. `level` is that of the intervals, as 0.95, and `population` what they speak of.
 #[must_use]
-pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
+pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Population) -> String {
     let mut table = plain_table();
     table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
+    // Names of models may be paths of files.
+    let verifier = |row: &VerifierRow| short(&row.verifier, VERIFIER_WIDTH);
     for row in rows {
         let rate = |column: usize| {
             let bounds = row.intervals.map(|intervals| intervals[column]);
             let bounds = bounds.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
-            format!("{:.1}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
+            format!("{:.0}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
         };
-        let gap = row.gap_closed.map_or_else(
-            || "-".to_owned(),
-            |share| {
-                let bounds = row.gap_interval.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
-                format!("{:.0}{}", 100.0 * share, bounds.unwrap_or_default())
-            },
-        );
         table.add_row([
-            clean(&row.verifier),
+            verifier(row),
             name(&row.agent, row.model.as_deref()),
             row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
             row.samples.to_string(),
@@ -144,16 +153,38 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Bootstrap) -> String {
             rate(0),
             rate(1),
             rate(2),
-            gap,
+            row.gap(),
         ]);
     }
-    let legend = format!(
-        "chosen: percent of samples at which the chosen attempt passes. gap closed: (chosen - pass@1) / (pass@k - \
-         pass@1). Intervals: {:.0}%, {}, Wilson's for rates where all agree.",
-        100.0 * how.level,
-        how.population.legend()
+    let mut legend = format!(
+        "pass@1, chosen, pass@k: percent of samples that one attempt, the chosen one, and the best of all pass. gap closed: \
+         (chosen - pass@1) / (pass@k - pass@1). Intervals: {:.0}%, {}, Wilson's for rates where all agree.",
+        100.0 * level,
+        population.legend()
     );
+    // Rows over all n repeat those of each n.
+    let mut asked: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.n.is_some()) {
+        let told = asked.entry(&row.verifier).or_default();
+        *told = (told.0 + row.cost, told.1 + row.unknown);
+    }
+    for (verifier, (cost, unknown)) in asked.into_iter().filter(|(_, told)| told.0 > 0.0 || told.1 > 0) {
+        let _ = write!(legend, " {} cost ${cost:.4}", clean(verifier));
+        if unknown > 0 {
+            let _ = write!(legend, " and named a candidate that does not exist {unknown} times");
+        }
+        legend.push('.');
+    }
     format!("Verifiers\n{}\n{}\n", trimmed(table, &[0, 1]), wrap(&legend, ""))
+}
+
+impl VerifierRow {
+    /// The share of the gap in percent, with its interval, as text.
+    pub(super) fn gap(&self) -> String {
+        let Some(share) = self.gap_closed else { return "-".to_owned() };
+        let bounds = self.gap_interval.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
+        format!("{:.0}{}", 100.0 * share, bounds.unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
@@ -182,8 +213,10 @@ mod tests {
                 reason: String::new(),
                 usage: Usage::default(),
                 cost,
+                unknown: 1,
             });
         }
+        choices.push(choices[0].clone());
         let rows = verifier_rows(&records, &choices, Bootstrap::default());
         let told: Vec<_> = rows.iter().map(|row| (row.n, row.samples, row.k, row.cost)).collect();
         assert_eq!(told, [(Some(1), 2, 2, 0.5), (Some(2), 1, 3, 1.0), (None, 3, 2, 1.5)]);

@@ -56,8 +56,23 @@ pub struct Configuration {
     /// Dollars that the whole run may spend.
     #[serde(default)]
     pub max_cost: Option<f64>,
+    /// Who picks one of the attempts at each sample, as given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verifiers: Vec<String>,
+    /// In how many orders a model verifier is shown the attempts.
+    #[serde(default = "two", skip_serializing_if = "is_two")]
+    pub orders: u32,
     /// Seed of everything that is drawn.
     pub seed: u64,
+}
+
+const fn two() -> u32 {
+    2
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_two(orders: &u32) -> bool {
+    *orders == 2
 }
 
 fn venv() -> crate::env::EnvKind {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 
@@ -22,7 +23,7 @@ impl Verifier for Execution {
         }
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice> {
         // Where nothing was run again, an answer to every experiment stands for code that runs.
         let runs = |candidate: &Candidate| {
             let answered = || question.experiments.iter().all(|(key, _)| candidate.answer.contains_key(key));
@@ -31,13 +32,14 @@ impl Verifier for Execution {
         let places: Vec<usize> = (0..candidates.len()).filter(|&place| runs(&candidates[place])).collect();
         let (all, left) = (candidates.len(), places.len());
         if places.is_empty() {
-            let choice = self.then.choose(question, candidates).await?;
+            let choice = self.then.choose(question, candidates, votes).await?;
             return Ok(Choice { reason: format!("none of {all} runs; {}", choice.reason), ..choice });
         }
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
-        let choice = self.then.choose(question, &running).await?;
+        let choice = self.then.choose(question, &running, votes).await?;
         Ok(Choice {
-            chosen: choice.chosen.map(|chosen| places[chosen]),
+            // A place that does not exist stays one that does not exist.
+            chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),
             ..choice
         })

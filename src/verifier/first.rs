@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 
@@ -14,7 +15,7 @@ impl Verifier for First {
         "none".to_owned()
     }
 
-    async fn choose(&self, _: &Question, candidates: &[Candidate]) -> Result<Choice> {
+    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
         let chosen = (!candidates.is_empty()).then_some(0);
         Ok(Choice { chosen, reason: "the first attempt".to_owned(), ..Choice::default() })
     }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 use crate::score::score_experiment;
@@ -16,7 +17,7 @@ impl Verifier for Majority {
         "majority".to_owned()
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
         let votes: Vec<usize> = candidates
             .iter()
             .map(|one| candidates.iter().filter(|other| agree(question, one, other)).count())

@@ -11,6 +11,7 @@ mod oracle;
 pub mod stored;
 #[cfg(test)]
 mod tests;
+pub mod vote;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::model::{Model, Usage};
 use crate::score::Tolerance;
+use vote::Votes;
 
 /// One attempt, as a verifier sees it.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +64,8 @@ pub struct Choice {
     pub usage: Usage,
     /// Dollars that it took.
     pub cost: f64,
+    /// Replies of a model that named a candidate which does not exist.
+    pub unknown: u32,
 }
 
 /// A way of choosing.
@@ -69,34 +73,47 @@ pub struct Choice {
 pub trait Verifier: Send + Sync {
     /// Short name, under which its choices are kept: `majority`.
     fn name(&self) -> String;
-    /// Chooses one of at least one candidate, which are in the order of their attempts.
+    /// Chooses one of at least one candidate, which are in the order of their attempts. What a model is asked for it goes
+    /// through `votes`.
     ///
     /// # Errors
-    /// Kind `Model` when a model that is needed does not answer.
-    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice>;
+    /// Kind `Model` when a model that is needed does not answer, and what `votes` refuse or fail with.
+    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice>;
 }
 
 /// What [`open`] takes.
-pub const FORMS: &str = "`none`, `majority`, `execution`, `model`, `execution+model`, `oracle`";
+pub const FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
 
-/// The verifier that a user names. `model` is what a model verifier asks, `orders` how often, each time with the
-/// candidates in another order.
+/// Opens the model that a verifier names, or the one of its run when it names none. `None` when there is none.
+pub type Models<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Model>>> + 'a;
+
+/// The verifier that a user names. `orders` is how often a model is asked, each time with the candidates in another order.
 ///
 /// # Errors
 /// Kind `Usage` for a name that does not exist, and for a model verifier without a model.
-pub fn open(name: &str, model: Option<Arc<dyn Model>>, orders: u32) -> Result<Arc<dyn Verifier>> {
+pub fn open(name: &str, models: &Models<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
     if let Some(rest) = name.strip_prefix("execution+") {
-        return Ok(Arc::new(execution::Execution { then: open(rest, model, orders)? }));
+        return Ok(Arc::new(execution::Execution { then: open(rest, models, orders)? }));
+    }
+    let model = name.strip_prefix("model:").or((name == "model").then_some(""));
+    if let Some(named) = model {
+        return match models(Some(named).filter(|named| !named.is_empty()))? {
+            Some(model) => Ok(Arc::new(model::ByModel::new(model, orders))),
+            None => Err(Error::usage(format!("verifier `{name}` needs a model"))
+                .hint("name one with `--model`, or as `model:openai:gpt-5-mini`")),
+        };
     }
     match name {
         "none" => Ok(Arc::new(first::First)),
         "majority" => Ok(Arc::new(majority::Majority)),
         "execution" => Ok(Arc::new(execution::Execution { then: Arc::new(majority::Majority) })),
         "oracle" => Ok(Arc::new(oracle::Oracle)),
-        "model" => match model {
-            Some(model) => Ok(Arc::new(model::ByModel::new(model, orders))),
-            None => Err(Error::usage(format!("verifier `{name}` needs a model")).hint("name one with `--model`")),
-        },
         _ => Err(Error::usage(format!("there is no verifier `{name}`")).hint(format!("the verifiers are {FORMS}"))),
     }
+}
+
+/// Whether a verifier of this name asks the model of its run.
+#[must_use]
+pub fn asks_own_model(name: &str) -> bool {
+    name.trim_start_matches("execution+") == "model"
 }

@@ -7,17 +7,21 @@ use async_trait::async_trait;
 use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 
+use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::{Error, Kind, Result};
-use crate::model::{Message, Model, Request, Role, Sampling, Usage};
+use crate::model::{Message, Model, Request, Role, Sampling};
 
 const TEMPLATE: &str = include_str!("model.md");
 
 /// Characters of one candidate's diff that are shown.
 const LONGEST_PATCH: usize = 12_000;
 
+/// Characters of a name of a candidate that are kept, when it is none.
+const LONGEST_NAME: usize = 40;
+
 /// Times that an unreadable choice is asked for again.
-const SECOND_ASKS: usize = 1;
+const SECOND_ASKS: u32 = 1;
 
 /// Asks a model.
 pub(super) struct ByModel {
@@ -32,48 +36,87 @@ impl ByModel {
         Self { model, orders: orders.max(1) }
     }
 
-    /// One vote: the place of the distinct candidate that the model picks, and what it said.
+    /// One vote: the place of the distinct candidate that the model picks, and what it said. What was said in an earlier
+    /// session is not asked for again.
     async fn vote(
         &self,
         question: &Question,
         distinct: &[&Candidate],
         order: u32,
+        votes: &dyn Votes,
         spent: &mut Choice,
     ) -> Result<Option<(usize, String)>> {
         let places = shuffled(distinct.len(), &question.sample, order);
         let shown: Vec<&Candidate> = places.iter().map(|&place| distinct[place]).collect();
         let mut messages = vec![Message::new(Role::User, prompt(question, &shown))];
-        for again in 0..=SECOND_ASKS {
-            let request = Request {
-                messages: messages.clone(),
-                tools: Vec::new(),
-                sampling: Sampling {
-                    temperature: Some(0.0),
-                    seed: Some(u64::from(order)),
-                    max_tokens: Some(1024),
-                    ..Sampling::default()
-                },
-                call: order * (SECOND_ASKS as u32 + 1) + again as u32,
+        for ask in 0..=SECOND_ASKS {
+            let vote = match votes.earlier(order, ask) {
+                Some(vote) => vote,
+                None => self.ask(&messages, &shown, (order, ask), votes, spent).await?,
             };
-            let reply = match self.model.query(&request).await {
-                Ok(reply) => reply,
-                Err(failed) => {
-                    add(spent, failed.usage, failed.cost);
-                    return Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)));
+            spent.usage += vote.usage;
+            spent.cost += vote.cost;
+            let wrong = match &vote.named {
+                Named::Attempt(attempt) => {
+                    let place = distinct.iter().position(|candidate| candidate.attempt == *attempt);
+                    return Ok(place.map(|place| (place, vote.said)));
                 }
+                Named::Unknown(label) => {
+                    spent.unknown += 1;
+                    format!("There is no implementation {label}.")
+                }
+                Named::Nobody | Named::Failed => "That names no implementation.".to_owned(),
             };
-            add(spent, reply.usage, reply.cost);
-            if let Some(label) = choice(&reply.text, shown.len()) {
-                return Ok(Some((places[label], reply.text)));
-            }
-            let last = char::from(b'A' + (shown.len() - 1) as u8);
-            messages.push(Message::new(Role::Assistant, reply.text));
+            let last = label(shown.len() - 1);
+            messages.push(Message::new(Role::Assistant, vote.said));
             messages.push(Message::new(
                 Role::User,
-                format!("That names no implementation. End with one line of JSON, {{\"choice\": \"X\"}}, where X is a letter from A to {last}."),
+                format!(
+                    "{wrong} End with one line of JSON, {{\"choice\": \"X\"}}, where X is a letter from A to {last}."
+                ),
             ));
         }
         Ok(None)
+    }
+
+    /// Asks, and keeps what is said.
+    async fn ask(
+        &self,
+        messages: &[Message],
+        shown: &[&Candidate],
+        (order, ask): (u32, u32),
+        votes: &dyn Votes,
+        spent: &mut Choice,
+    ) -> Result<Vote> {
+        votes.allow()?;
+        let request = Request {
+            messages: messages.to_vec(),
+            tools: Vec::new(),
+            sampling: Sampling {
+                // Models that reason by themselves take no other temperature than their own, and their thoughts are part of
+                // what they write.
+                temperature: (!self.model.reasons()).then_some(0.0),
+                seed: Some(u64::from(order)),
+                max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
+                ..Sampling::default()
+            },
+            call: order * (SECOND_ASKS + 1) + ask,
+        };
+        match self.model.query(&request).await {
+            Ok(reply) => {
+                let named = choice(&reply.text, shown);
+                let vote = Vote { order, ask, named, said: reply.text, usage: reply.usage, cost: reply.cost };
+                votes.keep(&vote)?;
+                Ok(vote)
+            }
+            Err(failed) => {
+                let (said, usage, cost) = (failed.error.to_string(), failed.usage, failed.cost);
+                votes.keep(&Vote { order, ask, named: Named::Failed, said, usage, cost })?;
+                spent.usage += usage;
+                spent.cost += cost;
+                Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)))
+            }
+        }
     }
 }
 
@@ -84,7 +127,7 @@ impl Verifier for ByModel {
         format!("model:{}*{}", self.model.name(), self.orders)
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate]) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<Choice> {
         // The same code is shown once. Letters end at Z.
         let mut distinct: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
@@ -101,7 +144,7 @@ impl Verifier for ByModel {
         }
         let mut votes: BTreeMap<usize, (u32, String)> = BTreeMap::new();
         for order in 0..self.orders {
-            if let Some((chosen, said)) = self.vote(question, &distinct, order, &mut result).await? {
+            if let Some((chosen, said)) = self.vote(question, &distinct, order, kept, &mut result).await? {
                 let entry = votes.entry(chosen).or_insert((0, said));
                 entry.0 += 1;
             }
@@ -116,11 +159,6 @@ impl Verifier for ByModel {
         }
         Ok(result)
     }
-}
-
-fn add(spent: &mut Choice, usage: Usage, cost: f64) {
-    spent.usage += usage;
-    spent.cost += cost;
 }
 
 /// Places in the order of a hash of sample and place, the same on every machine; each further order begins with the next
@@ -175,14 +213,25 @@ fn cut(patch: &str) -> String {
     }
 }
 
-/// The letter of the last `{"choice": "X"}` in a reply, as a place; models put other JSON and prose before it.
-fn choice(reply: &str, count: usize) -> Option<usize> {
+/// Whom the last `{"choice": "X"}` of a reply names; models put other JSON and prose before it.
+fn choice(reply: &str, shown: &[&Candidate]) -> Named {
+    let Some(word) = choice_word(reply) else { return Named::Nobody };
+    let letter = match word.to_ascii_uppercase().as_bytes() {
+        [letter] => usize::from(*letter).checked_sub(usize::from(b'A')),
+        _ => None,
+    };
+    match letter.and_then(|place| shown.get(place)) {
+        Some(candidate) => Named::Attempt(candidate.attempt),
+        None => Named::Unknown(word),
+    }
+}
+
+/// What stands behind the last `"choice":`, up to what is neither letter nor digit.
+fn choice_word(reply: &str) -> Option<String> {
     let start = reply.rfind("\"choice\"")? + "\"choice\"".len();
     let rest = reply[start..].trim_start().strip_prefix(':')?.trim_start();
-    let word: String = rest.trim_start_matches('"').chars().take_while(|letter| letter.is_alphanumeric()).collect();
-    let [letter] = word.to_ascii_uppercase().into_bytes()[..] else { return None };
-    let place = usize::from(letter.checked_sub(b'A')?);
-    (place < count).then_some(place)
+    let word = rest.trim_start_matches('"').chars().take_while(|letter| letter.is_alphanumeric());
+    Some(word.take(LONGEST_NAME).collect::<String>()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -191,12 +240,20 @@ mod tests {
 
     #[test]
     fn the_last_choice_counts_and_letters_that_nobody_has_do_not() {
-        assert_eq!(choice("B is good.\n{\"choice\": \"B\"}", 3), Some(1));
-        assert_eq!(choice("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```", 3), Some(2));
-        assert_eq!(choice("{\"choice\": \"D\"}", 3), None);
-        assert_eq!(choice("{\"choice\": \"AB\"}", 3), None);
-        assert_eq!(choice("{\"choice\": }", 3), None);
-        assert_eq!(choice("I take B", 3), None);
+        let three: Vec<Candidate> = (5..8).map(|attempt| Candidate { attempt, ..Candidate::default() }).collect();
+        let three: Vec<&Candidate> = three.iter().collect();
+        let named = |reply: &str| choice(reply, &three);
+        let unknown = |label: &str| Named::Unknown(label.to_owned());
+        assert_eq!(named("B is good.\n{\"choice\": \"B\"}"), Named::Attempt(6));
+        assert_eq!(named("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```"), Named::Attempt(7));
+        assert_eq!(named("{\"choice\": \"D\"}"), unknown("D"));
+        assert_eq!(named("{\"choice\": \"AB\"}"), unknown("AB"));
+        assert_eq!(named("{\"choice\": 4}"), unknown("4"));
+        assert_eq!(named("{\"choice\": \"Ä\"}"), unknown("Ä"));
+        assert_eq!(named(&format!("{{\"choice\": \"{}\"}}", "x".repeat(1_000_000))), unknown(&"x".repeat(40)));
+        for nobody in ["{\"choice\": }", "{\"choice\": \"\"}", "I take B", "", "\"choice\""] {
+            assert_eq!(named(nobody), Named::Nobody, "{nobody}");
+        }
     }
 
     #[test]

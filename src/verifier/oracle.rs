@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 
@@ -14,7 +15,7 @@ impl Verifier for Oracle {
         "oracle".to_owned()
     }
 
-    async fn choose(&self, _: &Question, candidates: &[Candidate]) -> Result<Choice> {
+    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
         let passing = candidates.iter().position(|candidate| candidate.pass);
         let reason = if passing.is_some() { "passes" } else { "none passes" };
         let chosen = passing.or((!candidates.is_empty()).then_some(0));

@@ -1,9 +1,13 @@
-//! Verifiers over a stored run: `runs/<run>/choices.jsonl`, one line a choice. No agent runs again.
+//! Verifiers over a stored run: `runs/<run>/choices.jsonl`, one line a choice, and `votes.jsonl`, one line a reply of a
+//! verifier's model. No agent runs again.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Question, Verifier};
 use crate::error::{Error, Kind, Result};
 use crate::model::Usage;
@@ -13,7 +17,9 @@ use crate::run::{AttemptRecord, Store, scored};
 use crate::sample::Sample;
 use crate::score::{Expected, placed_answer};
 use crate::suite::{LoadedPaper, sections};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 /// What a verifier chose among the attempts of one agent at one sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +46,118 @@ pub struct ChoiceRecord {
     /// Dollars that it took.
     #[serde(default)]
     pub cost: f64,
+    /// Replies of its model that named a candidate which does not exist.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unknown: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// A reply of a verifier's model, and on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct VoteRecord {
+    verifier: String,
+    agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    sample: String,
+    attempts: Vec<u32>,
+    #[serde(flatten)]
+    vote: Vote,
+}
+
+/// What verifiers may spend, and have spent.
+#[derive(Debug)]
+pub struct Purse {
+    /// Dollars that are spent already.
+    spent: Mutex<f64>,
+    /// Most dollars.
+    most: Option<f64>,
+    /// Told when the user wants to stop.
+    cancel: CancellationToken,
+}
+
+impl Purse {
+    /// A purse of which so many dollars are spent.
+    #[must_use]
+    pub const fn new(spent: f64, most: Option<f64>, cancel: CancellationToken) -> Self {
+        Self { spent: Mutex::new(spent), most, cancel }
+    }
+
+    /// Dollars that are spent.
+    pub fn spent(&self) -> f64 {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pay(&self, cost: f64) {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+    }
+
+    fn allow(&self) -> Result<()> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::new(Kind::Interrupted, "stopped; what was judged is kept"));
+        }
+        let spent = self.spent();
+        match self.most.filter(|&most| spent >= most) {
+            Some(most) => Err(Error::new(
+                Kind::CostLimit,
+                format!("stopped the verifiers: ${spent:.4} of `--max-cost {most}` are spent"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The attempts that a verifier chooses among.
+struct Case<'a> {
+    verifier: String,
+    first: &'a AttemptRecord,
+    attempts: Vec<u32>,
+}
+
+/// The votes on one case: kept in the store, paid from the purse.
+struct Urn<'a> {
+    case: &'a Case<'a>,
+    path: PathBuf,
+    earlier: &'a [VoteRecord],
+    purse: &'a Purse,
+}
+
+impl Votes for Urn<'_> {
+    fn earlier(&self, order: u32, ask: u32) -> Option<Vote> {
+        let mine = |known: &&VoteRecord| {
+            let (vote, case) = (&known.vote, self.case);
+            (vote.order, vote.ask) == (order, ask)
+                && vote.named != Named::Failed
+                && known.verifier == case.verifier
+                && (&known.agent, &known.model, &known.sample)
+                    == (&case.first.agent, &case.first.model, &case.first.sample)
+                && known.attempts == case.attempts
+        };
+        self.earlier.iter().find(mine).map(|known| known.vote.clone())
+    }
+
+    fn allow(&self) -> Result<()> {
+        self.purse.allow()
+    }
+
+    fn keep(&self, vote: &Vote) -> Result<()> {
+        self.purse.pay(vote.cost);
+        append(
+            &self.path,
+            &VoteRecord {
+                verifier: self.case.verifier.clone(),
+                agent: self.case.first.agent.clone(),
+                model: self.case.first.model.clone(),
+                sample: self.case.first.sample.clone(),
+                attempts: self.case.attempts.clone(),
+                vote: vote.clone(),
+            },
+        )
+    }
 }
 
 /// All attempts of one agent at one sample.
@@ -65,8 +183,28 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
 /// # Errors
 /// Kind `Store` when the file cannot be read.
 pub fn choices(store: &Store) -> Result<Vec<ChoiceRecord>> {
-    let path = store.folder().join("choices.jsonl");
-    match std::fs::read(&path) {
+    lines(&store.folder().join("choices.jsonl"))
+}
+
+/// Dollars that all verifiers of a run have cost: every reply of their models, those of a choice that was not made in the
+/// end and of calls that failed included.
+///
+/// # Errors
+/// Kind `Store` when a file cannot be read.
+pub fn spent(store: &Store) -> Result<f64> {
+    let votes: Vec<VoteRecord> = lines(&store.folder().join("votes.jsonl"))?;
+    // Runs of earlier versions have choices whose votes were not kept.
+    let unkept = choices(store)?.into_iter().filter(|choice| {
+        !votes.iter().any(|vote| {
+            (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)
+                == (&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts)
+        })
+    });
+    Ok(unkept.map(|choice| choice.cost).sum::<f64>() + votes.iter().map(|vote| vote.vote.cost).sum::<f64>())
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    match std::fs::read(path) {
         Ok(bytes) => {
             Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
         }
@@ -79,26 +217,29 @@ pub fn choices(store: &Store) -> Result<Vec<ChoiceRecord>> {
 /// attempts, are not made again. Gives the choices of this verifier.
 ///
 /// # Errors
-/// Kind `Model` when its model does not answer, `Store` when a choice cannot be kept, `Suite` when the paper is gone.
+/// Kind `Model` when its model does not answer, `CostLimit` when the purse is empty, `Interrupted` when the user stops it,
+/// `Store` when a choice cannot be kept, `Suite` when the paper is gone. What was chosen until then is kept.
 pub async fn verify_run(
     store: &Store,
-    records: &[AttemptRecord],
+    groups: &[Group<'_>],
     papers: &BTreeMap<String, LoadedPaper>,
     verifier: &dyn Verifier,
+    purse: &Purse,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<ChoiceRecord>> {
     let known = choices(store)?;
-    let groups = groups(records);
+    let earlier: Vec<VoteRecord> = lines(&store.folder().join("votes.jsonl"))?;
     let total = groups.len();
     let mut made = Vec::with_capacity(total);
     for (done, group) in groups.iter().enumerate() {
         told(done, total);
-        let Some(first) = group.records.first() else { continue };
-        let attempts: Vec<u32> = group.records.iter().map(|record| record.attempt).collect();
+        let Some(&first) = group.records.first() else { continue };
+        let attempts = group.records.iter().map(|record| record.attempt).collect();
+        let case = Case { verifier: verifier.name(), first, attempts };
         let same = |choice: &&ChoiceRecord| {
-            choice.verifier == verifier.name()
+            choice.verifier == case.verifier
                 && (&choice.agent, &choice.model, &choice.sample) == (&first.agent, &first.model, &first.sample)
-                && choice.attempts == attempts
+                && choice.attempts == case.attempts
         };
         if let Some(choice) = known.iter().find(same) {
             made.push(choice.clone());
@@ -111,44 +252,65 @@ pub async fn verify_run(
         let expected = expected(loaded, &first.sample.parse()?);
         let candidates: Vec<Candidate> =
             group.records.iter().map(|record| candidate(store, record, &expected)).collect::<Result<_>>()?;
-        let choice = verifier
-            .choose(&question, &candidates)
-            .await
-            .map_err(|error| Error::new(error.kind, format!("sample `{}`: {}", first.sample, error.message)))?;
+        let votes = Urn { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, purse };
+        let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
+            Kind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
+            _ => error,
+        })?;
+        let chosen = choice.chosen.map(|place| named(&case, &candidates, place)).transpose()?;
         let record = ChoiceRecord {
-            verifier: verifier.name(),
+            verifier: case.verifier,
             agent: first.agent.clone(),
             model: first.model.clone(),
             sample: first.sample.clone(),
-            attempts,
-            chosen: choice.chosen.map(|place| candidates[place].attempt),
+            attempts: case.attempts,
+            chosen,
             reason: choice.reason,
             usage: choice.usage,
             cost: choice.cost,
+            unknown: choice.unknown,
         };
-        append(store, &record)?;
+        append(&store.folder().join("choices.jsonl"), &record)?;
         made.push(record);
     }
     told(total, total);
     Ok(made)
 }
 
-fn append(store: &Store, record: &ChoiceRecord) -> Result<()> {
-    let path = store.folder().join("choices.jsonl");
+/// The attempt in a place among the candidates.
+fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32> {
+    candidates.get(place).map(|candidate| candidate.attempt).ok_or_else(|| {
+        Error::internal(format!(
+            "verifier `{}` names candidate {} of {} at sample `{}`",
+            case.verifier,
+            place + 1,
+            candidates.len(),
+            case.first.sample
+        ))
+    })
+}
+
+/// Appends a line and flushes it to disk.
+fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     let mut line =
         serde_json::to_vec(record).map_err(|error| Error::internal("failed to serialise a choice").because(error))?;
     line.push(b'\n');
-    // A line torn by an earlier kill must not swallow this one.
-    let torn = std::fs::read(&path).is_ok_and(|bytes| bytes.last().is_some_and(|&last| last != b'\n'));
-    if torn {
-        line.insert(0, b'\n');
-    }
-    let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
+    let mut write = || {
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        // A line torn by an earlier kill must not swallow this one.
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)?;
+        }
+        if last != [b'\n'] {
+            line.insert(0, b'\n');
+        }
         file.write_all(&line)?;
         file.sync_data()
-    });
+    };
+    let written: std::io::Result<()> = write();
     written.map_err(|error| {
-        Error { kind: Kind::Store, ..Error::io("write", &path, error) }
+        Error { kind: Kind::Store, ..Error::io("write", path, error) }
             .hint("free some space, or change the folder's rights")
     })
 }
@@ -198,4 +360,34 @@ fn candidate(store: &Store, record: &AttemptRecord, expected: &[Expected]) -> Re
     let runs =
         (!record.results.is_empty()).then(|| record.results.values().all(|outcome| outcome.get("result").is_some()));
     Ok(Candidate { attempt: record.attempt, patch, answer, runs, pass: record.pass })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verifier_that_names_a_candidate_who_does_not_exist_is_an_error_of_its_own_and_no_panic() {
+        let first = AttemptRecord::blank("react", &"x_1".parse().unwrap(), 0);
+        let case = Case { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
+        let candidates: Vec<Candidate> =
+            [3, 4].map(|attempt| Candidate { attempt, ..Candidate::default() }).into_iter().collect();
+        assert_eq!(named(&case, &candidates, 1).unwrap(), 4);
+        let error = named(&case, &candidates, 2).unwrap_err();
+        assert_eq!(error.kind, Kind::Internal);
+        assert_eq!(error.message, "verifier `v` names candidate 3 of 2 at sample `x_1`");
+    }
+
+    #[test]
+    fn a_purse_lets_calls_be_made_until_it_is_empty_and_nobody_wants_to_stop() {
+        let cancel = CancellationToken::new();
+        let purse = Purse::new(1.0, Some(2.0), cancel.clone());
+        purse.allow().unwrap();
+        purse.pay(1.5);
+        assert_eq!(purse.allow().unwrap_err().kind, Kind::CostLimit);
+        let endless = Purse::new(9.0, None, cancel.clone());
+        endless.allow().unwrap();
+        cancel.cancel();
+        assert_eq!(endless.allow().unwrap_err().kind, Kind::Interrupted);
+    }
 }

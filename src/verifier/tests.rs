@@ -1,6 +1,10 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
 use serde_json::json;
 
+use super::vote::Unkept;
 use super::*;
+use crate::model::{ModelError, QueryFailed, Reply, Request};
 
 fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
     let answer = value.map(|value| json!({"Experiment 1": {"loss": value}}));
@@ -23,7 +27,7 @@ fn question() -> Question {
 }
 
 async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
-    open(name, None, 1).unwrap().choose(&question(), candidates).await.unwrap()
+    open(name, &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &Unkept).await.unwrap()
 }
 
 #[tokio::test]
@@ -70,9 +74,10 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
     let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::Options::default());
-    let verifier = open("model", Some(model.unwrap()), 2).unwrap();
+    let model = model.unwrap();
+    let verifier = open("model", &|_| Ok(Some(model.clone())), 2).unwrap();
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
-    let choice = verifier.choose(&question(), &candidates).await.unwrap();
+    let choice = verifier.choose(&question(), &candidates, &Unkept).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
     // The second order is the first one turned round: its B is the first one's A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
@@ -80,14 +85,70 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // The same code twice needs no vote, and no money.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
-    let choice = verifier.choose(&question(), &same).await.unwrap();
+    let choice = verifier.choose(&question(), &same, &Unkept).await.unwrap();
     assert_eq!((choice.chosen, choice.cost), (Some(0), 0.0));
 }
 
 #[test]
 fn unknown_names_and_missing_models_are_usage_errors() {
     for name in ["best", "execution+best", "model", "model:x"] {
-        let Err(error) = open(name, None, 1) else { panic!("{name} was accepted") };
+        let Err(error) = open(name, &|_| Ok(None), 1) else { panic!("{name} was accepted") };
         assert_eq!(error.kind, crate::error::Kind::Usage);
+    }
+}
+
+/// What a model says: its nth answer, and then nothing more.
+struct Saying(Vec<String>);
+
+#[async_trait]
+impl Model for Saying {
+    fn name(&self) -> &'static str {
+        "saying"
+    }
+
+    async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+        let said = self.0.get(request.call as usize).cloned();
+        let text = said.ok_or_else(|| ModelError::Exhausted("no more".to_owned()))?;
+        Ok(Reply { text, cost: 0.5, ..Reply::default() })
+    }
+}
+
+/// Replies of a verifier's model, good and bad.
+fn said() -> impl Strategy<Value = String> {
+    let letter = prop_oneof!["[A-F]", "[A-Za-z0-9]{0,3}", ".{0,3}"];
+    prop_oneof![
+        letter.prop_map(|letter| format!("I compare.\n{{\"choice\": \"{letter}\"}}")),
+        "[{}\"\\\\:choice, A-D`\n]{0,60}",
+        ".{0,40}",
+        Just("x \"choice\": ".repeat(1 << 16)),
+        Just(String::new()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_model_says_a_verifier_names_one_of_the_candidates_or_says_why_not(
+        replies in vec(said(), 0..10),
+        values in vec((prop::option::of(-1.0..1.0), prop::option::of(any::<bool>()), any::<bool>()), 1..30),
+        orders in 1u32..5,
+        name in proptest::sample::select(vec!["model", "execution+model", "majority", "execution", "none", "oracle"]),
+    ) {
+        let candidates: Vec<Candidate> = (10..)
+            .zip(values)
+            .map(|(attempt, (value, runs, pass))| candidate(attempt, value, runs, pass))
+            .collect();
+        let model: Arc<dyn Model> = Arc::new(Saying(replies.clone()));
+        let verifier = open(name, &|_| Ok(Some(model.clone())), orders).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        match runtime.block_on(verifier.choose(&question(), &candidates, &Unkept)) {
+            Ok(choice) => {
+                prop_assert!(choice.chosen.is_some_and(|place| place < candidates.len()), "{choice:?}");
+                prop_assert!(choice.cost <= 0.5 * replies.len() as f64);
+            }
+            // The script was at its end.
+            Err(error) => prop_assert_eq!(error.kind, crate::error::Kind::Model),
+        }
     }
 }

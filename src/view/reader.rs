@@ -95,7 +95,7 @@ impl Reader {
         let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
         let several = self.folders.len() > 1;
         let mut material = Material {
-            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, planned: Vec::new(), notes: Vec::new() },
+            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, ..Options::default() },
             notes,
             ..Material::default()
         };
@@ -248,6 +248,9 @@ fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
     say("Experiments", word(serde_json::to_value(set.protocol)));
     say("Scoring", word(serde_json::to_value(set.scoring)));
     say("Verification", if set.verify { "the agent's code is run again" } else { "none" }.to_owned());
+    if !set.verifiers.is_empty() {
+        say("Verifiers", format!("{}; a model in {} orders", set.verifiers.join(", "), set.orders));
+    }
     say("Seed", set.seed.to_string());
     for session in &run.sessions {
         let mut parts = vec![format!("version {}, sandbox {}", session.version, session.sandbox)];

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 pub mod engine;
+pub mod session;
 
 use std::fs;
 use std::path::{Path, PathBuf};

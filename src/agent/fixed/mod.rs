@@ -7,7 +7,7 @@
 //! repair its functions, a number of rounds.
 
 mod order;
-mod talk;
+pub(super) mod talk;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! One conversation of the fixed agent with the model: asked within the budget, recorded, with thoughts before the answer.
+//! A dynamic agent's thoughts before its first step are asked for in the same way.
 
 use std::time::Instant;
 
 use crate::agent::step::{self, Next};
 use crate::agent::{Context, End, Event, prompts};
-use crate::model::{Model, Reply, Request, Role};
+use crate::model::{Message, Model, Reply, Request, Role};
 
 /// Tokens of reasoning that are not worth another call.
 const LEAST_THOUGHTS: u32 = 16;
@@ -15,7 +16,7 @@ const BYTES: usize = 4;
 
 /// Why there is no reply.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(in crate::agent) enum Stop {
     /// A limit forbids another call; what there is can still be run.
     Limit(End),
     /// The attempt ends.
@@ -23,7 +24,7 @@ pub(super) enum Stop {
 }
 
 /// A conversation.
-pub(super) struct Talk<'a> {
+pub(in crate::agent) struct Talk<'a> {
     model: &'a dyn Model,
     request: Request,
 }
@@ -34,6 +35,16 @@ impl<'a> Talk<'a> {
         let mut talk = Self { model, request: Request::default() };
         talk.say(Role::System, prompts::fixed::system(), context);
         talk
+    }
+
+    /// One that goes on. Tools are not offered.
+    pub(in crate::agent) fn over(model: &'a dyn Model, messages: Vec<Message>) -> Self {
+        Self { model, request: Request { messages, ..Request::default() } }
+    }
+
+    /// What was said.
+    pub(in crate::agent) fn into_messages(self) -> Vec<Message> {
+        self.request.messages
     }
 
     /// Says something to the model.
@@ -74,6 +85,29 @@ impl<'a> Talk<'a> {
         }
     }
 
+    /// Asks for thoughts, cut at so many tokens; a model that stops early is told to wait while there are tokens left.
+    pub(in crate::agent) async fn think(
+        &mut self,
+        question: String,
+        wait: &str,
+        reasoning: u32,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stop> {
+        let mut question = Some(question);
+        let mut left = reasoning;
+        for _ in 0..MOST_ROUNDS {
+            self.say(Role::User, question.take().unwrap_or_else(|| wait.to_owned()), context);
+            let reply = self.ask(Some(left), context).await?;
+            let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
+            left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
+            // The last step is for the work.
+            if left < LEAST_THOUGHTS || context.budget.steps_left() <= 1 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Asks for the function, after thoughts of `reasoning` tokens. A provider that takes such a budget is given it;
     /// otherwise thoughts are asked for first, and asked for again while tokens are left ("Wait").
     pub(super) async fn write(
@@ -83,22 +117,11 @@ impl<'a> Talk<'a> {
         reasoning: u32,
         context: &mut Context<'_>,
     ) -> Result<Reply, Stop> {
-        let native = reasoning > 0 && self.model.reasons();
+        // A model that reasons by itself is told also when it is to do without.
+        let native = self.model.reasons();
         if reasoning > 0 && !native {
-            self.say(Role::User, prompts::fixed::reason(name, reasoning), context);
-            let mut left = reasoning;
-            for round in 0..MOST_ROUNDS {
-                if round > 0 {
-                    self.say(Role::User, prompts::fixed::wait(), context);
-                }
-                let reply = self.ask(Some(left), context).await?;
-                let counted =
-                    if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
-                left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
-                if left < LEAST_THOUGHTS {
-                    break;
-                }
-            }
+            let question = prompts::fixed::reason(name, reasoning);
+            self.think(question, &prompts::fixed::wait(), reasoning, context).await?;
         }
         self.say(Role::User, prompts::fixed::write(name, stub), context);
         let before = context.sampling.reasoning_tokens;

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{capitalised, render, task_values, used_up};
+use super::{capitalised, render, task_values, used_up, words};
 use crate::agent::history::History;
 use crate::agent::protocol::Protocol;
 use crate::agent::step::Manner;
@@ -125,6 +125,24 @@ pub fn same_as_before(manner: &Manner) -> String {
         "The result is the same as in the step before, and the same call will give it again. Do something else now: \
          read the code that matters, write what is missing, or {report}."
     )
+}
+
+/// Asks for thoughts before the first step.
+#[must_use]
+pub fn reason(tokens: u32) -> String {
+    render("react_reason", context! { words => words(tokens) })
+}
+
+/// Asks for more thoughts where tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al., 2025).
+#[must_use]
+pub fn wait() -> String {
+    render("react_wait", context! {})
+}
+
+/// Ends the thoughts: providers want the user to have spoken last.
+#[must_use]
+pub fn begin() -> String {
+    render("react_begin", context! {})
 }
 
 /// Asks for a running summary, from the one before and the steps that leave the conversation.

@@ -2,15 +2,13 @@
 
 use minijinja::{Value, context};
 
-use super::{fence, render};
+use super::{fence, render, words};
 use crate::agent::experiment::Failure;
 use crate::agent::retrieval::Passage;
 use crate::agent::{Task, TaskFunction};
 
 /// Characters of an experiment's error output that a model is shown, from its end.
 const STDERR_SHOWN: usize = 1500;
-/// Words to a token, roughly.
-const WORDS: f64 = 0.6;
 
 /// The system prompt.
 #[must_use]
@@ -59,7 +57,7 @@ pub fn function(
 /// Asks for thoughts.
 #[must_use]
 pub fn reason(name: &str, tokens: u32) -> String {
-    render("fixed_reason", context! { name, words => (f64::from(tokens) * WORDS) as u32 })
+    render("fixed_reason", context! { name, words => words(tokens) })
 }
 
 /// Asks for more thoughts where tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al., 2025).

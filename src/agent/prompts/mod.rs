@@ -15,9 +15,12 @@ use sha2::{Digest, Sha256};
 use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 26] = [
+const TEMPLATES: [(&str, &str); 29] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
+    ("react_reason", include_str!("react_reason.md")),
+    ("react_wait", include_str!("react_wait.md")),
+    ("react_begin", include_str!("react_begin.md")),
     ("submit", include_str!("submit.md")),
     ("format_error", include_str!("format_error.md")),
     ("format_error_text", include_str!("format_error_text.md")),
@@ -43,6 +46,14 @@ const TEMPLATES: [(&str, &str); 26] = [
     ("material", include_str!("material.md")),
     ("external_task", include_str!("external_task.md")),
 ];
+
+/// Words to a token, roughly.
+const WORDS: f64 = 0.6;
+
+/// So many tokens in words, for a model that is told how long to think.
+fn words(tokens: u32) -> u32 {
+    (f64::from(tokens) * WORDS) as u32
+}
 
 /// Digest of all prompts, sha256 in hex: two runs with the same one told their models the same.
 #[must_use]
@@ -180,6 +191,9 @@ mod tests {
             dynamic::system(Prompting::Planning, &by_text, History::Summary(5)),
             dynamic::task(&task(), &Limits::default(), &original),
             dynamic::task(&task(), &Limits::default(), &by_text),
+            dynamic::reason(512),
+            dynamic::wait(),
+            dynamic::begin(),
             dynamic::submit(End::StepLimit, &original),
             dynamic::submit(End::TimeLimit, &by_text),
             dynamic::format_error("the reply was empty", &original),

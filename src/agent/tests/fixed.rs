@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::support::{Attempt, World, task, text};
+use super::support::{Attempt, World, call, submit, task, text};
 use crate::agent::{Agent, End, Event, Settings, Task, TaskFunction, open};
 use crate::model::{ModelError, Reply, Usage};
 
@@ -54,6 +54,23 @@ async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
     assert_eq!(attempt.detail.as_deref(), Some("the reply holds no Python code of `double`"));
     assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"]);
     assert!(attempt.observations().is_empty(), "nothing was there to run");
+}
+
+#[tokio::test]
+async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
+    let ten = Reply { tool_calls: (0..10).flat_map(|_| submit().tool_calls).collect(), ..Reply::default() };
+    let broken = call("final_answer", Value::String("{\"answer\": {\"Experiment 1\"".into()));
+    let huge = call("write_file", Value::String("x".repeat(1 << 20)));
+    let big = text(&"x".repeat(1 << 20));
+    let small = [text(""), ten, broken, text("```python\n```")];
+    // The same again and again, also when it may repair.
+    let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
+    for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
+        let attempt = run(own, World::new(vec![reply.clone(); 60]).await, &task()).await;
+        assert!(matches!(attempt.end, End::GaveUp | End::StepLimit), "{own}: {:?}", attempt.end);
+        assert!(attempt.answer.is_none() && attempt.budget.format_errors > 0, "{own}: {:?}", attempt.detail);
+        assert!(attempt.detail.is_none_or(|detail| detail.len() < 1000), "{own}");
+    }
 }
 
 #[tokio::test]

@@ -138,3 +138,50 @@ async fn arguments_of_a_megabyte_are_handled() {
     assert!(attempt.format_errors().iter().all(|what| what.len() < OBSERVATION_LIMIT));
     assert_eq!(attempt.format_errors().len(), 4);
 }
+
+#[tokio::test]
+async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
+    let answer = r#"{"Experiment 1": {"x": 1}}"#;
+    let printed = |answer: &str| format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
+    for tools in ["autoexperiment", "swe-agent", "super", "bash"] {
+        let (shell, argument) = match tools {
+            "super" => ("execute", "code"),
+            "bash" => ("bash", "command"),
+            _ => ("command_line", "command"),
+        };
+        let shown = if tools == "super" { "!echo one" } else { "echo one" };
+        let run = |text: &str| call(shell, json!({ argument: text }));
+        let report = |answer: &str| match tools {
+            "autoexperiment" => call("final_answer", json!({ "answer": answer })),
+            "bash" => run(&printed(answer)),
+            _ => call("submit", json!({ "answer": answer })),
+        };
+        let ten = Reply { tool_calls: (0..10).flat_map(|_| run(shown).tool_calls).collect(), ..Reply::default() };
+        let big = "x".repeat(1 << 20);
+        let replies = vec![
+            text(""),
+            text("I should look at the files."),
+            ten,
+            call(shell, Value::String(format!("{{\"{argument}\": \"{big}"))),
+            text(&big),
+            report(r#"{"Experiment 1": {"x": "#),
+            report(answer),
+        ];
+        let attempt = World::new(replies).await.react_with(&format!("tools={tools}")).await;
+        assert_eq!((attempt.end, attempt.answer.as_deref().map(str::trim)), (End::Answered, Some(answer)), "{tools}");
+        assert_eq!(attempt.budget.steps, 7, "{tools}: each reply was answered");
+        let errors = attempt.format_errors();
+        assert!(errors.len() >= 5 && errors.iter().all(|error| error.len() < OBSERVATION_LIMIT), "{tools}: {errors:?}");
+        assert_eq!(errors[..2], ["the reply was empty", "the reply has no tool call"], "{tools}");
+        assert_eq!(errors[2], "10 tool calls in one reply; only the first one was run", "{tools}");
+        let told = &attempt.asked[6].messages.last().unwrap().content;
+        assert!(told.contains("was not accepted"), "{tools}: {told}");
+
+        // The same call again and again is told to be that, and ends with the steps.
+        let world = World::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
+        let attempt = world.react_with(&format!("tools={tools}")).await;
+        assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 8), "{tools}");
+        let shown = attempt.observations();
+        assert!(shown[3].starts_with("The result is the same as in the step before"), "{tools}: {shown:?}");
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::support::{World, call, submit, text};
 use crate::agent::{End, Settings, open};
-use crate::model::Role;
+use crate::model::{Reply, Role, Usage};
 
 const REPORT: &str = "Done.\n```final_answer\n{\"Experiment 1\": {\"x\": 1}}\n```";
 
@@ -81,4 +81,25 @@ async fn with_one_shell_tool_the_task_says_how_to_report() {
     assert!(task.contains("prints the line `COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT` first"), "{task}");
     assert!(!task.contains("final_answer") && !system.contains("final_answer"));
     assert_eq!(attempt.asked[0].tools.len(), 1);
+}
+
+#[tokio::test]
+async fn a_dynamic_agent_thinks_before_its_first_step_until_its_tokens_are_spent() {
+    let thought = |said: &str, output| Reply { usage: Usage { output, ..Usage::default() }, ..text(said) };
+    let replies = || vec![thought("First this.", 30), thought("Then that.", 60), submit()];
+    let attempt = World::new(replies()).await.max_tokens(500).react_with("reasoning=100").await;
+    assert_eq!((attempt.end, attempt.budget.usage.output), (End::Answered, 90));
+    let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
+    assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
+    let offered: Vec<bool> = attempt.asked.iter().map(|request| !request.tools.is_empty()).collect();
+    assert_eq!(offered, [false, false, true], "thoughts call no tools");
+    let last = &attempt.asked[2].messages;
+    assert!(last.iter().any(|message| message.content.starts_with("Wait.")));
+    assert_eq!(last[last.len() - 2].content, "Then that.");
+    assert!(last.last().is_some_and(|message| message.role == Role::User && message.content.starts_with("Now begin")));
+    assert!(attempt.format_errors().is_empty());
+    assert_eq!(open("react:reasoning=100", &Settings::default(), None).unwrap().name(), "react+reasoning=100");
+    // The last step is for the work.
+    let attempt = World::new(replies()).await.limits(|limits| limits.steps = 2).react_with("reasoning=100").await;
+    assert_eq!((attempt.asked.len(), attempt.asked[1].tools.is_empty()), (2, false));
 }

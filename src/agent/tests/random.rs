@@ -146,6 +146,7 @@ fn spec() -> impl Strategy<Value = String> {
         ",reflexion=2",
         ",reflexion=3,context=6000",
         ",paper=full,code=bm25",
+        ",reasoning=60",
     ]);
     let react = (prompt, tools, history, protocol, rest).prop_map(|(prompt, tools, history, protocol, rest)| {
         format!("react:prompt={prompt},tools={tools},history={history},protocol={protocol}{rest}")

@@ -80,19 +80,6 @@ impl<'a> Pool<'a> {
     /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system. One that
     /// is changed in what was said already is written once more: earlier calls were shown it as it was.
     pub fn take(&mut self, event: &'a Event) {
-        let rewrites = match event {
-            Event::Asked { kept, messages, .. } if self.start + kept == self.said.len() => {
-                return self.said.extend_from_slice(messages);
-            }
-            Event::Asked { .. } | Event::Try { .. } | Event::Forgotten { .. } | Event::Shortened { .. } => true,
-            _ => false,
-        };
-        if rewrites {
-            let mut going_on = self.said[self.start..].to_vec();
-            conversation::take(&mut going_on, event);
-            self.start = self.said.len();
-            return self.said.append(&mut going_on);
-        }
         if matches!(event, Event::Message { role: Role::System, .. }) {
             self.live.clear();
             self.places.clear();
@@ -100,6 +87,13 @@ impl<'a> Pool<'a> {
         conversation::take(&mut self.live, event);
         match event {
             Event::Try { .. } => self.places.clear(),
+            // A program tells its whole conversation with each call, which may go on from a part of the one before.
+            Event::Asked { kept, .. } => {
+                self.places.truncate(*kept);
+                while self.places.len() < self.live.len() {
+                    self.add(None, false);
+                }
+            }
             Event::Forgotten { from, count, .. } => {
                 let end = from.saturating_add(*count).min(self.places.len());
                 self.places.drain((*from).min(end)..end);
@@ -235,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Usage;
+    use crate::model::{Sampling, Usage};
 
     fn said(role: Role, content: &str) -> Event {
         Event::Message { role, call_id: None, content: content.to_owned() }
@@ -263,7 +257,9 @@ mod tests {
         let again = [said(Role::System, "s"), said(Role::User, "again")];
 
         let mut pool = Pool::new("u", None);
-        events.iter().for_each(|event| pool.take(event));
+        for event in &events {
+            pool.take(event);
+        }
         let whole = pool.shown();
         assert_eq!(whole, [(0, 8)]);
         pool.take(&shortened);
@@ -282,5 +278,25 @@ mod tests {
         assert_eq!(once, ["s", "t", "1", "a long one", "2", "b", "3", "c", "s", "again"]);
         assert_eq!(serde_json::to_value(pool.message(1)).unwrap()["source"], json!("input"));
         assert_eq!(serde_json::to_value(pool.message(7)).unwrap().get("source"), None);
+    }
+
+    #[test]
+    fn a_call_that_goes_on_from_a_part_of_the_one_before_leaves_that_one_as_it_was() {
+        let asked = |call: u32, kept: usize, said: &[&str]| Event::Asked {
+            call,
+            kept,
+            messages: said.iter().map(|text| Message::new(Role::User, *text)).collect(),
+            tools: None,
+            sampling: Sampling::default(),
+        };
+        let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
+        let mut pool = Pool::new("u", None);
+        for event in &events[..4] {
+            pool.take(event);
+        }
+        assert_eq!(pool.shown(), [(0, 5)]);
+        pool.take(&events[4]);
+        assert_eq!(seen(&mut pool), ["s", "other"]);
+        assert_eq!(pool.shown(), [(0, 1), (5, 6)]);
     }
 }

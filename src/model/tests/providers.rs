@@ -185,3 +185,34 @@ async fn seeds_are_cut_to_what_every_provider_takes() {
     open_here("m", &options(&server.url)).query(&wide).await.unwrap();
     assert_eq!(server.asked()[0].body["seed"], 0x7fff_fffe);
 }
+
+#[tokio::test]
+async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
+    let text = json!({"type": "text", "text": "ok"});
+    let anthropic = json!({"content": [text], "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let gemini = json!({
+        "candidates": [{"content": {"parts": [{"text": "ok"}], "role": "model"}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
+    });
+    let asked = |spec: &'static str, reply: serde_json::Value, budget: u32| async move {
+        let server = Server::start(vec![Answer::ok(reply)]).await;
+        let mut asked = request();
+        asked.sampling.reasoning_tokens = Some(budget);
+        open_here(spec, &options(&server.url)).query(&asked).await.unwrap();
+        server.asked()[0].body.clone()
+    };
+    let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
+    assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
+    // Thoughts are part of what is written, and are refused beside a temperature.
+    assert_eq!((&sent["max_tokens"], &sent["temperature"]), (&json!(2100), &json!(null)), "{sent:#}");
+    let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 100).await;
+    assert_eq!(sent["thinking"]["budget_tokens"], 1024, "the least that it takes: {sent:#}");
+    let sent = asked("anthropic:claude-sonnet-4-5", anthropic, 0).await;
+    assert_eq!((&sent["thinking"], &sent["temperature"]), (&json!(null), &json!(0.5)), "{sent:#}");
+    for budget in [0, 512] {
+        let sent = asked("gemini:gemini-2.5-flash", gemini.clone(), budget).await;
+        assert_eq!(sent["generationConfig"]["thinkingConfig"]["thinkingBudget"], budget, "{sent:#}");
+    }
+    let sent = asked("gemini:gemini-2.5-pro", gemini, 0).await;
+    assert_eq!(sent["generationConfig"]["thinkingConfig"], json!(null), "it cannot do without: {sent:#}");
+}

@@ -164,32 +164,37 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
     let mut names: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();
     let mut table = Table {
-        columns: headings(&["agent", "model", "what", "samples", "rate %", "low %", "high %"]),
+        columns: headings(&["agent", "model", "what", "samples", "rate %", "low %", "high %", "gap closed %"]),
         rows: Vec::new(),
     };
+    table.columns.extend(headings(&["gap low %", "gap high %"]));
     for row in overall(source.summary) {
         let place = names.len() as f64;
         names.push(name(&row.agent, row.model.as_deref()));
-        let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>| {
+        let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>, gap: [String; 3]| {
             add(&mut series, what, Point { x: place, rate, interval });
             let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), what.to_owned()];
             cells.push(samples.to_string());
             cells.extend(percents(rate, interval));
+            cells.extend(gap);
             table.rows.push(cells);
         };
+        let no_gap = || [const { String::new() }; 3];
         for at in row.pass_at.iter().filter(|at| at.k == 1) {
             if let Some(rate) = at.rate {
-                put("pass@1", at.samples, rate, at.interval);
+                put("pass@1", at.samples, rate, at.interval, no_gap());
             }
         }
         let mine = source.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
         for verifier in widest(mine) {
             let what = format!("chosen by {}", super::clean::short(&verifier.verifier, 30));
-            put(&what, verifier.samples, verifier.rates[1], verifier.intervals.map(|intervals| intervals[1]));
+            let interval = verifier.intervals.map(|intervals| intervals[1]);
+            let gap = verifier.gap_closed.map_or_else(no_gap, |share| percents(share, verifier.gap_interval));
+            put(&what, verifier.samples, verifier.rates[1], interval, gap);
         }
         for at in row.pass_at.iter().filter(|at| at.k != 1) {
             if let Some(rate) = at.rate {
-                put(&format!("pass@{}", at.k), at.samples, rate, at.interval);
+                put(&format!("pass@{}", at.k), at.samples, rate, at.interval, no_gap());
             }
         }
     }
@@ -199,7 +204,8 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
         ""
     };
     let caption = format!(
-        "A single attempt, the attempt that a verifier chooses, and the best of k; over all n. {}{unchosen}",
+        "A single attempt, the attempt that a verifier chooses, and the best of k; over all n. Gap closed: how far the \
+         chosen attempt gets from pass@1 to pass@k. {}{unchosen}",
         whiskers(source)
     );
     let drawn = drawn(Over::Names(names), "samples solved, %", series);
