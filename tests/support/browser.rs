@@ -1,4 +1,5 @@
 //! A real Chromium without a window, driven over WebDriver.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
