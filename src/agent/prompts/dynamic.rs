@@ -43,7 +43,7 @@ pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String
     };
     let calling = match manner.protocol {
         Protocol::Tools => render("call_tools", context! {}),
-        Protocol::Text => render("call_text", context! { example => manner.tools.example() }),
+        Protocol::Text => render("call_text", context! { first => manner.tools.first(), example => manner.tools.example() }),
     };
     let memory = match history {
         History::Full => String::new(),
@@ -80,6 +80,8 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
             context! { at => &function.at, description => function.description.trim(), passages }
         })
         .collect();
+    // Small models look into files that are not there, or into all of them.
+    let file = task.functions.first().and_then(|function| function.at.split("::").next());
     let experiments: Vec<Value> = task
         .experiments
         .iter()
@@ -104,6 +106,7 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
             authors => task.paper.authors.join(", "),
             year => task.paper.year,
             functions,
+            file,
             experiments,
             keys => keys.join(", "),
             report,
@@ -135,12 +138,12 @@ pub fn format_error(what: &str, manner: &Manner) -> String {
     let shown = manner.tools.shown();
     let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let names = names.join(", ");
-    match (manner.protocol, shown.first()) {
-        (Protocol::Text, Some(first)) => {
-            let (name, signature) = (&first.name, signature_of(&first.parameters));
-            render("format_error_text", context! { what, names, name, signature, example => manner.tools.example() })
+    match manner.protocol {
+        Protocol::Text => {
+            let (first, example) = (manner.tools.first(), manner.tools.example());
+            render("format_error_text", context! { what, names, first, example })
         }
-        _ => render("format_error", context! { what, names }),
+        Protocol::Tools => render("format_error", context! { what, names }),
     }
 }
 

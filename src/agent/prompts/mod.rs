@@ -177,6 +177,14 @@ mod tests {
     }
 
     #[test]
+    fn the_line_in_place_of_the_missing_code_is_not_shown_where_the_code_is_asked_for() {
+        let stub = "def f(x):\n    \"\"\"Raise NotImplementedError: never.\"\"\"\n    raise NotImplementedError";
+        let asked = fixed::write("f", stub);
+        assert!(asked.contains("never.\"\"\"\n```\n") && !asked.contains("    raise"), "{asked}");
+        assert!(fixed::write("f", "def f(x):\n    raise NotImplementedError\n").contains("def f(x):\n```\n"));
+    }
+
+    #[test]
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
