@@ -43,7 +43,9 @@ pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String
     };
     let calling = match manner.protocol {
         Protocol::Tools => render("call_tools", context! {}),
-        Protocol::Text => render("call_text", context! { first => manner.tools.first(), example => manner.tools.example() }),
+        Protocol::Text => {
+            render("call_text", context! { first => manner.tools.first(), example => manner.tools.example() })
+        }
     };
     let memory = match history {
         History::Full => String::new(),

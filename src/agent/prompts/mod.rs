@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::End;
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 25] = [
+const TEMPLATES: [(&str, &str); 26] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("submit", include_str!("submit.md")),
@@ -38,6 +38,7 @@ const TEMPLATES: [(&str, &str); 25] = [
     ("fixed_reason", include_str!("fixed_reason.md")),
     ("fixed_wait", include_str!("fixed_wait.md")),
     ("fixed_write", include_str!("fixed_write.md")),
+    ("fixed_again", include_str!("fixed_again.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
     ("material", include_str!("material.md")),
 ];
@@ -159,10 +160,11 @@ mod tests {
             understand_notes("a.py", "what?", "notes"),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
-            fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),
+            fixed::function(&task(), function, ("a.py", "x = 1\n", &["`g()`".to_owned()]), &passages, &snippets),
             fixed::reason("f", 512),
             fixed::wait(),
-            fixed::write("f", "def f(): ..."),
+            fixed::write("f", "def f():"),
+            fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),
         ];
@@ -174,14 +176,6 @@ mod tests {
             let beginning = text.split(['{', '}', '\n']).find(fixed).unwrap_or_default();
             assert!(rendered.iter().any(|prompt| prompt.contains(beginning)), "`{name}` is rendered by no test");
         }
-    }
-
-    #[test]
-    fn the_line_in_place_of_the_missing_code_is_not_shown_where_the_code_is_asked_for() {
-        let stub = "def f(x):\n    \"\"\"Raise NotImplementedError: never.\"\"\"\n    raise NotImplementedError";
-        let asked = fixed::write("f", stub);
-        assert!(asked.contains("never.\"\"\"\n```\n") && !asked.contains("    raise"), "{asked}");
-        assert!(fixed::write("f", "def f(x):\n    raise NotImplementedError\n").contains("def f(x):\n```\n"));
     }
 
     #[test]

@@ -221,7 +221,10 @@ mod tests {
             let set = ToolSet::of(choice);
             for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {
                 let calls = read(choice, &shown).unwrap();
-                assert!(calls.len() == 1 && set.get(&calls[0].0).is_some() && calls[0].1.is_ok(), "{choice:?}: {calls:?}");
+                assert!(
+                    calls.len() == 1 && set.get(&calls[0].0).is_some() && calls[0].1.is_ok(),
+                    "{choice:?}: {calls:?}"
+                );
             }
         }
     }
