@@ -22,10 +22,13 @@ use crate::code::Module;
 use crate::error::{Error, Result};
 use crate::model::{Model, Role};
 use crate::sandbox::Fault;
+use prompts::fixed::STAND_IN;
 use talk::{Stop, Talk};
 
 /// Most files that the model names, as in the original.
 const MOST_FILES: usize = 10;
+/// How often a function is asked for until there is one that can be spliced in. Whether it runs is a matter of `repair`.
+const MOST_ASKED: usize = 2;
 /// Most tokens of a list of files.
 const LIST_TOKENS: u32 = 400;
 /// Characters of a file above which only a part of it is shown.
@@ -168,7 +171,7 @@ impl Fixed {
         let failed = |what: String| Stop::End(End::ModelError, Some(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
         let files = self.localise(function, &stub, code, work, context).await?;
-        let file = shown(module, wanted.function, self.retriever.code);
+        let (file, left_out) = shown(module, wanted.function, self.retriever.code);
         let whole = (self.retriever.code == CodeChoice::Full).then_some(wanted.file.as_path());
         let snippets = self.retriever.snippets(code, &wanted, files.as_deref(), whole).await.map_err(failed)?;
         let mut snippets: Vec<(String, String)> = snippets.into_iter().map(|it| (it.at, it.text)).collect();
@@ -177,20 +180,30 @@ impl Fixed {
         }
 
         let path = wanted.file.display().to_string();
-        let mut talk = Talk::new(work.model, context);
-        talk.say(
-            Role::User,
-            prompts::fixed::function(work.task, function, &path, &file, &passages, &snippets),
-            context,
-        );
-        if let Some(outcome) = repair {
+        let told = prompts::fixed::function(work.task, function, (&path, &file, &left_out), &passages, &snippets);
+        let broken = repair.map(|outcome| {
             let fault = work.faults.get(&place).map(String::as_str);
             let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
             let now = source(function, &work.code).unwrap_or_default();
-            talk.say(Role::User, prompts::fixed::repair(&name, &now, fault, &failures), context);
+            prompts::fixed::repair(&name, &now, fault, &failures)
+        });
+        let header = header(function, &work.masked).unwrap_or_default();
+        let mut unusable: Option<String> = None;
+        for _ in 0..MOST_ASKED {
+            // Without the reply that could not be used: small models write it once more.
+            let mut talk = Talk::new(work.model, context);
+            talk.say(Role::User, told.clone(), context);
+            for more in broken.iter().chain(&unusable) {
+                talk.say(Role::User, more.clone(), context);
+            }
+            let reply = talk.write(&name, &header, self.settings.reasoning_tokens, context).await?;
+            self.put(place, &reply.text, work, context).await?;
+            unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
+            if unusable.is_none() {
+                break;
+            }
         }
-        let reply = talk.write(&name, &stub, self.settings.reasoning_tokens, context).await?;
-        self.put(place, &reply.text, work, context).await
+        Ok(())
     }
 
     /// The files that the model names, where there are more than it may name.
@@ -316,6 +329,12 @@ fn stub(function: &super::TaskFunction, masked: &Code) -> Result<String, String>
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
+/// A function's signature.
+fn header(function: &super::TaskFunction, masked: &Code) -> Option<String> {
+    let wanted = Wanted::new(function, masked).ok()?;
+    Some(masked.modules.get(&wanted.file)?.header(wanted.function))
+}
+
 /// A function's lines as they are in the code.
 fn source(function: &super::TaskFunction, code: &Code) -> Option<String> {
     let wanted = Wanted::new(function, code).ok()?;
@@ -328,16 +347,23 @@ fn source(function: &super::TaskFunction, code: &Code) -> Option<String> {
     Some(text.lines().map(|line| line.strip_prefix(indent.as_str()).unwrap_or(line)).collect::<Vec<_>>().join("\n"))
 }
 
-/// What is shown of the function's file: its outline, of a long one the part around the function; all of it where all
-/// code is to be shown, or only its imports and the function where none is. Small models copy a file that they are shown.
-fn shown(module: &Module, function: usize, choice: CodeChoice) -> String {
+/// What is shown of the function's file, and what of its functions is only named: its outline, of a long one the part
+/// around the function; all of it where all code is to be shown, or only its imports and the function where none is.
+/// Small models copy a file that they are shown.
+fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
     let text = String::from_utf8_lossy(module.source()).into_owned();
     if choice == CodeChoice::Full {
-        return text;
+        return (text, Vec::new());
     }
-    let outline = outline(module, function);
+    // The line that stands for the missing code is copied by small models, too.
+    let unmasked = |text: &str| {
+        let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
+        lines.collect::<String>()
+    };
+    let (outline, left_out) = outline(module, function);
+    let outline = unmasked(&outline);
     if choice != CodeChoice::None && outline.len() <= MOST_SHOWN {
-        return outline;
+        return (outline, left_out);
     }
     let it = &module.functions()[function];
     let imports: Vec<&str> =
@@ -358,37 +384,47 @@ fn shown(module: &Module, function: usize, choice: CodeChoice) -> String {
             .map_or_else(String::new, |line| format!("{line}\n    # ...\n"))
     });
     let part = lines.get(first..end).unwrap_or_default().join("\n");
-    format!("{}\n\n# ...\n\n{}{part}\n", imports.join("\n"), class.unwrap_or_default())
+    let part = format!("{}\n\n# ...\n\n{}{part}\n", imports.join("\n"), class.unwrap_or_default());
+    (unmasked(&part), Vec::new())
 }
 
-/// The file with the bodies of other functions left out but the first lines of their docstrings; the constructor of the
+/// The file without other functions, and what these are: signatures with the first lines of their docstrings. They are no
+/// code with the bodies left out, because a small model leaves the body of its own out, too. The constructor of the
 /// function's class stays, since it says what the object holds.
-fn outline(module: &Module, function: usize) -> String {
+fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let (functions, source) = (module.functions(), module.source());
     let target = &functions[function];
     let stays = |index: usize| {
         let it = &functions[index];
         it.overlaps(target) || (it.class.is_some() && it.class == target.class && it.name.ends_with(".__init__"))
     };
-    let (mut bytes, mut at) = (Vec::new(), 0);
+    let (mut bytes, mut at, mut left_out) = (Vec::new(), 0, Vec::new());
     for (index, it) in functions.iter().enumerate().filter(|(_, it)| it.parent.is_none()) {
-        if stays(index) || it.body.start < at {
+        if stays(index) || it.whole.start < at {
             continue;
         }
-        bytes.extend_from_slice(&source[at..it.body.start]);
-        let start = source[..it.header.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let indent = String::from_utf8_lossy(&source[start..it.header.start]).into_owned();
-        let docstring = module.docstring(index).unwrap_or_default();
-        let words = docstring
-            .trim_matches(|character: char| character == '"' || character == '\'' || character.is_whitespace());
-        match words.lines().next() {
-            Some(line) => bytes.extend_from_slice(format!("\n{indent}    # {line}\n{indent}    ...").as_bytes()),
-            None => bytes.extend_from_slice(b" ..."),
-        }
-        at = it.body.end;
+        bytes.extend_from_slice(source[at..it.whole.start].trim_ascii_end());
+        bytes.extend_from_slice(b"\n\n");
+        left_out.push(signature(module, index));
+        let rest = &source[it.body.end.max(it.whole.end)..];
+        at = source.len() - rest.len() + rest.iter().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
     }
     bytes.extend_from_slice(&source[at..]);
-    String::from_utf8_lossy(&bytes).into_owned()
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    while text.contains("\n\n\n\n") {
+        text = text.replace("\n\n\n\n", "\n\n\n");
+    }
+    (text, left_out)
+}
+
+/// A function in a line: its name, its parameters, the first line of its docstring.
+fn signature(module: &Module, index: usize) -> String {
+    let header = module.header(index).split_whitespace().collect::<Vec<_>>().join(" ");
+    let parameters = header.find('(').map_or("()", |at| header[at..].trim_end_matches(':'));
+    let docstring = module.docstring(index).unwrap_or_default();
+    let quote = |character: char| character == '"' || character == '\'' || character.is_whitespace();
+    let words = docstring.trim_matches(quote).lines().next().map_or_else(String::new, |line| format!(": {line}"));
+    format!("`{}{parameters}`{words}", module.functions()[index].name)
 }
 
 /// All other files, whole.

@@ -113,7 +113,7 @@ impl<'a> Talk<'a> {
     pub(super) async fn write(
         &mut self,
         name: &str,
-        stub: &str,
+        header: &str,
         reasoning: u32,
         context: &mut Context<'_>,
     ) -> Result<Reply, Stop> {
@@ -123,7 +123,7 @@ impl<'a> Talk<'a> {
             let question = prompts::fixed::reason(name, reasoning);
             self.think(question, &prompts::fixed::wait(), reasoning, context).await?;
         }
-        self.say(Role::User, prompts::fixed::write(name, stub), context);
+        self.say(Role::User, prompts::fixed::write(name, header), context);
         let before = context.sampling.reasoning_tokens;
         context.sampling.reasoning_tokens = native.then_some(reasoning);
         let reply = self.ask(None, context).await;

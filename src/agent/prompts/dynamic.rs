@@ -44,7 +44,9 @@ pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String
     };
     let calling = match manner.protocol {
         Protocol::Tools => render("call_tools", context! {}),
-        Protocol::Text => render("call_text", context! { example => manner.tools.example() }),
+        Protocol::Text => {
+            render("call_text", context! { first => manner.tools.first(), example => manner.tools.example() })
+        }
     };
     let memory = match history {
         History::Full => String::new(),
@@ -73,6 +75,8 @@ fn answer(manner: &Manner) -> String {
 /// The task.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
+    // Small models look into files that are not there, or into all of them.
+    let file = task.functions.first().and_then(|function| function.at.split("::").next());
     let printed = manner.tools.answering() == Answering::Printed;
     let report = match manner.tools.answering() {
         Answering::Tool(name) => format!("call `{name}` with one JSON object"),
@@ -81,7 +85,7 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
              That ends your work"
         ),
     };
-    render("react_task", context! { report, printed, ..task_values(task, limits) })
+    render("react_task", context! { report, printed, file, ..task_values(task, limits) })
 }
 
 /// What the model is told before its last reply.
@@ -104,12 +108,12 @@ pub fn format_error(what: &str, manner: &Manner) -> String {
     let shown = manner.tools.shown();
     let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let names = names.join(", ");
-    match (manner.protocol, shown.first()) {
-        (Protocol::Text, Some(first)) => {
-            let (name, signature) = (&first.name, signature_of(&first.parameters));
-            render("format_error_text", context! { what, names, name, signature, example => manner.tools.example() })
+    match manner.protocol {
+        Protocol::Text => {
+            let (first, example) = (manner.tools.first(), manner.tools.example());
+            render("format_error_text", context! { what, names, first, example })
         }
-        _ => render("format_error", context! { what, names }),
+        Protocol::Tools => render("format_error", context! { what, names }),
     }
 }
 

@@ -9,6 +9,8 @@ use crate::agent::{Task, TaskFunction};
 
 /// Characters of an experiment's error output that a model is shown, from its end.
 const STDERR_SHOWN: usize = 1500;
+/// What masked functions do.
+pub const STAND_IN: &str = "raise NotImplementedError";
 
 /// The system prompt.
 #[must_use]
@@ -21,18 +23,18 @@ pub fn system() -> String {
 pub fn files(task: &Task, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
         "fixed_files",
-        context! { title => &task.paper.title, at => &function.at, description => function.description.trim(), stub,
+        context! { title => &task.paper.title, at => &function.at, description => function.description.trim(),
+        stub => beginning(stub),
         paths => paths.to_vec(), most, fence => fence(stub) },
     )
 }
 
-/// Shows a missing function, its file, and what was retrieved for it.
+/// Shows a missing function, its file (the path, its text, and what was left out of that), and what was retrieved for it.
 #[must_use]
 pub fn function(
     task: &Task,
     function: &TaskFunction,
-    path: &str,
-    file: &str,
+    (path, file, left_out): (&str, &str, &[String]),
     passages: &[Passage],
     snippets: &[(String, String)],
 ) -> String {
@@ -50,6 +52,7 @@ pub fn function(
             snippets,
             path,
             file,
+            left_out => left_out.to_vec(),
         },
     )
 }
@@ -66,10 +69,23 @@ pub fn wait() -> String {
     render("fixed_wait", context! {})
 }
 
-/// Asks for the code.
+/// Asks for the code. Of the function it shows no more than the header: a small model writes all of it again that stands
+/// here, and then stops.
 #[must_use]
-pub fn write(name: &str, stub: &str) -> String {
-    render("fixed_write", context! { name, stub, fence => fence(stub) })
+pub fn write(name: &str, header: &str) -> String {
+    render("fixed_write", context! { name, header, fence => fence(header) })
+}
+
+/// Says that the function was asked for before.
+#[must_use]
+pub fn again(fault: &str) -> String {
+    render("fixed_again", context! { fault })
+}
+
+/// What is left of a function, without the line that stands for the missing code.
+fn beginning(stub: &str) -> &str {
+    let stub = stub.trim_end();
+    stub.strip_suffix(STAND_IN).unwrap_or(stub).trim_end()
 }
 
 /// Shows what went wrong.

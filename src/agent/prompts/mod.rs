@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{End, Limits, Task};
 use crate::workspace::hex;
 
-const TEMPLATES: [(&str, &str); 29] = [
+const TEMPLATES: [(&str, &str); 30] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("react_reason", include_str!("react_reason.md")),
@@ -42,6 +42,7 @@ const TEMPLATES: [(&str, &str); 29] = [
     ("fixed_reason", include_str!("fixed_reason.md")),
     ("fixed_wait", include_str!("fixed_wait.md")),
     ("fixed_write", include_str!("fixed_write.md")),
+    ("fixed_again", include_str!("fixed_again.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
     ("material", include_str!("material.md")),
     ("external_task", include_str!("external_task.md")),
@@ -209,10 +210,11 @@ mod tests {
             external::task(&task(), &Limits::default(), None),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
-            fixed::function(&task(), function, "a.py", "x = 1\n", &passages, &snippets),
+            fixed::function(&task(), function, ("a.py", "x = 1\n", &["`g()`".to_owned()]), &passages, &snippets),
             fixed::reason("f", 512),
             fixed::wait(),
-            fixed::write("f", "def f(): ..."),
+            fixed::write("f", "def f():"),
+            fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),
         ];

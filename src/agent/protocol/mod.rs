@@ -104,14 +104,35 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
 /// The call that an object written into the text is, if it is one.
 fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
     // {"function": {"name": .., "arguments": ..}}: the inner object is found when the search goes on inside.
-    let name_key = NAMES.iter().find(|key| map.get(**key).is_some_and(Value::is_string))?;
+    let Some(name_key) = NAMES.iter().find(|key| map.get(**key).is_some_and(Value::is_string)) else {
+        return misnamed(map, known);
+    };
     let Some(Value::String(name)) = map.shift_remove(*name_key) else { return None };
+    let name = meant(&name, known).unwrap_or(name);
     let arguments = match ARGUMENTS.iter().find_map(|key| map.shift_remove(*key)) {
         Some(arguments) => object(&arguments),
         None if known(&name) => Ok(map),
         None => return None,
     };
     Some(Call { id: None, name, arguments })
+}
+
+/// The call that an object is which has no part named like a name: `{"command": "list_files", "arguments": {..}}`, with a
+/// known tool under another key, or `{"list_files": {..}}`.
+fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
+    if let Some(key) = ARGUMENTS.iter().find(|key| map.get(**key).is_some_and(Value::is_object)) {
+        let arguments = object(&map.shift_remove(*key)?);
+        let name = map.values().filter_map(Value::as_str).find_map(|text| meant(text, known))?;
+        return Some(Call { id: None, name, arguments });
+    }
+    let (key, value) = map.iter().next().filter(|(_, value)| map.len() == 1 && value.is_object())?;
+    Some(Call { id: None, name: meant(key, known)?, arguments: object(value) })
+}
+
+/// The known tool that a name means, which small models write as words: `Command line`.
+fn meant(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
+    let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
+    [name.to_owned(), plain].into_iter().find(|name| known(name))
 }
 
 /// Where the next JSON object may begin: a brace and then a quote or the end of an object.
@@ -253,6 +274,9 @@ mod tests {
             r#"{"tool_calls": [{"name": "command_line", "arguments": {"command": "ls"}}]}"#,
             r#"{"thought": "a {brace} in text", "action": {"name": "command_line", "input": {"command": "ls"}}}"#,
             r#"{"tool": "command_line", "command": "ls"}"#,
+            r#"{"name": "Command line", "arguments": {"command": "ls"}}"#,
+            r#"{"command": "command_line", "arguments": {"command": "ls"}}"#,
+            r#"{"command_line": {"command": "ls"}}"#,
             "for x in {1..3}; do { :; }; done {\"a\": {} {\"name\": \"command_line\", \"args\": {\"command\": \"ls\"}}",
         ] {
             assert_eq!(one(text), expected, "{text}");
@@ -272,6 +296,8 @@ mod tests {
         let none = Err("the reply has no tool call".to_owned());
         assert_eq!(read(r#"The result is {"Experiment 1": {"x": 1}}."#), none);
         assert_eq!(read(r#"{"name": "Ann", "age": 3}"#), none);
+        assert_eq!(read(r#"{"command": "ls", "arguments": {"path": "."}}"#), none);
+        assert_eq!(read(r#"{"list_files": {}, "command_line": {}}"#), none);
         assert_eq!(read("{ {} { \" {} "), none);
         assert_eq!(read(""), Err("the reply was empty".to_owned()));
     }

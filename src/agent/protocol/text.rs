@@ -47,7 +47,10 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
             // Where it is no call, the search outside of fences says what is wrong with it.
-            return super::calls(fence.body, &[], &known).ok().map(Ok);
+            let written = super::calls(fence.body, &[], &known).ok();
+            // `"list_files": {..}`, an object without its braces.
+            let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();
+            return written.or_else(|| fence.body.trim_start().starts_with('"').then(bare).flatten()).map(Ok);
         }
         "bash" | "sh" | "shell" | "console" if !known(&fence.label) => tools.shell()?,
         "python" | "py" | "ipython" if !known(&fence.label) => tools.python()?,
@@ -178,6 +181,7 @@ mod tests {
             "```bash\nls -la\n```",
             "   ```sh\nls -la\n   ```",
             "````Bash title=x\nls -la\n````",
+            "```json\n\"Command line\": {\"command\": \"ls -la\"}\n```",
             "No fence: {\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}",
             "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"ls -la\"}}",
         ] {
@@ -209,6 +213,20 @@ mod tests {
         let edit = read(ToolChoice::SweAgent, "```edit\nstart_line: 3\nend_line: 3\n    x: int = 1\n```").unwrap();
         let expected = json!({"start_line": 3, "end_line": 3, "replacement": "    x: int = 1\n"});
         assert_eq!(edit, [("edit".to_owned(), Ok(expected))]);
+    }
+
+    #[test]
+    fn the_calls_that_models_are_shown_are_calls_of_their_set() {
+        for choice in [ToolChoice::Autoexperiment, ToolChoice::SweAgent, ToolChoice::Super, ToolChoice::Bash] {
+            let set = ToolSet::of(choice);
+            for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {
+                let calls = read(choice, &shown).unwrap();
+                assert!(
+                    calls.len() == 1 && set.get(&calls[0].0).is_some() && calls[0].1.is_ok(),
+                    "{choice:?}: {calls:?}"
+                );
+            }
+        }
     }
 
     #[test]

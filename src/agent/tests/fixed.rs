@@ -49,10 +49,10 @@ async fn it_writes_the_function_runs_the_experiments_and_reports_their_results()
 
 #[tokio::test]
 async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
-    let attempt = run("", World::new(vec![text("I would rather not.")]).await, &task()).await;
+    let attempt = run("", World::new(vec![text("I would rather not."), text("No.")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
     assert_eq!(attempt.detail.as_deref(), Some("the reply holds no Python code of `double`"));
-    assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"]);
+    assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"; 2]);
     assert!(attempt.observations().is_empty(), "nothing was there to run");
 }
 
@@ -74,19 +74,38 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
 }
 
 #[tokio::test]
+async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_more() {
+    let replies = vec![writing("raise NotImplementedError"), writing("return 2 * x")];
+    let attempt = run("", World::new(replies).await, &task()).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
+    assert_eq!(attempt.format_errors(), ["`double` still only raises NotImplementedError"]);
+    let told = shown(&attempt, 1);
+    let why = "An earlier answer could not be used: `double` still only raises NotImplementedError.";
+    assert!(told.contains(why), "{told}");
+    assert!(!told.contains("```python\ndef double(x):\n    raise"), "small models write a reply again that they see");
+}
+
+#[tokio::test]
+async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models_to_copy() {
+    for code in ["bm25", "none"] {
+        let attempt = run(&format!("code={code}"), World::new(vec![writing("return 2 * x")]).await, &task()).await;
+        let shown = shown(&attempt, 0);
+        assert!(shown.contains("def double(x):\n") && !shown.contains("raise NotImplementedError"), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs() {
-    let replies = vec![text("def double(x)"), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
+    let broken = || text("def double(x)");
+    let replies = vec![broken(), broken(), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
     let attempt = run("repair=3", World::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
-    assert_eq!(attempt.budget.calls, 3);
-    assert!(
-        shown(&attempt, 1).contains("The last reply could not be used: `double` does not parse"),
-        "{}",
-        shown(&attempt, 1)
-    );
+    assert_eq!(attempt.budget.calls, 4);
     let third = shown(&attempt, 2);
-    assert!(third.contains("return two * x") && third.contains("NameError: name 'two' is not defined"), "{third}");
-    assert!(third.contains("Experiment 1 gave no result: exit code 1."), "{third}");
+    assert!(third.contains("The last reply could not be used: `double` does not parse"), "{third}");
+    let last = shown(&attempt, 3);
+    assert!(last.contains("return two * x") && last.contains("NameError: name 'two' is not defined"), "{last}");
+    assert!(last.contains("Experiment 1 gave no result: exit code 1."), "{last}");
     let results = attempt.observations();
     assert_eq!(results.len(), 4, "twice two experiments");
 }

@@ -18,7 +18,7 @@ async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
     assert!(attempt.asked.iter().all(|request| request.tools.is_empty()));
     let system = &attempt.asked[0].messages[0].content;
     assert!(
-        system.contains("```write_file\npath: notes.txt\n") && !system.contains("If you cannot call tools directly")
+        system.contains("```write_file\npath: check.py\n") && !system.contains("If you cannot call tools directly")
     );
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant, Role::User]);
@@ -33,10 +33,8 @@ async fn a_reply_without_a_fenced_call_is_answered_with_what_one_looks_like() {
     assert_eq!(attempt.format_errors(), [none, "the code fence `bash` is not closed", none]);
     let told = &attempt.asked[1].messages.last().unwrap().content;
     assert!(told.starts_with("Nothing was run: the reply has no code fence with a call."), "{told}");
-    assert!(
-        told.contains("```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": string}}\n```"),
-        "{told}"
-    );
+    let example = "```json\n{\"name\": \"list_files\", \"arguments\": {\"path\": \".\"}}\n```";
+    assert!(told.contains(example), "small models copy what they are shown: {told}");
 }
 
 #[tokio::test]

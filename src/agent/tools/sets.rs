@@ -46,6 +46,8 @@ pub struct ToolSet {
     answering: Answering,
     shell: Option<&'static str>,
     python: Option<&'static str>,
+    /// A call as JSON that does no harm and helps where a small model copies it.
+    first: &'static str,
     /// A call whose long argument stands as it is in a fence.
     example: &'static str,
 }
@@ -114,7 +116,8 @@ impl ToolSet {
                 answering: Answering::Tool(final_answer::NAME),
                 shell: Some("command_line"),
                 python: None,
-                example: "```write_file\npath: notes.txt\nFirst line.\nSecond line.\n```",
+                first: r#"{"name": "list_files", "arguments": {"path": "."}}"#,
+                example: "```write_file\npath: check.py\nimport sys\nprint(sys.version)\n```",
             },
             ToolChoice::SweAgent => Self {
                 choice,
@@ -123,6 +126,7 @@ impl ToolSet {
                 answering: Answering::Tool(submit::NAME),
                 shell: Some("command_line"),
                 python: None,
+                first: r#"{"name": "command_line", "arguments": {"command": "ls"}}"#,
                 example: "```edit\nstart_line: 3\nend_line: 4\n    total = sum(values)\n    return total\n```",
             },
             ToolChoice::Super => Self {
@@ -132,6 +136,7 @@ impl ToolSet {
                 answering: Answering::Tool(submit::NAME),
                 shell: None,
                 python: Some("execute"),
+                first: r#"{"name": "execute", "arguments": {"code": "!ls"}}"#,
                 example: "```execute\nimport pathlib\nprint(pathlib.Path('experiments.md').read_text())\n```",
             },
             ToolChoice::Bash => Self {
@@ -141,6 +146,7 @@ impl ToolSet {
                 answering: Answering::Printed,
                 shell: Some(bash::NAME),
                 python: None,
+                first: r#"{"name": "bash", "arguments": {"command": "ls"}}"#,
                 example: "```bash\ncat experiments.md\n```",
             },
         }
@@ -180,6 +186,12 @@ impl ToolSet {
     #[must_use]
     pub const fn python(&self) -> Option<&'static str> {
         self.python
+    }
+
+    /// A call as JSON, to show.
+    #[must_use]
+    pub const fn first(&self) -> &'static str {
+        self.first
     }
 
     /// A call as a fence with its long argument as it is, to show.
