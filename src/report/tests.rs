@@ -477,6 +477,7 @@ fn json_holds_the_rows_with_their_fields() {
           "verify_seconds": 2.0
         }
       ],
+      "verifiers": [],
       "notes": []
     }
     "#);
