@@ -84,7 +84,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             // Where one cannot be written the next cannot either.
             Err(error) => {
-                refused = Some(error);
+                if let Some(earlier) = refused.replace(error) {
+                    super::render(&earlier);
+                }
                 break;
             }
         };

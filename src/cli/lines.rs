@@ -79,7 +79,7 @@ pub enum Told<'a> {
     Ended {
         /// The run's name.
         run: &'a str,
-        /// `complete`, `lost`, `interrupted` or `cost_limit`.
+        /// `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` when a verifier failed.
         outcome: &'a str,
     },
 }

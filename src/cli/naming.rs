@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
+
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::reading::{Detail, Reading, Readings, read_all};
@@ -74,9 +76,14 @@ pub fn report_options(run: &RunFile, k: &[usize]) -> report::Options {
         both.dedup();
         both
     } else {
-        k.to_vec()
+        distinct(k)
     };
     report::Options { ks: k, planned: planned.collect(), ..report::Options::default() }
+}
+
+/// Values of k as they are named first.
+fn distinct(k: &[usize]) -> Vec<usize> {
+    k.iter().copied().unique().collect()
 }
 
 /// Reads the runs of these names.
@@ -90,7 +97,7 @@ pub fn read_runs(names: &[String], runs: &Path, detail: Detail) -> Result<Readin
 /// How records are summarised of which no `run.json` says what was planned.
 pub fn unplanned_options(records: &[AttemptRecord], k: &[usize]) -> report::Options {
     let most = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
-    let mut ks = if k.is_empty() { vec![1, most] } else { k.to_vec() };
+    let mut ks = if k.is_empty() { vec![1, most] } else { distinct(k) };
     ks.dedup();
     report::Options { ks, ..report::Options::default() }
 }

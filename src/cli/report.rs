@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
-use crate::agent::Trajectory;
+use crate::agent::{Event, Line, Trajectory};
 use crate::error::Result;
 use crate::report::{self, Course, Options};
 use crate::run::reading::{Detail, Reading};
@@ -53,7 +53,7 @@ pub struct Arguments {
 #[derive(clap::Args)]
 pub struct OutputOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
-    #[arg(short, value_name = "K", value_delimiter = ',')]
+    #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
     /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
     #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
@@ -227,7 +227,9 @@ fn show_how(
         let Some((store, agent)) = of_run else { return Ok(None) };
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));
-        Ok(lines.ok().map(|lines| Course::of(&lines)))
+        // What a program of its own runs is not in events of ours.
+        let seen = |lines: &Vec<Line>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
+        Ok(lines.ok().filter(seen).map(|lines| Course::of(&lines)))
     })?;
     if arguments.output.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": options.notes }));
@@ -236,6 +238,11 @@ fn show_how(
         talk!("{}", report::clean(note));
     }
     print(&report::how_console(&rows))
+}
+
+/// A k of pass@k.
+pub fn parse_k(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&k| k > 0).ok_or_else(|| format!("k is a whole number from 1 up, not `{text}`"))
 }
 
 /// `suite` or `papers`.

@@ -234,7 +234,7 @@ async fn choose(
     if verifiers.is_empty() {
         return Ok(());
     }
-    let _lock = store.writer()?;
+    let _lock = store.lock()?;
     let records = store.records()?;
     let mut groups = stored::groups(&records);
     groups.retain(|group| group.records.len() == configuration.k as usize);

@@ -65,7 +65,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("{}", clean(note));
     }
     // Two processes that choose at once would pay twice.
-    let _lock = store.writer()?;
+    let _lock = store.lock()?;
     let choice = arguments.model.choice()?;
     let verifiers = verifiers::open(&arguments.verifiers, arguments.orders, choice.as_ref(), None)?;
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));

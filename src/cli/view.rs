@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::naming::distinct_folders;
-use super::report::parse_population;
+use super::report::{parse_k, parse_population};
 use super::shared::print;
 use crate::error::Result;
 use crate::stats::{Bootstrap, Population};
@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Values of k in pass@k [default: 1 and the number of attempts].
-    #[arg(short, value_name = "K", value_delimiter = ',')]
+    #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
     /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
     #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]

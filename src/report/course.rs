@@ -26,8 +26,12 @@ impl Course {
             if !runs_code(tool, arguments) {
                 continue;
             }
+            // Nothing ran, or its end is shown by another call.
+            if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
+                continue;
+            }
             // What shows the same as the call before is told so in place of the output; a refused first call ran nothing.
-            let Some(crashed) = shows_crash(content).or(last) else { continue };
+            let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);
             if !crashed && course.working_step.is_none() {
@@ -51,7 +55,12 @@ impl Course {
 }
 
 /// Whether what a command showed is a crash; `None` where it does not say how the command ended.
-fn shows_crash(content: &str) -> Option<bool> {
+fn shows_crash(tool: &str, content: &str) -> Option<bool> {
+    let has_traceback = content.contains("Traceback (most recent call last)");
+    // A Python session shows no exit code until it ends.
+    if tool == "execute" && !content.starts_with("exit code ") {
+        return Some(has_traceback || content.contains("the Python session has ended"));
+    }
     let ran_through = if let Some(rest) = content.strip_prefix("exit code ") {
         rest.split(|c: char| !c.is_ascii_digit()).next() == Some("0")
     } else if content.starts_with("killed by signal") || content.starts_with("stopped because") {
@@ -59,14 +68,14 @@ fn shows_crash(content: &str) -> Option<bool> {
     } else {
         return None;
     };
-    Some(!ran_through || content.contains("Traceback (most recent call last)"))
+    Some(!ran_through || has_traceback)
 }
 
 /// Whether a tool call runs Python, a script or an experiment.
 fn runs_code(tool: &str, arguments: &Value) -> bool {
     match tool {
-        "experiment" | "execute_python_script" | "execute_bash_script" => true,
-        "command_line" => arguments.get("command").and_then(Value::as_str).is_some_and(command_runs_code),
+        "experiment" | "execute_python_script" | "execute_bash_script" | "execute" => true,
+        "command_line" | "bash" => arguments.get("command").and_then(Value::as_str).is_some_and(command_runs_code),
         _ => false,
     }
 }
@@ -100,15 +109,36 @@ mod tests {
     use super::*;
 
     fn ran(step: u32, command: &str, content: &str) -> Line {
+        ran_by("command_line", step, command, content)
+    }
+
+    fn ran_by(tool: &str, step: u32, command: &str, content: &str) -> Line {
         let event = Event::Observation {
             step,
             call_id: None,
-            tool: "command_line".to_owned(),
+            tool: tool.to_owned(),
             arguments: json!({ "command": command }),
             content: content.to_owned(),
             seconds: 0.1,
         };
         Line { at: f64::from(step), event }
+    }
+
+    #[test]
+    fn runs_are_seen_whatever_the_tool_is_called() {
+        let trace = "Traceback (most recent call last):\n  1 / 0";
+        for tool in ["command_line", "bash", "execute"] {
+            let code = |status| if tool == "execute" { String::new() } else { format!("exit code {status}\n") };
+            let lines = [
+                ran_by(tool, 1, "python a.py", &format!("{}{trace}", code(1))),
+                ran_by(tool, 2, "python a.py", &format!("{}4.5", code(0))),
+            ];
+            let course = Course::of(&lines);
+            assert_eq!((course.crashed.as_slice(), course.working_step), ([true, false].as_slice(), Some(2)), "{tool}");
+            assert!(course.recovered());
+        }
+        let waits = ran_by("execute", 1, "run()", "still running after 5 seconds; `wait` for it");
+        assert_eq!(Course::of(&[waits]), Course::default());
     }
 
     #[test]
@@ -153,11 +183,11 @@ mod tests {
 
     #[test]
     fn codes_that_begin_with_zero_or_go_on_after_it_are_told_apart() {
-        assert_eq!(shows_crash("exit code 0, no output"), Some(false));
-        assert_eq!(shows_crash("exit code 0"), Some(false));
-        assert_eq!(shows_crash("exit code 01"), Some(true));
-        assert_eq!(shows_crash("exit code 137\nstderr:"), Some(true));
-        assert_eq!(shows_crash("killed by signal 9"), Some(true));
-        assert_eq!(shows_crash("lines 1 to 3"), None);
+        assert_eq!(shows_crash("command_line", "exit code 0, no output"), Some(false));
+        assert_eq!(shows_crash("command_line", "exit code 0"), Some(false));
+        assert_eq!(shows_crash("command_line", "exit code 01"), Some(true));
+        assert_eq!(shows_crash("command_line", "exit code 137\nstderr:"), Some(true));
+        assert_eq!(shows_crash("command_line", "killed by signal 9"), Some(true));
+        assert_eq!(shows_crash("command_line", "lines 1 to 3"), None);
     }
 }

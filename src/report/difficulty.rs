@@ -13,6 +13,8 @@ use crate::stats::{Interval, Logistic, Tried, chance, fit};
 
 /// Fewest papers, or functions, whose differences are fitted as a family of random effects.
 const FEWEST: usize = 3;
+/// Least spread of functions, in log-odds, that is told as one.
+const LEAST_TOLD: f64 = 0.05;
 /// Most random effects: a fit takes time with their number's cube.
 const MOST: usize = 600;
 /// Functions on the console.
@@ -289,6 +291,10 @@ fn functions(
         })
         .collect();
     let found = fit(&tried, &layout.families, telling.len() + usize::from(several_n))?;
+    // At the least spread that the fit tries the intervals would be those of that bound.
+    if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_TOLD) {
+        return None;
+    }
     let mut rows: Vec<FunctionDifficulty> = layout
         .functions
         .iter()

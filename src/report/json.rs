@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Row, Summary, VerifierRow, clean};
 use crate::error::{Error, Result};
+use crate::stats::Population;
 
 /// Version of the layout: raised when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
@@ -18,6 +19,8 @@ pub struct Document<'a> {
     pub format: u32,
     /// Confidence level of the intervals, as 0.95.
     pub level: f64,
+    /// Of what the intervals speak.
+    pub population: Population,
     /// Rates are from 0 to 1, ends by name.
     pub rows: &'a [Row],
     /// What verifiers chose, where some did.
@@ -35,6 +38,7 @@ pub fn json(summary: &Summary) -> Result<String> {
     let document = Document {
         format: FORMAT,
         level: summary.level,
+        population: summary.population,
         rows: &summary.rows,
         verifiers: &summary.verifiers,
         notes: &summary.notes,

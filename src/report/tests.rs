@@ -435,6 +435,7 @@ fn json_holds_the_rows_with_their_fields() {
     {
       "format": 1,
       "level": 0.95,
+      "population": "suite",
       "rows": [
         {
           "agent": "react",

@@ -88,7 +88,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         tally.papers.entry(first.paper.clone()).or_default().push(values);
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
-        tally.unknown += choice.unknown;
+        tally.unknown = tally.unknown.saturating_add(choice.unknown);
     }
     let mut rows = Vec::new();
     for ((verifier, agent, model), by_n) in tallies {
@@ -121,7 +121,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
             }
             all.k = all.k.into_iter().chain(tally.k).min();
             all.cost += tally.cost;
-            all.unknown += tally.unknown;
+            all.unknown = all.unknown.saturating_add(tally.unknown);
             rows.push(row(Some(n), tally));
         }
         if several {
@@ -166,7 +166,7 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
     let mut asked: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();
-        *told = (told.0 + row.cost, told.1 + row.unknown);
+        *told = (told.0 + row.cost, told.1.saturating_add(row.unknown));
     }
     for (verifier, (cost, unknown)) in asked.into_iter().filter(|(_, told)| told.0 > 0.0 || told.1 > 0) {
         let _ = write!(legend, " {} cost ${cost:.4}", clean(verifier));

@@ -264,11 +264,11 @@ impl Store {
         Ok(records)
     }
 
-    /// Opens the store for appending, as the only process that does so. Drops a torn last line first.
+    /// Keeps other processes from writing to the store for as long as the file is held. Changes nothing in it.
     ///
     /// # Errors
-    /// Kind `Store` when another process writes to it or it cannot be written.
-    pub fn writer(&self) -> Result<Writer> {
+    /// Kind `Store` when another process writes to it or it cannot be locked.
+    pub fn lock(&self) -> Result<File> {
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
         lock.try_lock().map_err(|error| match error {
@@ -280,6 +280,15 @@ impl Store {
                 .because(error)
                 .hint("keep runs on a file system with locks: `--runs DIR`"),
         })?;
+        Ok(lock)
+    }
+
+    /// Opens the store for appending, as the only process that does so. Drops a torn last line first.
+    ///
+    /// # Errors
+    /// Kind `Store` when another process writes to it or it cannot be written.
+    pub fn writer(&self) -> Result<Writer> {
+        let lock = self.lock()?;
         let path = self.folder.join("attempts.jsonl");
         let failed = |error| write_failed(&path, error);
         let mut attempts =
