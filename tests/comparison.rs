@@ -77,6 +77,15 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "-k", "6", "--agent", "mutant:0.4", "--name", "r"]);
+    // Functions differ where one of them is never written rightly.
+    let mut records = lab.records("r");
+    for record in &mut records {
+        let (_, masked) = record["sample"].as_str().unwrap().split_once('_').unwrap();
+        if masked.split(',').any(|function| function == "0") {
+            record["pass"] = false.into();
+        }
+    }
+    lab.write("runs/r/attempts.jsonl", &support::json_lines(&records));
     let report = || json(&lab.ok(&["report", "r", "--difficulty", "--json"]).stdout);
     let named = |report: &Value| -> Vec<bool> {
         report["functions"].as_array().unwrap().iter().map(|function| function["name"].is_string()).collect()
