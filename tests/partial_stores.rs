@@ -68,8 +68,13 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
-    let gold = lines.iter().find(|line| line.contains("\"agent\":\"gold\"")).unwrap();
-    let noop = lines.iter().find(|line| line.contains("\"agent\":\"noop\"")).unwrap();
+    // Both at one sample: there has to be something to compare.
+    let of = |agent: &str| {
+        let is_its =
+            |line: &&&str| line.contains(&format!("\"agent\":\"{agent}\"")) && line.contains("\"sample\":\"tiny_0\"");
+        *lines.iter().find(is_its).unwrap()
+    };
+    let (gold, noop) = (of("gold"), of("noop"));
     let cut = &lines[7][..lines[7].len() / 2];
     for (what, text, told) in [
         ("cut off in a line", format!("{gold}\n{noop}\n{cut}"), "is cut off"),
@@ -87,6 +92,7 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(is_data || said.contains(told), "{what}: {look:?}\n{said}");
             assert!(!said.contains('\u{1b}'), "{what}: {look:?}\n{said:?}");
+            assert_eq!(lab.read("runs/r/attempts.jsonl"), text, "{what}: {look:?} has changed the store");
         }
     }
 }
