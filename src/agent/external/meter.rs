@@ -13,6 +13,8 @@ use crate::model::{Message, Model, ModelError, Reply, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
+/// An agent of which so many calls in a row cannot be answered is stopped: such calls are no steps, and each is recorded.
+const FAILURES: u32 = 10;
 /// So long it may go on after it was told, to write its answer.
 const LAST_WORDS: Duration = Duration::from_mins(1);
 
@@ -32,6 +34,8 @@ pub(super) struct Meter<'a> {
     tools: Vec<Tool>,
     refusals: u32,
     first_refusal: Option<Instant>,
+    /// Calls in a row that failed.
+    failures: u32,
     /// The limit that a call was refused for.
     pub(super) refused: Option<End>,
     /// What the last call failed of, if it did.
@@ -60,6 +64,7 @@ impl<'a> Meter<'a> {
             tools: Vec::new(),
             refusals: 0,
             first_refusal: None,
+            failures: 0,
             refused: None,
             failed: None,
             stopped: None,
@@ -137,6 +142,7 @@ impl<'a> Meter<'a> {
         match asked {
             Ok(reply) => {
                 self.failed = None;
+                self.failures = 0;
                 self.budget.charge_reply(&reply, waited);
                 self.tell(&Event::reply(self.budget.steps, &reply, waited));
                 Ok(reply)
@@ -171,9 +177,10 @@ impl<'a> Meter<'a> {
             // Whatever the agent would do without a model is not what is to be measured.
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
         };
+        self.failures += 1;
         if let Next::End(end, detail) = step::model_failed(error) {
             self.failed = Some((end, detail.clone()));
-            if !goes_on {
+            if !goes_on || self.failures >= FAILURES {
                 self.stop(end, detail);
             }
         }
@@ -187,7 +194,8 @@ impl<'a> Meter<'a> {
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
-            temperature: ours.temperature.or(asked.temperature),
+            // What no provider takes would look like a fault of the run.
+            temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
             max_tokens: match (ours.max_tokens, asked.max_tokens) {
                 (Some(ours), Some(asked)) => Some(ours.min(asked)),

@@ -21,7 +21,11 @@ use super::{Answer, Ask, Finish, Read, Refusal, Why, anthropic, openai, stop_at}
 use crate::model::Reply;
 
 /// Bytes of the longest request that is read.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 8 << 20;
+/// Bytes of the longest name of a model, and of a text to stop at; both are repeated or searched for often.
+const LONGEST_NAME: usize = 200;
+/// Most texts to stop at.
+const MOST_STOPS: usize = 16;
 /// How long a streamed call may be silent before the client is told to go on waiting, again and again.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Calls that wait to be taken.
@@ -145,8 +149,21 @@ async fn unknown() -> Response {
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }
 
+/// Refuses what would make answering dear.
+fn checked(read: Read) -> Result<Read, Refusal> {
+    if read.model.len() > LONGEST_NAME {
+        return Err(Refusal::invalid(format!("the name of the model is longer than {LONGEST_NAME} bytes")));
+    }
+    if read.stops.len() > MOST_STOPS || read.stops.iter().any(|stop| stop.len() > LONGEST_NAME) {
+        return Err(Refusal::invalid(format!(
+            "there are more than {MOST_STOPS} texts to stop at, or one is longer than {LONGEST_NAME} bytes"
+        )));
+    }
+    Ok(read)
+}
+
 async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &Bytes) -> Response {
-    let read = match shared.admit(headers).and_then(|()| protocol.read(body)) {
+    let read = match shared.admit(headers).and_then(|()| protocol.read(body)).and_then(checked) {
         Ok(read) => read,
         Err(refusal) => return protocol.refuse(&refusal),
     };

@@ -202,3 +202,18 @@ proptest! {
         prop_assert_eq!(pieces(&text).collect::<String>(), text);
     }
 }
+
+#[tokio::test]
+async fn what_would_make_answering_dear_is_refused() {
+    let body = |model: &str, stops: Value| json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stop": stops});
+    for (what, body) in [
+        ("the name of the model", body(&"m".repeat(201), json!([]))),
+        ("texts to stop at", body("m", json!(vec!["x"; 17]))),
+        ("texts to stop at", body("m", json!(["x".repeat(201)]))),
+    ] {
+        let (status, said) = post("/v1/chat/completions", &body, answers).await;
+        assert!(status == 400 && said.contains(what), "{status} {said}");
+    }
+    let (status, _) = post("/v1/chat/completions", &body(&"m".repeat(200), json!(vec!["x"; 16])), answers).await;
+    assert_eq!(status, 200);
+}
