@@ -80,6 +80,10 @@ impl<'a> Pool<'a> {
     /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system. One that
     /// is changed in what was said already is written once more: earlier calls were shown it as it was.
     pub fn take(&mut self, event: &'a Event) {
+        if self.model.is_none() {
+            // What an agent without a model has run is no conversation.
+            return;
+        }
         if matches!(event, Event::Message { role: Role::System, .. }) {
             self.live.clear();
             self.places.clear();
@@ -256,7 +260,7 @@ mod tests {
         let more = [said(Role::User, "and d"), Event::Try { number: 2, why: None }];
         let again = [said(Role::System, "s"), said(Role::User, "again")];
 
-        let mut pool = Pool::new("u", None);
+        let mut pool = Pool::new("u", Some("m"));
         for event in &events {
             pool.take(event);
         }
@@ -290,7 +294,7 @@ mod tests {
             sampling: Sampling::default(),
         };
         let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
-        let mut pool = Pool::new("u", None);
+        let mut pool = Pool::new("u", Some("m"));
         for event in &events[..4] {
             pool.take(event);
         }
