@@ -49,16 +49,15 @@ fn matrix(lab: &Lab, paper: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_traced_matrix_is_that_of_every_pair_at_a_quarter_of_its_cpu_time_or_less() {
+fn a_traced_matrix_is_that_of_every_pair_at_a_fifth_of_its_cpu_time() {
     let lab = lab();
     let traced = verify(&lab, &["plain"]);
     let by_traces = matrix(&lab, "plain");
     let every = verify(&lab, &["plain", "--every-pair", "--fresh"]);
     assert_eq!(by_traces, matrix(&lab, "plain"));
     assert_eq!((traced["masked_runs"].as_u64(), every["masked_runs"].as_u64()), (Some(20), Some(200)));
-    let cpu = |measured: &serde_json::Value| measured["cpu_seconds"].as_f64().unwrap();
-    // On this small tree it is 0.16 to 0.22 from day to day; on the suite's papers, whose runs are longer, about an eighth.
-    assert!(cpu(&traced) <= 0.25 * cpu(&every), "{} of {} s", cpu(&traced), cpu(&every));
+    let cpu = |measured: &serde_json::Value| measured["matrix_cpu_seconds"].as_f64().unwrap();
+    assert!(cpu(&traced) <= 0.2 * cpu(&every), "{} of {} s", cpu(&traced), cpu(&every));
     let needs = |experiment: &str| by_traces["needs"][experiment].as_array().unwrap().len();
     assert_eq!((needs("spread"), needs("strings"), needs("scales")), (4, 2, 5));
 }

@@ -44,6 +44,8 @@ pub struct Verified {
     pub made: u64,
     /// Their CPU seconds.
     pub cpu: f64,
+    /// Those of them that the matrix took.
+    pub matrix_cpu: f64,
 }
 
 /// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only when it says something else.
@@ -56,6 +58,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     let mut written = Vec::new();
     let shared = Arc::new(bench);
     let matrix = Matrix::measure(&shared, measures.effort, observer).await?;
+    let matrix_cpu = shared.cpu();
     let dependencies = matrix.dependencies(shared.loaded(), shared.ready().snapshot.digest());
     if shared.loaded().dependencies.as_ref() != Some(&dependencies) {
         save_dependencies(&shared.loaded().dir.join("dependencies.json"), &dependencies).map_err(single)?;
@@ -96,7 +99,17 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
         evidence.save(&path).map_err(single)?;
         written.push("evidence.json");
     }
-    Ok(Verified { matrix, threads, mutations, leaks, evidence, written, made: bench.made(), cpu: bench.cpu() })
+    Ok(Verified {
+        matrix,
+        threads,
+        mutations,
+        leaks,
+        evidence,
+        written,
+        made: bench.made(),
+        cpu: bench.cpu(),
+        matrix_cpu,
+    })
 }
 
 /// Puts what stands elsewhere into the evidence.

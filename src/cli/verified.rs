@@ -94,6 +94,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
         "masked_runs": verified.matrix.runs,
         "trials_made": verified.made,
         "cpu_seconds": verified.cpu,
+        "matrix_cpu_seconds": verified.matrix_cpu,
         "written": verified.written,
     })
 }
