@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
+use comfy_table::ColumnConstraint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -175,7 +176,11 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
         }
         legend.push('.');
     }
-    format!("Verifiers\n{}\n{}\n", trimmed(table, &[0, 1]), wrap(&legend, ""))
+    // Names are what may break, not a rate behind its first bound.
+    for column in table.column_iter_mut().skip(2) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    format!("Verifiers\n{}\n{}\n", trimmed(table, &[]), wrap(&legend, ""))
 }
 
 impl VerifierRow {

@@ -167,6 +167,8 @@ impl Fixed {
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = function.at.rsplit(['.', ':']).next().unwrap_or(&function.at);
         let name = name.split('#').next().unwrap_or(name).to_owned();
+        let class = module.functions().get(wanted.function).and_then(|function| function.class.as_deref());
+        let called = prompts::fixed::called(&name, class);
 
         let failed = |what: String| Stop::End(End::ModelError, Some(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
@@ -196,7 +198,7 @@ impl Fixed {
             for more in broken.iter().chain(&unusable) {
                 talk.say(Role::User, more.clone(), context);
             }
-            let reply = talk.write(&name, &header, self.settings.reasoning_tokens, context).await?;
+            let reply = talk.write(&called, &header, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
             unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
             if unusable.is_none() {

@@ -112,7 +112,7 @@ impl<'a> Talk<'a> {
     /// otherwise thoughts are asked for first, and asked for again while tokens are left ("Wait").
     pub(super) async fn write(
         &mut self,
-        name: &str,
+        called: &str,
         header: &str,
         reasoning: u32,
         context: &mut Context<'_>,
@@ -120,10 +120,10 @@ impl<'a> Talk<'a> {
         // A model that reasons by itself is told also when it is to do without.
         let native = self.model.reasons();
         if reasoning > 0 && !native {
-            let question = prompts::fixed::reason(name, reasoning);
+            let question = prompts::fixed::reason(called, reasoning);
             self.think(question, &prompts::fixed::wait(), reasoning, context).await?;
         }
-        self.say(Role::User, prompts::fixed::write(name, header), context);
+        self.say(Role::User, prompts::fixed::write(called, header), context);
         let before = context.sampling.reasoning_tokens;
         context.sampling.reasoning_tokens = native.then_some(reasoning);
         let reply = self.ask(None, context).await;

@@ -57,10 +57,16 @@ pub fn function(
     )
 }
 
-/// Asks for thoughts.
+/// A function in words: a file may have several methods of one name, so their class is said.
 #[must_use]
-pub fn reason(name: &str, tokens: u32) -> String {
-    render("fixed_reason", context! { name, words => words(tokens) })
+pub fn called(name: &str, class: Option<&str>) -> String {
+    class.map_or_else(|| format!("function `{name}`"), |class| format!("method `{name}` of the class `{class}`"))
+}
+
+/// Asks for thoughts about what is [`called`] so.
+#[must_use]
+pub fn reason(called: &str, tokens: u32) -> String {
+    render("fixed_reason", context! { called, words => words(tokens) })
 }
 
 /// Asks for more thoughts where tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al., 2025).
@@ -72,8 +78,8 @@ pub fn wait() -> String {
 /// Asks for the code. Of the function it shows no more than the header: a small model writes all of it again that stands
 /// here, and then stops.
 #[must_use]
-pub fn write(name: &str, header: &str) -> String {
-    render("fixed_write", context! { name, header, fence => fence(header) })
+pub fn write(called: &str, header: &str) -> String {
+    render("fixed_write", context! { called, header, fence => fence(header) })
 }
 
 /// Says that the function was asked for before.

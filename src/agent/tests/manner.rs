@@ -17,9 +17,9 @@ async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
     assert_eq!(attempt.file("a.py"), "x = \"1\"\n");
     assert!(attempt.asked.iter().all(|request| request.tools.is_empty()));
     let system = &attempt.asked[0].messages[0].content;
-    assert!(
-        system.contains("```write_file\npath: check.py\n") && !system.contains("If you cannot call tools directly")
-    );
+    // Small models copy what they are shown: it must help where it is.
+    assert!(system.contains("```command_line\ncat experiments.md\n```") && !system.contains("check.py"));
+    assert!(!system.contains("If you cannot call tools directly"));
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant, Role::User]);
 }

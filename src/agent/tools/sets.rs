@@ -117,7 +117,8 @@ impl ToolSet {
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "list_files", "arguments": {"path": "."}}"#,
-                example: "```write_file\npath: check.py\nimport sys\nprint(sys.version)\n```",
+                example: "```command_line\ncat experiments.md\n```\n\nA file is written so: a fence of \
+                          `write_file`, in it a line `path: ` with the file's name, below it the file's whole text.",
             },
             ToolChoice::SweAgent => Self {
                 choice,

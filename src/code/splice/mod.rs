@@ -71,6 +71,8 @@ impl Module {
             reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
         let mut fault = None;
         let mut found = Vec::new();
+        let others = self.other_classes(old);
+        let mut elsewhere = None;
         for candidate in &candidates {
             let parts = [
                 Some(candidate.clone()),
@@ -79,12 +81,13 @@ impl Module {
             ];
             for text in parts.into_iter().flatten() {
                 match parsed(&text) {
-                    Ok((module, tree)) => {
-                        if let Some(function) = best(module.functions(), old) {
+                    Ok((module, tree)) => match best(module.functions(), old, &others) {
+                        Ok(function) => {
                             found.push(Taken { module, tree, text, function, bare: false });
                             break;
                         }
-                    }
+                        Err(class) => elsewhere = elsewhere.or(class),
+                    },
                     Err(what) if reply::lines_of(&text, name, class).is_some() => fault = Some(what),
                     Err(_) => {}
                 }
@@ -97,7 +100,9 @@ impl Module {
                 Some(what) => empty = Some(what.to_owned()),
             }
         }
-        if let Some(what) = empty.or(fault) {
+        let elsewhere =
+            elsewhere.map(|class| format!("is written as a method of the class `{class}`, which is another"));
+        if let Some(what) = empty.or(fault).or(elsewhere) {
             return Err(format!("`{name}` {what}"));
         }
         let own = parameters(&self.header(function)).unwrap_or_default();
@@ -109,6 +114,16 @@ impl Module {
             }
         }
         Err(format!("the reply holds no Python code of `{name}`"))
+    }
+
+    /// The file's classes but the one around `old`, by their last names.
+    fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
+        let own = old.class.as_deref().map(last);
+        self.functions()
+            .iter()
+            .filter_map(|it| it.class.as_deref().map(last))
+            .filter(|class| own != Some(class))
+            .collect()
     }
 
     /// The only function in the text that the file lacks and that takes the same parameters: the wanted one under another
@@ -299,8 +314,9 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
     Ok((module, tree))
 }
 
-/// The function of the reply that is meant: of the same name, best of the same class, the last of several.
-fn best(functions: &[Function], old: &Function) -> Option<usize> {
+/// The function of the reply that is meant: of the same name, best of the same class, the last of several. One in a class
+/// of `others` is a neighbour's, copied: where there are only such ones, the error is that class.
+fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
             // Of several with one name each keeps its number.
@@ -313,9 +329,14 @@ fn best(functions: &[Function], old: &Function) -> Option<usize> {
             _ => 0,
         }
     };
-    (0..functions.len())
-        .filter(|&at| last(&functions[at].name) == last(&old.name))
-        .max_by_key(|&at| (fits(&functions[at]), at))
+    let mut elsewhere = None;
+    let own = (0..functions.len()).filter(|&at| last(&functions[at].name) == last(&old.name)).filter(|&at| {
+        let class = functions[at].class.as_deref().map(last).filter(|class| others.contains(class));
+        elsewhere = elsewhere.take().or(class.map(str::to_owned));
+        class.is_none()
+    });
+    let found = own.max_by_key(|&at| (fits(&functions[at]), at));
+    found.ok_or(elsewhere)
 }
 
 /// Why the function's body counts as none.

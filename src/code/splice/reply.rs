@@ -1,12 +1,37 @@
 //! The code in what a model wrote: fenced blocks, or the whole of it, or the lines of one function among prose.
 
 /// Texts in which the code may stand, the likeliest first: the fenced blocks from the last to the first, since drafts
-/// come before what is meant, then the whole reply without its fences.
+/// come before what is meant, then the whole reply without its fences, then signatures with the block behind each.
 pub(super) fn candidates(reply: &str) -> Vec<String> {
     let (mut blocks, rest) = fenced(reply);
+    let continued: Vec<String> = blocks.windows(2).filter_map(|pair| continued(&pair[0], &pair[1])).collect();
     blocks.reverse();
     blocks.push(rest);
+    blocks.extend(continued);
     blocks.iter().map(|block| dedent(block)).filter(|block| !block.trim().is_empty()).collect()
+}
+
+/// A block that ends with a signature, or the docstring below one, and the next one as the body: models repeat in a fence of
+/// its own what they were shown. A body that defines something is another draft.
+fn continued(signature: &str, body: &str) -> Option<String> {
+    let signature = dedent(signature);
+    let end = signature.trim_end();
+    let is_open = end.ends_with(':') || end.ends_with("\"\"\"") || end.ends_with("'''");
+    let header = end.lines().rev().find(|line| defines_any(line))?;
+    if !is_open || body.lines().any(defines_any) {
+        return None;
+    }
+    let depth = " ".repeat(indent_of(header).len() + 4);
+    let body = dedent(body);
+    let body: String =
+        body.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{depth}{line}\n") }).collect();
+    Some(format!("{end}\n{body}"))
+}
+
+/// Whether the line begins a definition of a function.
+fn defines_any(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("def ") || line.starts_with("async def ")
 }
 
 /// The fenced blocks, an unclosed last one too, and the whole text without the fences' own lines.

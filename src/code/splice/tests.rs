@@ -47,6 +47,8 @@ fn a_function_is_taken_however_it_is_written() {
         format!("```py\n{function}```\nUsage:\n```py\nprint(mean([1, 2]))\n```"),
         format!("First try:\n```py\ndef mean(values, *, weights=None):\n    return 0\n```\nNo:\n```py\n{function}```"),
         format!("{function}\n```\nprint(1)\n```"),
+        "It begins:\n```python\ndef mean(values, *, weights=None):\n```\nThe code:\n```python\n    return sum(values) / len(values)\n```".to_owned(),
+        "```python\n@cached\ndef mean(values, *, weights=None):\n    \"\"\"The mean.\"\"\"\n```\n```python\nreturn sum(values) / len(values)\n```\nDone.".to_owned(),
         function.replace("mean(", "average("),
         "def mean(values: list[float], *, weights: list | None = None) -> float:\n  \"\"\"My words.\"\"\"\n  return sum(values) / len(values)".to_owned(),
         function.replace('\n', "\r\n"),
@@ -68,6 +70,25 @@ fn a_method_is_taken_from_its_class_or_alone() {
         "y = x\n        return y",
     ] {
         assert_eq!(text("Spread.mean", reply), wanted, "{reply}");
+    }
+}
+
+#[test]
+fn a_method_of_another_class_of_the_file_is_not_the_one_that_is_missing() {
+    let file = "class Bins:\n    def fit(self, x):\n        return 1\n\n\nclass Steps:\n    def fit(self, x):\n        raise NotImplementedError\n";
+    let file = Module::parse("fits.py", file.into()).unwrap();
+    let fit = |reply: &str| file.splice(file.find("Steps.fit").unwrap(), reply);
+    let of = |class: &str| format!("class {class}:\n    def fit(self, x):\n        return 2\n");
+    let told = fit(&of("Bins")).unwrap_err();
+    assert_eq!(told, "`fit` is written as a method of the class `Bins`, which is another");
+    for reply in [of("Steps"), of("Stairs"), of("Steps") + &of("Bins"), "def fit(self, x):\n    return 2\n".to_owned()]
+    {
+        assert!(
+            String::from_utf8(fit(&reply).unwrap().bytes)
+                .unwrap()
+                .ends_with("class Steps:\n    def fit(self, x):\n        return 2\n"),
+            "{reply}"
+        );
     }
 }
 
