@@ -18,11 +18,11 @@ use super::experiment::{self, Outcome};
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings, label, written};
 use super::{Agent, Context, End, Event, Task, prompts, repo};
-use crate::code::Module;
+use crate::code::{Function, Module};
 use crate::error::{Error, Result};
 use crate::model::{Model, Role};
 use crate::sandbox::Fault;
-use prompts::fixed::STAND_IN;
+use prompts::fixed::{Missing, STAND_IN};
 use talk::{Stop, Talk};
 
 /// Most files that the model names, as in the original.
@@ -167,8 +167,7 @@ impl Fixed {
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = function.at.rsplit(['.', ':']).next().unwrap_or(&function.at);
         let name = name.split('#').next().unwrap_or(name).to_owned();
-        let class = module.functions().get(wanted.function).and_then(|function| function.class.as_deref());
-        let called = prompts::fixed::called(&name, class);
+        let missing_one = described(&name, module, wanted.function, &function.description);
 
         let failed = |what: String| Stop::End(End::ModelError, Some(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
@@ -182,14 +181,14 @@ impl Fixed {
         }
 
         let path = wanted.file.display().to_string();
-        let told = prompts::fixed::function(work.task, function, (&path, &file, &left_out), &passages, &snippets);
+        let shown = (path.as_str(), file.as_str(), left_out.as_slice());
+        let told = prompts::fixed::function(work.task, function, &missing_one, shown, &passages, &snippets);
         let broken = repair.map(|outcome| {
             let fault = work.faults.get(&place).map(String::as_str);
             let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
             let now = source(function, &work.code).unwrap_or_default();
             prompts::fixed::repair(&name, &now, fault, &failures)
         });
-        let header = header(function, &work.masked).unwrap_or_default();
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {
             // Without the reply that could not be used: small models write it once more.
@@ -198,7 +197,7 @@ impl Fixed {
             for more in broken.iter().chain(&unusable) {
                 talk.say(Role::User, more.clone(), context);
             }
-            let reply = talk.write(&called, &header, self.settings.reasoning_tokens, context).await?;
+            let reply = talk.write(&missing_one.called, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
             unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
             if unusable.is_none() {
@@ -331,10 +330,16 @@ fn stub(function: &super::TaskFunction, masked: &Code) -> Result<String, String>
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// A function's signature.
-fn header(function: &super::TaskFunction, masked: &Code) -> Option<String> {
-    let wanted = Wanted::new(function, masked).ok()?;
-    Some(masked.modules.get(&wanted.file)?.header(wanted.function))
+/// What is known of the function at `function` of a file, called `name`; its description stands for a docstring.
+fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
+    let class = module.functions()[function].class.as_deref();
+    let called =
+        class.map_or_else(|| format!("function `{name}`"), |class| format!("method `{name}` of the class `{class}`"));
+    let docstring = module.docstring(function).unwrap_or_default();
+    let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
+    let text = text.trim_matches(['"', '\'']).trim();
+    let lines = if text.is_empty() { description.trim() } else { text }.lines();
+    Missing { called, header: module.header(function), docstring: lines.map(|line| line.trim().to_owned()).collect() }
 }
 
 /// A function's lines as they are in the code.
@@ -373,7 +378,8 @@ fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<S
     // Bytes and characters differ only in files that are not UTF-8; the part is then found by lines.
     let lines: Vec<&str> = text.lines().collect();
     let around = if choice == CodeChoice::None { 0 } else { 60 };
-    let first = it.first_line.saturating_sub(1 + around + it.decorators.len());
+    let own = it.first_line.saturating_sub(1 + it.decorators.len());
+    let first = own.saturating_sub(around);
     let end = (it.last_line + around).min(lines.len());
     let class = it.class.as_ref().map(|class| {
         let class = class.rsplit('.').next().unwrap_or(class);
@@ -385,12 +391,14 @@ fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<S
             .find(begins)
             .map_or_else(String::new, |line| format!("{line}\n    # ...\n"))
     });
-    let part = lines.get(first..end).unwrap_or_default().join("\n");
+    let before = lines.get(first..own).unwrap_or_default().join("\n");
+    let after = lines.get(it.last_line..end).unwrap_or_default().join("\n");
+    let part = format!("{before}\n{}\n{after}\n", place_of(module, it));
     let part = format!("{}\n\n# ...\n\n{}{part}\n", imports.join("\n"), class.unwrap_or_default());
     (unmasked(&part), Vec::new())
 }
 
-/// The file without other functions, and what these are: signatures with the first lines of their docstrings. They are no
+/// The file without functions, and what the others are: signatures with the first lines of their docstrings. They are no
 /// code with the bodies left out, because a small model leaves the body of its own out, too. The constructor of the
 /// function's class stays, since it says what the object holds.
 fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
@@ -402,12 +410,16 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     };
     let (mut bytes, mut at, mut left_out) = (Vec::new(), 0, Vec::new());
     for (index, it) in functions.iter().enumerate().filter(|(_, it)| it.parent.is_none()) {
-        if stays(index) || it.whole.start < at {
+        if (stays(index) && index != function) || it.whole.start < at {
             continue;
         }
         bytes.extend_from_slice(source[at..it.whole.start].trim_ascii_end());
         bytes.extend_from_slice(b"\n\n");
-        left_out.push(signature(module, index));
+        if index == function {
+            bytes.extend_from_slice(format!("{}\n\n", place_of(module, it)).as_bytes());
+        } else {
+            left_out.push(signature(module, index));
+        }
         let rest = &source[it.body.end.max(it.whole.end)..];
         at = source.len() - rest.len() + rest.iter().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
     }
@@ -416,7 +428,16 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     while text.contains("\n\n\n\n") {
         text = text.replace("\n\n\n\n", "\n\n\n");
     }
-    (text, left_out)
+    (format!("{}\n", text.trim_matches('\n')), left_out)
+}
+
+/// What stands where the missing function was.
+fn place_of(module: &Module, function: &Function) -> String {
+    let before = &module.source()[..function.whole.start];
+    let depth = before.iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
+    let depth = " ".repeat(depth);
+    let name = function.name.rsplit('.').next().unwrap_or(&function.name);
+    format!("{depth}# `{name}` goes here.")
 }
 
 /// A function in a line: its name, its parameters, the first line of its docstring.

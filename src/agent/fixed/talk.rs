@@ -113,7 +113,6 @@ impl<'a> Talk<'a> {
     pub(super) async fn write(
         &mut self,
         called: &str,
-        header: &str,
         reasoning: u32,
         context: &mut Context<'_>,
     ) -> Result<Reply, Stop> {
@@ -123,7 +122,7 @@ impl<'a> Talk<'a> {
             let question = prompts::fixed::reason(called, reasoning);
             self.think(question, &prompts::fixed::wait(), reasoning, context).await?;
         }
-        self.say(Role::User, prompts::fixed::write(called, header), context);
+        self.say(Role::User, prompts::fixed::write(called), context);
         let before = context.sampling.reasoning_tokens;
         context.sampling.reasoning_tokens = native.then_some(reasoning);
         let reply = self.ask(None, context).await;

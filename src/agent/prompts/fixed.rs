@@ -29,11 +29,24 @@ pub fn files(task: &Task, function: &TaskFunction, stub: &str, paths: &[String],
     )
 }
 
+/// What is known of a missing function. A docstring is shown as prose and the function stands in no code: a small model
+/// that has seen one of a signature and a docstring alone writes the same.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    /// The function in words: a file may have several methods of one name, so their class is said.
+    pub called: String,
+    /// Its signature.
+    pub header: String,
+    /// The lines of its docstring, without quotes and indentation.
+    pub docstring: Vec<String>,
+}
+
 /// Shows a missing function, its file (the path, its text, and what was left out of that), and what was retrieved for it.
 #[must_use]
 pub fn function(
     task: &Task,
     function: &TaskFunction,
+    missing: &Missing,
     (path, file, left_out): (&str, &str, &[String]),
     passages: &[Passage],
     snippets: &[(String, String)],
@@ -48,7 +61,10 @@ pub fn function(
             at => &function.at,
             description => function.description.trim(),
             passages => text_of(passages),
-            fence => fence(&format!("{file}\n{snippets}")),
+            fence => fence(&format!("{file}\n{snippets}\n{}", missing.header)),
+            called => &missing.called,
+            header => &missing.header,
+            docstring => missing.docstring.clone(),
             snippets,
             path,
             file,
@@ -57,13 +73,7 @@ pub fn function(
     )
 }
 
-/// A function in words: a file may have several methods of one name, so their class is said.
-#[must_use]
-pub fn called(name: &str, class: Option<&str>) -> String {
-    class.map_or_else(|| format!("function `{name}`"), |class| format!("method `{name}` of the class `{class}`"))
-}
-
-/// Asks for thoughts about what is [`called`] so.
+/// Asks for thoughts about the function that is called so in words.
 #[must_use]
 pub fn reason(called: &str, tokens: u32) -> String {
     render("fixed_reason", context! { called, words => words(tokens) })
@@ -75,11 +85,10 @@ pub fn wait() -> String {
     render("fixed_wait", context! {})
 }
 
-/// Asks for the code. Of the function it shows no more than the header: a small model writes all of it again that stands
-/// here, and then stops.
+/// Asks for the code of the function that is called so in words.
 #[must_use]
-pub fn write(called: &str, header: &str) -> String {
-    render("fixed_write", context! { called, header, fence => fence(header) })
+pub fn write(called: &str) -> String {
+    render("fixed_write", context! { called })
 }
 
 /// Says that the function was asked for before.

@@ -185,6 +185,8 @@ mod tests {
         let by_text = manner(ToolChoice::Bash, Protocol::Text);
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
         let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
+        let docstring = vec!["What it does.".to_owned()];
+        let missing = fixed::Missing { called: "function `f`".into(), header: "def f():".into(), docstring };
         let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
             dynamic::system(Prompting::React, &original, History::Full),
@@ -210,10 +212,17 @@ mod tests {
             external::task(&task(), &Limits::default(), None),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
-            fixed::function(&task(), function, ("a.py", "x = 1\n", &["`g()`".to_owned()]), &passages, &snippets),
-            fixed::reason("f", 512),
+            fixed::function(
+                &task(),
+                function,
+                &missing,
+                ("a.py", "x = 1\n", &["`g()`".to_owned()]),
+                &passages,
+                &snippets,
+            ),
+            fixed::reason("function `f`", 512),
             fixed::wait(),
-            fixed::write("f", "def f():"),
+            fixed::write("function `f`"),
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),

@@ -90,7 +90,13 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
     for code in ["bm25", "none"] {
         let attempt = run(&format!("code={code}"), World::new(vec![writing("return 2 * x")]).await, &task()).await;
         let shown = shown(&attempt, 0);
-        assert!(shown.contains("def double(x):\n") && !shown.contains("raise NotImplementedError"), "{shown}");
+        assert!(
+            shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
+            "{shown}"
+        );
+        // Nor is there a signature with nothing but a docstring.
+        assert_eq!(shown.matches("def double").count(), 1, "{shown}");
+        assert!(shown.contains("# `double` goes here.") && shown.contains("> Doubles a number."), "{shown}");
     }
 }
 
