@@ -197,7 +197,7 @@ impl Fixed {
             for more in broken.iter().chain(&unusable) {
                 talk.say(Role::User, more.clone(), context);
             }
-            let reply = talk.write(&missing_one.called, self.settings.reasoning_tokens, context).await?;
+            let reply = talk.write(&missing_one, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
             unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
             if unusable.is_none() {

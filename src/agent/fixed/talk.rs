@@ -112,17 +112,17 @@ impl<'a> Talk<'a> {
     /// otherwise thoughts are asked for first, and asked for again while tokens are left ("Wait").
     pub(super) async fn write(
         &mut self,
-        called: &str,
+        missing: &prompts::fixed::Missing,
         reasoning: u32,
         context: &mut Context<'_>,
     ) -> Result<Reply, Stop> {
         // A model that reasons by itself is told also when it is to do without.
         let native = self.model.reasons();
         if reasoning > 0 && !native {
-            let question = prompts::fixed::reason(called, reasoning);
+            let question = prompts::fixed::reason(&missing.called, reasoning);
             self.think(question, &prompts::fixed::wait(), reasoning, context).await?;
         }
-        self.say(Role::User, prompts::fixed::write(called), context);
+        self.say(Role::User, prompts::fixed::write(missing), context);
         let before = context.sampling.reasoning_tokens;
         context.sampling.reasoning_tokens = native.then_some(reasoning);
         let reply = self.ask(None, context).await;

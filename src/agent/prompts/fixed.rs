@@ -85,10 +85,11 @@ pub fn wait() -> String {
     render("fixed_wait", context! {})
 }
 
-/// Asks for the code of the function that is called so in words.
+/// Asks for the code of a function.
 #[must_use]
-pub fn write(called: &str) -> String {
-    render("fixed_write", context! { called })
+pub fn write(missing: &Missing) -> String {
+    let (called, header) = (&missing.called, &missing.header);
+    render("fixed_write", context! { called, header, fence => fence(header) })
 }
 
 /// Says that the function was asked for before.

@@ -222,7 +222,7 @@ mod tests {
             ),
             fixed::reason("function `f`", 512),
             fixed::wait(),
-            fixed::write("function `f`"),
+            fixed::write(&missing),
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),
