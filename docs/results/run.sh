@@ -4,16 +4,29 @@
 #
 #   run.sh RUNS MODELS PART...     RUNS: folder of the runs; MODELS: folder for weights and servers (local-llm.sh)
 #
-# Parts, of which all but `mutants` need a model: attempts-0.5b attempts-1.5b masked papers full-paper thoughts
-# dynamic-0.5b dynamic-1.5b mutants. All ask at the same samples, those of seed 0, so that `compare` pairs them.
+# Parts, of which all but `mutants` need a model, of 0.5B or 1.5B as their names end:
+#   short-0.5b short-1.5b          the shortest functions, several attempts each
+#   drawn-0.5b drawn-1.5b          samples drawn by the seed
+#   masked-0.5b                    two and three of the shortest functions at once
+#   paper-none-0.5b paper-oracle-0.5b paper-full-0.5b, and the same of masked ones: paper-none-masked-0.5b ...
+#   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
+#   dynamic-0.5b dynamic-1.5b      react, calls by text
 set -euo pipefail
 usage="usage: run.sh RUNS MODELS PART..."
 runs=${1:?$usage}
 models=${2:?$usage}
 shift 2
 root=$(cd "$(dirname "$0")/../.." && pwd)
-# Several requests share a batch; one thread, because threads wait for each other where others use the cores, too.
-export LOCAL_LLM_SLOTS=${LOCAL_LLM_SLOTS:-6} LOCAL_LLM_CONTEXT=${LOCAL_LLM_CONTEXT:-32768} LOCAL_LLM_THREADS=${LOCAL_LLM_THREADS:-1}
+# Several requests share a batch. On a machine that others use, too, LOCAL_LLM_THREADS=1 is faster than all cores.
+export LOCAL_LLM_SLOTS=${LOCAL_LLM_SLOTS:-4} LOCAL_LLM_CONTEXT=${LOCAL_LLM_CONTEXT:-32768}
+
+samples() { printf -- '--sample %s ' "$@"; }
+# All 14 functions of the suite that have at most 13 lines (`autoexperiment list PAPER`).
+short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_25 mmd_2 mmd_12 mmd_13 consistency_5 \
+  consistency_14 calibration_5)
+# Two and three of them that share a paper, in their order.
+masked=$(samples ucb_3,4 ucb_8,10 ucb_4,15 kmeanspp_0,22 kmeanspp_22,25 mmd_2,12 mmd_12,13 consistency_5,14 \
+  ucb_3,4,8 ucb_8,10,15 kmeanspp_0,22,25 mmd_2,12,13)
 
 run() { # NAME ARGUMENTS...
   local name=$1
@@ -21,34 +34,34 @@ run() { # NAME ARGUMENTS...
   if [ -e "$runs/$name" ]; then
     autoexperiment resume "$name" --runs "$runs"
   else
-    autoexperiment run --suite "$root" --runs "$runs" --name "$name" --seed 0 "$@"
+    autoexperiment run --suite "$root" --runs "$runs" --name "$name" --seed 1 --no-baseline "$@"
   fi
 }
 
 # A run that is resumed asks at the address that it began with.
 declare -A ports=([0.5b]=18105 [1.5b]=18115)
 
-ask() { # NAME SIZE ARGUMENTS...: the same for a model. What all runs share is here, so that `compare` pairs them.
-  local name=$1 model=qwen2.5-coder-$2 url
-  shift 2
-  url=$(LOCAL_LLM_PORT=${ports[${model##*-}]} "$root/tests/support/local-llm.sh" up "$models" "$model")
-  run "$name" --model "$model" --base-url "$url" --price 0,0 --request-timeout 30m --temperature 0.8 --max-tokens 600 \
-    --steps 20 -j "${JOBS:-4}" "$@"
-}
-
 # Short prompts, and none that asks for files: reading is what takes a processor's time.
 fixed=fixed:code=ast,passages=2,snippets=1
 for part; do
-  case $part in
-  attempts-0.5b) ask fixed-0.5b 0.5b -n 1 --limit 2 -k 5 --agent $fixed ;;
-  attempts-1.5b) ask fixed-1.5b 1.5b -n 1 --limit 2 -k 3 --agent $fixed ;;
-  masked) ask masked-0.5b 0.5b -n 2,3 --limit 2 --agent $fixed ;;
-  papers) ask papers-0.5b 0.5b -n 1,2 --limit 2 --agent $fixed,paper=none --agent $fixed,paper=oracle ;;
-  full-paper) ask full-paper-0.5b 0.5b -n 1,2 --limit 2 --agent $fixed,paper=full ;;
-  thoughts) ask thoughts-0.5b 0.5b -n 1 --limit 2 --agent $fixed,reasoning=512 --agent $fixed,repair=2 ;;
-  dynamic-0.5b) ask dynamic-0.5b 0.5b -n 1 --limit 2 --agent react:protocol=text ;;
-  dynamic-1.5b) ask dynamic-1.5b 1.5b -n 1 --limit 2 --agent react:protocol=text ;;
-  mutants) run mutants -n 1,2 --limit 2 --no-baseline --agent mutant:0.3 -j 1 ;;
+  size=${part##*-}
+  what=${part%-*}
+  # Words are split on purpose: none holds a blank.
+  # shellcheck disable=SC2206
+  case $what in
+  short) chosen=($short --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
+  masked) chosen=($masked --agent $fixed) ;;
+  paper-*-masked) what=${what#paper-} && chosen=($masked --agent "$fixed,paper=${what%-masked}") ;;
+  paper-*) chosen=($short --agent "$fixed,paper=${what#paper-}") ;;
+  reasoning) chosen=($short --agent $fixed,reasoning=512) ;;
+  repair) chosen=($short --agent $fixed,repair=2) ;;
+  dynamic) chosen=($short --agent react:protocol=text) ;;
   *) echo "run.sh: there is no part \`$part\`" >&2 && exit 2 ;;
   esac
+  [ -n "${ports[$size]:-}" ] || { echo "run.sh: \`$part\` does not end with 0.5b or 1.5b" >&2 && exit 2; }
+  model=qwen2.5-coder-$size
+  url=$(LOCAL_LLM_PORT=${ports[$size]} "$root/tests/support/local-llm.sh" up "$models" "$model")
+  run "$part" --model "$model" --base-url "$url" --price 0,0 --request-timeout 30m --temperature 0.8 --max-tokens 600 \
+    --steps 20 -j "${JOBS:-4}" "${chosen[@]}"
 done

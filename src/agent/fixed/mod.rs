@@ -33,6 +33,8 @@ const MOST_ASKED: usize = 2;
 const LIST_TOKENS: u32 = 400;
 /// Characters of a file above which only a part of it is shown.
 const MOST_SHOWN: usize = 12_000;
+/// Lines of a method up to which it is shown for the attributes that it sets.
+const MOST_LINES: usize = 15;
 /// Most experiments whose errors are shown in a repair.
 const MOST_FAILURES: usize = 3;
 
@@ -399,14 +401,16 @@ fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<S
 }
 
 /// The file without functions, and what the others are: signatures with the first lines of their docstrings. They are no
-/// code with the bodies left out, because a small model leaves the body of its own out, too. The constructor of the
-/// function's class stays, since it says what the object holds.
+/// code with the bodies left out, because a small model leaves the body of its own out, too. What says what the object holds
+/// stays: constructors, and other methods that set attributes, of the function's class and its bases.
 fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let (functions, source) = (module.functions(), module.source());
     let target = &functions[function];
+    let family = target.class.as_deref().map_or_else(Vec::new, |class| family(module, class));
     let stays = |index: usize| {
         let it = &functions[index];
-        it.overlaps(target) || (it.class.is_some() && it.class == target.class && it.name.ends_with(".__init__"))
+        let related = it.class.as_deref().is_some_and(|class| family.iter().any(|name| name == last(class)));
+        it.overlaps(target) || (related && sets_attributes(module, it))
     };
     let (mut bytes, mut at, mut left_out) = (Vec::new(), 0, Vec::new());
     for (index, it) in functions.iter().enumerate().filter(|(_, it)| it.parent.is_none()) {
@@ -429,6 +433,40 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
         text = text.replace("\n\n\n\n", "\n\n\n");
     }
     (format!("{}\n", text.trim_matches('\n')), left_out)
+}
+
+/// A class and those of its bases that are in the file, by their last names.
+fn family(module: &Module, class: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(module.source());
+    let mut found = vec![last(class).to_owned()];
+    let mut at = 0;
+    while let Some(name) = found.get(at).cloned() {
+        at += 1;
+        let header = |line: &str| {
+            line.trim_start().strip_prefix("class ")?.strip_prefix(&name)?.strip_prefix('(').map(str::to_owned)
+        };
+        for base in text
+            .lines()
+            .filter_map(header)
+            .flat_map(|rest| rest.split([',', ')']).map(|it| last(it.trim()).to_owned()).collect::<Vec<_>>())
+        {
+            let is_here = module.functions().iter().any(|it| it.class.as_deref().map(last) == Some(base.as_str()));
+            if is_here && !found.contains(&base) {
+                found.push(base);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a method says what its object holds: the constructor, or a short one that sets attributes.
+fn sets_attributes(module: &Module, method: &Function) -> bool {
+    let sets = |line: &str| {
+        let target = line.trim_start().strip_prefix("self.").and_then(|rest| rest.split_once(" = "));
+        target.is_some_and(|(names, _)| !names.contains(['(', '[']))
+    };
+    let body = String::from_utf8_lossy(&module.source()[method.body.clone()]);
+    method.name.ends_with(".__init__") || (body.lines().count() <= MOST_LINES && body.lines().any(sets))
 }
 
 /// What stands where the missing function was.
@@ -456,4 +494,30 @@ fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
     others
         .map(|(path, module)| (path.display().to_string(), String::from_utf8_lossy(module.source()).into_owned()))
         .collect()
+}
+
+/// The last part of a dotted name.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_method_s_file_what_says_what_the_object_holds_is_shown_and_else_signatures() {
+        let file = "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n    def see(self, x):\n        self.sums[x] = 1\n\n\n\
+                    class Other:\n    def __init__(self):\n        self.x = 1\n\n\n\
+                    class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    def index(self):\n        \"\"\"An index.\"\"\"\n        raise NotImplementedError\n";
+        let module = Module::parse("policies.py", file.into()).unwrap();
+        let (text, left_out) = shown(&module, module.find("Best.index").unwrap(), CodeChoice::Bm25);
+        assert_eq!(
+            text,
+            "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n\
+             class Other:\n\n\
+             class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    # `index` goes here.\n"
+        );
+        assert_eq!(left_out, ["`Policy.see(self, x)`", "`Other.__init__(self)`"]);
+    }
 }
