@@ -7,6 +7,7 @@
 //! repair its functions, a number of rounds.
 
 mod order;
+mod shown;
 pub(super) mod talk;
 
 use std::collections::BTreeMap;
@@ -18,11 +19,11 @@ use super::experiment::{self, Outcome};
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings, label, written};
 use super::{Agent, Context, End, Event, Task, prompts, repo};
-use crate::code::{Function, Module};
+use crate::code::Module;
 use crate::error::{Error, Result};
 use crate::model::{Model, Role};
 use crate::sandbox::Fault;
-use prompts::fixed::{Missing, STAND_IN};
+use shown::{described, others, shown, source, stub};
 use talk::{Stop, Talk};
 
 /// Most files that the model names, as in the original.
@@ -31,10 +32,6 @@ const MOST_FILES: usize = 10;
 const MOST_ASKED: usize = 2;
 /// Most tokens of a list of files.
 const LIST_TOKENS: u32 = 400;
-/// Characters of a file above which only a part of it is shown.
-const MOST_SHOWN: usize = 12_000;
-/// Lines of a method up to which it is shown for the attributes that it sets.
-const MOST_LINES: usize = 15;
 /// Most experiments whose errors are shown in a repair.
 const MOST_FAILURES: usize = 3;
 
@@ -325,199 +322,4 @@ fn splice(function: &super::TaskFunction, code: &Code, reply: &str) -> Result<Mo
     let module = code.modules.get(&wanted.file).ok_or("its file is gone")?;
     let spliced = module.splice(wanted.function, reply)?;
     Module::parse(wanted.file, spliced.bytes).map_err(|error| error.to_string())
-}
-
-/// What is left of a function, its lines without the indentation of its class.
-fn stub(function: &super::TaskFunction, masked: &Code) -> Result<String, String> {
-    source(function, masked).ok_or_else(|| "is not there".to_owned())
-}
-
-/// What is known of the function at `function` of a file, called `name`; its description stands for a docstring.
-fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
-    let class = module.functions()[function].class.as_deref();
-    let called =
-        class.map_or_else(|| format!("function `{name}`"), |class| format!("method `{name}` of the class `{class}`"));
-    let docstring = module.docstring(function).unwrap_or_default();
-    let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
-    let text = text.trim_matches(['"', '\'']).trim();
-    let lines = if text.is_empty() { description.trim() } else { text }.lines();
-    Missing { called, header: module.header(function), docstring: lines.map(|line| line.trim().to_owned()).collect() }
-}
-
-/// A function's lines as they are in the code.
-fn source(function: &super::TaskFunction, code: &Code) -> Option<String> {
-    let wanted = Wanted::new(function, code).ok()?;
-    let module = code.modules.get(&wanted.file)?;
-    let it = module.functions().get(wanted.function)?;
-    let bytes = module.source();
-    let start = bytes[..it.whole.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let text = String::from_utf8_lossy(&bytes[start..it.body.end]).into_owned();
-    let indent = text[..text.len() - text.trim_start_matches([' ', '\t']).len()].to_owned();
-    Some(text.lines().map(|line| line.strip_prefix(indent.as_str()).unwrap_or(line)).collect::<Vec<_>>().join("\n"))
-}
-
-/// What is shown of the function's file, and what of its functions is only named: its outline, of a long one the part
-/// around the function; all of it where all code is to be shown, or only its imports and the function where none is.
-/// Small models copy a file that they are shown.
-fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
-    let text = String::from_utf8_lossy(module.source()).into_owned();
-    if choice == CodeChoice::Full {
-        return (text, Vec::new());
-    }
-    // The line that stands for the missing code is copied by small models, too.
-    let unmasked = |text: &str| {
-        let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
-        lines.collect::<String>()
-    };
-    let (outline, left_out) = outline(module, function);
-    let outline = unmasked(&outline);
-    if choice != CodeChoice::None && outline.len() <= MOST_SHOWN {
-        return (outline, left_out);
-    }
-    let it = &module.functions()[function];
-    let imports: Vec<&str> =
-        text.lines().filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect();
-    // Bytes and characters differ only in files that are not UTF-8; the part is then found by lines.
-    let lines: Vec<&str> = text.lines().collect();
-    let around = if choice == CodeChoice::None { 0 } else { 60 };
-    let own = it.first_line.saturating_sub(1 + it.decorators.len());
-    let first = own.saturating_sub(around);
-    let end = (it.last_line + around).min(lines.len());
-    let class = it.class.as_ref().map(|class| {
-        let class = class.rsplit('.').next().unwrap_or(class);
-        let begins =
-            |line: &&&str| line.trim_start().strip_prefix("class ").is_some_and(|rest| rest.starts_with(class));
-        lines[..first.min(lines.len())]
-            .iter()
-            .rev()
-            .find(begins)
-            .map_or_else(String::new, |line| format!("{line}\n    # ...\n"))
-    });
-    let before = lines.get(first..own).unwrap_or_default().join("\n");
-    let after = lines.get(it.last_line..end).unwrap_or_default().join("\n");
-    let part = format!("{before}\n{}\n{after}\n", place_of(module, it));
-    let part = format!("{}\n\n# ...\n\n{}{part}\n", imports.join("\n"), class.unwrap_or_default());
-    (unmasked(&part), Vec::new())
-}
-
-/// The file without functions, and what the others are: signatures with the first lines of their docstrings. They are no
-/// code with the bodies left out, because a small model leaves the body of its own out, too. What says what the object holds
-/// stays: constructors, and other methods that set attributes, of the function's class and its bases.
-fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
-    let (functions, source) = (module.functions(), module.source());
-    let target = &functions[function];
-    let family = target.class.as_deref().map_or_else(Vec::new, |class| family(module, class));
-    let stays = |index: usize| {
-        let it = &functions[index];
-        let related = it.class.as_deref().is_some_and(|class| family.iter().any(|name| name == last(class)));
-        it.overlaps(target) || (related && sets_attributes(module, it))
-    };
-    let (mut bytes, mut at, mut left_out) = (Vec::new(), 0, Vec::new());
-    for (index, it) in functions.iter().enumerate().filter(|(_, it)| it.parent.is_none()) {
-        if (stays(index) && index != function) || it.whole.start < at {
-            continue;
-        }
-        bytes.extend_from_slice(source[at..it.whole.start].trim_ascii_end());
-        bytes.extend_from_slice(b"\n\n");
-        if index == function {
-            bytes.extend_from_slice(format!("{}\n\n", place_of(module, it)).as_bytes());
-        } else {
-            left_out.push(signature(module, index));
-        }
-        let rest = &source[it.body.end.max(it.whole.end)..];
-        at = source.len() - rest.len() + rest.iter().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
-    }
-    bytes.extend_from_slice(&source[at..]);
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    while text.contains("\n\n\n\n") {
-        text = text.replace("\n\n\n\n", "\n\n\n");
-    }
-    (format!("{}\n", text.trim_matches('\n')), left_out)
-}
-
-/// A class and those of its bases that are in the file, by their last names.
-fn family(module: &Module, class: &str) -> Vec<String> {
-    let text = String::from_utf8_lossy(module.source());
-    let mut found = vec![last(class).to_owned()];
-    let mut at = 0;
-    while let Some(name) = found.get(at).cloned() {
-        at += 1;
-        let header = |line: &str| {
-            line.trim_start().strip_prefix("class ")?.strip_prefix(&name)?.strip_prefix('(').map(str::to_owned)
-        };
-        for base in text
-            .lines()
-            .filter_map(header)
-            .flat_map(|rest| rest.split([',', ')']).map(|it| last(it.trim()).to_owned()).collect::<Vec<_>>())
-        {
-            let is_here = module.functions().iter().any(|it| it.class.as_deref().map(last) == Some(base.as_str()));
-            if is_here && !found.contains(&base) {
-                found.push(base);
-            }
-        }
-    }
-    found
-}
-
-/// Whether a method says what its object holds: the constructor, or a short one that sets attributes.
-fn sets_attributes(module: &Module, method: &Function) -> bool {
-    let sets = |line: &str| {
-        let target = line.trim_start().strip_prefix("self.").and_then(|rest| rest.split_once(" = "));
-        target.is_some_and(|(names, _)| !names.contains(['(', '[']))
-    };
-    let body = String::from_utf8_lossy(&module.source()[method.body.clone()]);
-    method.name.ends_with(".__init__") || (body.lines().count() <= MOST_LINES && body.lines().any(sets))
-}
-
-/// What stands where the missing function was.
-fn place_of(module: &Module, function: &Function) -> String {
-    let before = &module.source()[..function.whole.start];
-    let depth = before.iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
-    let depth = " ".repeat(depth);
-    let name = function.name.rsplit('.').next().unwrap_or(&function.name);
-    format!("{depth}# `{name}` goes here.")
-}
-
-/// A function in a line: its name, its parameters, the first line of its docstring.
-fn signature(module: &Module, index: usize) -> String {
-    let header = module.header(index).split_whitespace().collect::<Vec<_>>().join(" ");
-    let parameters = header.find('(').map_or("()", |at| header[at..].trim_end_matches(':'));
-    let docstring = module.docstring(index).unwrap_or_default();
-    let quote = |character: char| character == '"' || character == '\'' || character.is_whitespace();
-    let words = docstring.trim_matches(quote).lines().next().map_or_else(String::new, |line| format!(": {line}"));
-    format!("`{}{parameters}`{words}", module.functions()[index].name)
-}
-
-/// All other files, whole.
-fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
-    let others = code.modules.iter().filter(|(path, _)| path.as_path() != own);
-    others
-        .map(|(path, module)| (path.display().to_string(), String::from_utf8_lossy(module.source()).into_owned()))
-        .collect()
-}
-
-/// The last part of a dotted name.
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_method_s_file_what_says_what_the_object_holds_is_shown_and_else_signatures() {
-        let file = "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n    def see(self, x):\n        self.sums[x] = 1\n\n\n\
-                    class Other:\n    def __init__(self):\n        self.x = 1\n\n\n\
-                    class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    def index(self):\n        \"\"\"An index.\"\"\"\n        raise NotImplementedError\n";
-        let module = Module::parse("policies.py", file.into()).unwrap();
-        let (text, left_out) = shown(&module, module.find("Best.index").unwrap(), CodeChoice::Bm25);
-        assert_eq!(
-            text,
-            "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n\
-             class Other:\n\n\
-             class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    # `index` goes here.\n"
-        );
-        assert_eq!(left_out, ["`Policy.see(self, x)`", "`Other.__init__(self)`"]);
-    }
 }
