@@ -7,6 +7,7 @@
 # Parts, of which all but `mutants` need a model, of 0.5B or 1.5B as their names end:
 #   short-0.5b short-1.5b          the shortest functions, several attempts each
 #   drawn-0.5b drawn-1.5b          samples drawn by the seed
+#   easiest-0.5b easiest-1.5b      the shortest function of all, many attempts
 #   masked-0.5b                    two and three of the shortest functions at once
 #   paper-none-0.5b paper-oracle-0.5b paper-full-0.5b, and the same of masked ones: paper-none-masked-0.5b ...
 #   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
@@ -50,6 +51,7 @@ for part; do
   # shellcheck disable=SC2206
   case $what in
   short) chosen=($short --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  easiest) chosen=(--sample ucb_3 -k 20 --agent $fixed) ;;
   drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
   masked) chosen=($masked --agent $fixed) ;;
   paper-*-masked) what=${what#paper-} && chosen=($masked --agent "$fixed,paper=${what%-masked}") ;;
