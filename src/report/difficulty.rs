@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::clean::{clean, short};
 use super::console::{plain_table, render, trimmed, wrap};
-use super::summary::name;
+use super::summary::full_name;
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Sample;
 use crate::stats::{Interval, Logistic, Tried, chance, fit};
@@ -194,7 +194,7 @@ pub fn difficulty(records: &[AttemptRecord], level: f64, named: impl Fn(&str, us
             Some(found) => declines.push(found),
             None => notes.push(format!(
                 "{}: no decline can be fitted: there is one n only, or nearly all attempts on one side pass or fail",
-                name(agent, model)
+                full_name(agent, model)
             )),
         }
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::cell;
-use super::summary::{Row, Summary, name};
+use super::summary::{Row, Summary, full_name};
 use super::verifiers::VerifierRow;
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
@@ -145,7 +145,7 @@ fn by_n(source: &Source<'_>) -> Figure {
     };
     for row in &rows {
         let (Some(n), Some((rate, interval))) = (row.n, rate_of(row, 1)) else { continue };
-        let label = name(&row.agent, row.model.as_deref());
+        let label = full_name(&row.agent, row.model.as_deref());
         add(&mut series, &label, Point { x: n as f64, rate, interval });
         let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.extend([row.samples.to_string(), row.attempts.to_string()]);
@@ -170,7 +170,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
     table.columns.extend(headings(&["gap low %", "gap high %"]));
     for row in overall(source.summary) {
         let place = names.len() as f64;
-        names.push(name(&row.agent, row.model.as_deref()));
+        names.push(full_name(&row.agent, row.model.as_deref()));
         let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>, gap: [String; 3]| {
             add(&mut series, what, Point { x: place, rate, interval });
             let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), what.to_owned()];
@@ -187,7 +187,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
         }
         let mine = source.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
         for verifier in widest(mine) {
-            let what = format!("chosen by {}", super::clean::short(&verifier.verifier, 30));
+            let what = format!("chosen by {}", super::clean::clean(&verifier.verifier));
             let interval = verifier.intervals.map(|intervals| intervals[1]);
             let gap = verifier.gap_closed.map_or_else(no_gap, |share| percents(share, verifier.gap_interval));
             put(&what, verifier.samples, verifier.rates[1], interval, gap);
@@ -223,7 +223,7 @@ fn contexts(source: &Source<'_>) -> Figure {
     for row in source.summary.rows.iter().filter(|row| row.n.is_some()) {
         let context = source.conditions.get(&row.agent).and_then(|condition| condition.context.clone());
         let (Some(n), Some(context), Some((rate, interval))) = (row.n, context, rate_of(row, 1)) else { continue };
-        let label = format!("{context}: {}", name(&row.agent, row.model.as_deref()));
+        let label = format!("{context}: {}", full_name(&row.agent, row.model.as_deref()));
         add(&mut series, &label, Point { x: n as f64, rate, interval });
         let mut cells = vec![context.clone(), row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.push(row.samples.to_string());

@@ -109,6 +109,15 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
 }
 
 #[test]
+fn agents_whose_names_differ_late_are_two_in_the_index() {
+    let model = |size: &str| Some(format!("{}/{size}-instruct.gguf", "models-of-somebody".repeat(4)));
+    let of = |size: &str| AttemptRecord { model: model(size), ..record("react", "x_0", 0, true) };
+    let index = index(&material(vec![of("0.5b"), of("1.5b")]));
+    let names: Vec<_> = index["contenders"].as_array().unwrap().iter().map(|it| it["name"].to_string()).collect();
+    assert!(names.len() == 2 && names[0].contains("/0.5b-") && names[1].contains("/1.5b-"), "{names:?}");
+}
+
+#[test]
 fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
