@@ -446,7 +446,6 @@ fn two_models_are_two_rows_however_late_their_names_differ() {
     let source = figures::Source {
         records: &records,
         summary: &summary,
-        verifiers: &[],
         conditions: &std::collections::BTreeMap::new(),
         bootstrap: Bootstrap { replicates: 200, ..Bootstrap::default() },
     };

@@ -132,7 +132,7 @@ impl Reader {
             }));
             material.notes.extend(note.map(&about));
             match choices(&store) {
-                Ok(choices) => material.choices.extend(choices.into_iter().map(|mut choice| {
+                Ok(choices) => material.options.choices.extend(choices.into_iter().map(|mut choice| {
                     choice.agent = label(&choice.agent);
                     choice
                 })),

@@ -110,10 +110,8 @@ impl Condition {
 pub struct Source<'a> {
     /// All attempts, under the labels that the rows have.
     pub records: &'a [AttemptRecord],
-    /// Their rows.
+    /// Their rows, and those of verifiers.
     pub summary: &'a Summary,
-    /// What verifiers chose among them.
-    pub verifiers: &'a [VerifierRow],
     /// By the agent's label.
     pub conditions: &'a BTreeMap<String, Condition>,
     /// How intervals are made.
@@ -185,7 +183,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
                 put("pass@1", at.samples, rate, at.interval, no_gap());
             }
         }
-        let mine = source.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
+        let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
         for verifier in widest(mine) {
             let what = format!("chosen by {}", super::clean::clean(&verifier.verifier));
             let interval = verifier.intervals.map(|intervals| intervals[1]);
@@ -198,7 +196,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
             }
         }
     }
-    let unchosen = if source.verifiers.is_empty() {
+    let unchosen = if source.summary.verifiers.is_empty() {
         " No verifier has chosen among these attempts (`autoexperiment verify-runs`)."
     } else {
         ""

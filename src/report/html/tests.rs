@@ -4,6 +4,7 @@ use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
 use crate::sample::Sample;
+use crate::verifier::stored::ChoiceRecord;
 
 const STRANGER: &str = "</script><b>&\u{2028}'\"";
 
@@ -140,6 +141,27 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
     let two_limits = overview(&material).unwrap();
     assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
     assert!(two_limits.contains("all attempts were given the same context (paper none, code agent)"));
+}
+
+#[test]
+fn what_verifiers_chose_is_in_the_rows_and_in_the_picture() {
+    let records = vec![record("a", "x_0", 0, false), record("a", "x_0", 1, true)];
+    let choice = ChoiceRecord {
+        verifier: "v".to_owned(),
+        agent: "a".to_owned(),
+        model: None,
+        sample: "x_0".to_owned(),
+        attempts: vec![0, 1],
+        chosen: Some(1),
+        reason: String::new(),
+        usage: crate::model::Usage::default(),
+        cost: 0.0,
+        unknown: 0,
+    };
+    let mut material = material(records);
+    material.options.choices.push(choice);
+    let html = overview(&material).unwrap();
+    assert!(html.contains("chosen by v") && !html.contains("No verifier has chosen"), "{html}");
 }
 
 #[test]
