@@ -203,8 +203,12 @@ fn named_paper(id: &str, runs: &[Option<&RunFile>], named: Option<&PathBuf>) -> 
             return Err(format!("is not in the suite{which}"));
         }
         let loaded = LoadedPaper::load(&suite, id).map_err(|error| format!("cannot be read: {}", told(&error)))?;
-        let is_same = |run: &Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest);
-        if runs.iter().all(is_same) { Ok(loaded) } else { Err("is not known to be the one that was run".to_owned()) }
+        let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest);
+        if runs.iter().copied().all(is_same) {
+            Ok(loaded)
+        } else {
+            Err("is not known to be the one that was run".to_owned())
+        }
     };
     let mut why = None;
     for folder in folders {
