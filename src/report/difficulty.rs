@@ -436,7 +436,8 @@ mod tests {
         assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
         assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));
-        assert!(decline.function_spread.is_some() && decline.paper_spread.is_some());
+        // Papers are all alike here: what is fitted for them is the least that the fit tries.
+        assert_eq!((decline.function_spread.is_some(), decline.paper_spread), (true, None));
         let hardest: Vec<_> = found.functions.iter().take(4).map(|it| (it.function, it.rate)).collect();
         assert!(hardest.iter().all(|&(function, rate)| function == 7 && rate == 0.0), "{hardest:?}");
         assert!(found.functions[0].interval.low > 0.0);
