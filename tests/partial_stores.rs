@@ -216,7 +216,8 @@ fn a_run_outlives_its_paper() {
         lab.ok(look);
     }
     // There is nothing to make a task of.
-    lab.fails(3, &["export", "r", "--format", "harbor", "-o", "out"]);
+    let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
+    assert!(said.contains("papers/tiny/paper.toml"), "{said}");
     // Nothing is left that a verifier could choose among.
     assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
