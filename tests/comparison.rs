@@ -40,6 +40,12 @@ fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
     assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
     let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
     assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
+    // By the same names everywhere, each of the two by its folder.
+    let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
+    assert_eq!((&compared[0]["first"], &compared[0]["second"]), (&"runs/r1/gold".into(), &"other/r1/noop".into()));
+    lab.ok(&["report", "runs/r1", "other/r1", "--html", "report.html"]);
+    let page = lab.read("report.html");
+    assert!(page.contains("runs/r1/gold") && page.contains("other/r1/noop"));
 
     for more in [&[][..], &["--how"], &["--html", "report.html"]] {
         let said = lab.fails(2, &[&["report", "r1", "./runs/../runs/r1"], more].concat());
@@ -98,8 +104,29 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
     let said = "paper `tiny` is not known to be the one that was run: its functions are numbers only";
     assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
+    // One that cannot be read is not gone.
+    lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
+    let broken = report()["notes"].to_string();
+    assert!(broken.contains("paper `tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
+    assert!(!broken.contains("any more"), "{broken}");
     std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
     assert!(report()["notes"].to_string().contains("is not in the suite any more"));
+}
+
+#[test]
+fn functions_have_the_names_of_their_own_run_s_suite() {
+    let (one, other) = (Lab::new(), Lab::new());
+    // A suite without the paper is named first; the second run's has it.
+    one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);
+    other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
+    std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
+    let second = other.path("runs/b").display().to_string();
+    let report = json(&one.ok(&["report", "a", &second, "--difficulty", "--json"]).stdout);
+    assert!(!report["notes"].to_string().contains("numbers only"), "{}", report["notes"]);
+    let alone = json(&one.ok(&["report", "a", "--difficulty", "--json"]).stdout);
+    assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
+    let elsewhere = json(&one.ok(&["report", &second, "--difficulty", "--json", "--suite", "."]).stdout);
+    assert!(elsewhere["notes"].to_string().contains("is not in the suite `.`"), "{}", elsewhere["notes"]);
 }
 
 #[test]

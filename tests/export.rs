@@ -262,7 +262,7 @@ fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals(
 fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
     let python = Path::new("/usr/bin/python3");
     if !python.exists() {
-        println!("skipped: no /usr/bin/python3, which every user can run");
+        support::skipped("no /usr/bin/python3, which every user can run");
         return;
     }
     let lab = Lab::new();
@@ -295,6 +295,24 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     assert_eq!(reward(&gold), json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 }));
     lab.edit("gold/answer.json", "4.16", "5.16");
     assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
+
+    // Keys are taken as they are from agents here: in another spelling, but not with two meanings.
+    let answer = lab.read("gold/answer.json").replace("5.16", "4.16");
+    for (from, to) in [("Experiment 1", "experiment_1"), ("Experiment 1", "1"), ("Experiment 2", "Experiment #2 ")] {
+        assert!(answer.contains(from), "{answer}");
+        lab.write("gold/answer.json", &answer.replace(from, to));
+        assert_eq!(reward(&gold), json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 }), "{to}");
+    }
+    lab.write("gold/answer.json", &answer.replacen('{', "{\"1\": 7, ", 1));
+    assert_eq!(reward(&gold)["reported"], 0.0);
+    // What the harness takes over from no attempt is none of its changes here either.
+    lab.write("gold/answer.json", &answer);
+    for path in ["tiny/means.py.orig", "tiny/means.py~", ".pytest_cache/means.py", "json.pyc"] {
+        lab.write(&format!("gold/{path}"), "raise SystemExit(1)\n");
+    }
+    assert_eq!(reward(&gold)["reward"], 1.0);
+    let verdict: Value = serde_json::from_str(&lab.read("logs/verdict.json")).unwrap();
+    assert_eq!(verdict["ignored"], json!([]));
 
     // Answers that no reader is prepared for count as none, and so does a link to gold.
     let deep = "[".repeat(200_000);
@@ -399,12 +417,12 @@ fn a_traj_has_every_field_of_swe_agents() {
 #[test]
 fn swe_agents_inspector_shows_every_trajectory() {
     let Some(readers) = Readers::general() else { return };
-    let lab = ran();
-    export("traj", "inspected");
-    // What was cut off by a full disk is shown as far as it goes.
-    let path = "inspected/react/tiny_1.1.traj";
-    let lost = lab.read(path).replace("\"exit_status\": \"submitted\"", "\"exit_status\": \"submission_missing\"");
-    lab.write(path, &lost);
+    let lab = Lab::bare();
+    support::copy(&ran().path("runs/r"), &lab.path("runs/r"));
+    // An attempt whose changes were lost is shown all the same.
+    std::fs::remove_file(lab.path("runs/r/diffs/react/tiny_1.1.patch")).unwrap();
+    let said = lab.ok(&["export", "r", "--format", "traj", "-o", "inspected"]).stderr;
+    assert!(said.contains("attempt 1 of `react` at `tiny_1` has no diff"), "{said}");
     let found = readers.read("trajs.py", &[&lab.path("inspected")]);
     assert_eq!(found.as_object().unwrap().len(), 24);
     let react = &found["react/tiny_0.0.traj"];

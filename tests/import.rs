@@ -372,3 +372,17 @@ fn a_refused_paper_keeps_no_other_from_being_imported_and_all_refusals_are_told(
         assert!(ran.stderr.contains(refused), "{refused}\n{}", ran.stderr);
     }
 }
+
+#[test]
+fn a_published_paper_that_cannot_be_read_keeps_no_other_from_being_imported() {
+    for (more, code) in [(&["-p", "2303.00001"][..], 0), (&[], 3)] {
+        let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
+        support::copy(&lab.path("MLRC/2303.00001"), &lab.path("MLRC/2303.00000"));
+        lab.write("MLRC/2303.00000/functions.jsonl", "{\"func_id\": 0, \"file\":\n");
+        let ran = lab.run(&[&IMPORT[..], more].concat());
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(lab.path("suite/papers/2303.00001").exists());
+        let told = ran.stderr.contains("2303.00000: refused") && ran.stderr.contains("2303.00000/functions.jsonl");
+        assert_eq!(told, code != 0, "{}", ran.stderr);
+    }
+}

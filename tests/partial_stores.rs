@@ -14,7 +14,7 @@ fn lab() -> Lab {
 }
 
 /// Every verb that only looks, on run `r`: each must find something to show.
-const LOOKS: [&[&str]; 17] = [
+const LOOKS: [&[&str]; 21] = [
     &["report", "r"],
     &["report", "r", "--csv"],
     &["report", "r", "--attempts"],
@@ -32,6 +32,10 @@ const LOOKS: [&[&str]; 17] = [
     &["export", "r", "--format", "csv", "-o", "out"],
     &["export", "r", "--format", "atif", "-o", "out"],
     &["export", "r", "--format", "predictions", "-o", "out"],
+    &["export", "r", "--format", "traj", "-o", "out"],
+    &["export", "r", "--format", "parquet", "-o", "out"],
+    &["export", "r", "--format", "jsonl", "-o", "out"],
+    &["export", "r", "--format", "harbor", "-o", "out"],
 ];
 
 /// A report, which must succeed: its number of counted attempts, and its notes.
@@ -95,6 +99,44 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
             assert_eq!(lab.read("runs/r/attempts.jsonl"), text, "{what}: {look:?} has changed the store");
         }
     }
+}
+
+#[test]
+fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
+    let lab = lab();
+    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    let whole = lab.read("runs/r/choices.jsonl");
+    let lines: Vec<&str> = whole.lines().collect();
+    let cut = &lines[1][..lines[1].len() / 2];
+    lab.write("runs/r/choices.jsonl", &format!("{}\ngarbage\n{cut}", lines[0]));
+    let told = ["left out of `choices.jsonl`: 1 broken line", "the last line of `choices.jsonl` is cut off"];
+    let notes = report(&lab, &["r"]).1;
+    assert!(told.iter().all(|told| notes.contains(told)), "{notes}");
+    lab.ok(&["report", "r", "--html", "report.html"]);
+    let page = lab.read("report.html");
+    assert!(page.contains("1 broken line"), "{page:.3000}");
+    let status = lab.ok(&["status", "r"]);
+    assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
+    // What was left out is chosen again, and the line that was cut off spoils no other.
+    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
+
+    // A file that cannot be read at all is told as well.
+    std::fs::create_dir(lab.path("runs/r/votes.jsonl")).unwrap();
+    let status = lab.ok(&["status", "r"]);
+    assert!(status.stderr.contains("what verifiers have cost is not known"), "{}", status.stderr);
+    assert!(status.stdout.contains("8 of 8 attempts finished"), "{}", status.stdout);
+    report(&lab, &["r"]);
+}
+
+#[test]
+fn what_is_missing_is_told_of_an_export_that_cannot_be_written_too() {
+    let lab = lab();
+    let whole = lab.read("runs/r/attempts.jsonl");
+    lab.write("runs/r/attempts.jsonl", &whole[..whole.len() - 300]);
+    lab.write("file", "");
+    let said = lab.fails(5, &["export", "r", "--format", "traj", "-o", "file/out"]);
+    assert!(said.contains("the last line of `attempts.jsonl` is cut off"), "{said}");
 }
 
 #[test]
@@ -169,9 +211,13 @@ fn a_run_outlives_its_paper() {
     lab.ok(&["report", "r", "--how"]);
     let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
     assert!(said.contains("paper `tiny` is not in the suite any more"), "{said}");
-    for look in LOOKS.iter().filter(|look| look[0] != "verify-runs") {
+    let needs_paper = |look: &[&str]| look[0] == "verify-runs" || look.contains(&"harbor");
+    for look in LOOKS.iter().filter(|look| !needs_paper(look)) {
         lab.ok(look);
     }
+    // There is nothing to make a task of.
+    let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
+    assert!(said.contains("papers/tiny/paper.toml"), "{said}");
     // Nothing is left that a verifier could choose among.
     assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Kind, Result};
-use crate::import::{Decisions, Published, import};
+use crate::import::{Decisions, PaperFolder, Published, import};
 use crate::report::clean;
 
 /// Make published papers of other projects into papers of this suite
@@ -51,7 +51,7 @@ struct Mlrc {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let What::Mlrc(arguments) = &arguments.what;
     let suite = arguments.suite.open()?;
-    let published = Published::open(&arguments.folder)?;
+    let mut published = Published::open(&arguments.folder)?;
     let decisions = decisions(arguments)?;
     for id in &arguments.paper {
         if !published.papers.iter().any(|paper| paper.id == *id) {
@@ -62,24 +62,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut imported = Vec::new();
     let mut refused: Option<Error> = None;
-    for paper in &published.papers {
-        let is_named = arguments.paper.contains(&paper.id);
+    for PaperFolder { id, paper } in std::mem::take(&mut published.papers) {
+        let is_named = arguments.paper.contains(&id);
         if !arguments.paper.is_empty() && !is_named {
             continue;
         }
-        if !is_named && suite.paper_dir(&paper.id).exists() {
-            talk!("{}: in the suite already, left as it is", clean(&paper.id));
+        if !is_named && suite.paper_dir(&id).exists() {
+            talk!("{}: in the suite already, left as it is", clean(&id));
             continue;
         }
-        let done = match import(&suite, &published, paper, &decisions) {
+        let paper = match paper {
+            Ok(paper) => paper,
+            Err(error) => {
+                refuse(&id, error, &mut refused);
+                continue;
+            }
+        };
+        let done = match import(&suite, &published, &paper, &decisions) {
             Ok(done) => done,
-            // The others may be in order. The first refusal is what the command ends with.
             Err(error) if matches!(error.kind, Kind::Suite | Kind::Usage) => {
-                talk!("{}: refused", clean(&paper.id));
-                match refused {
-                    None => refused = Some(error),
-                    Some(_) => super::render(&error),
-                }
+                refuse(&id, error, &mut refused);
                 continue;
             }
             // Where one cannot be written the next cannot either.
@@ -109,6 +111,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         print_json(&imported)?;
     }
     refused.map_or(Ok(()), Err)
+}
+
+/// Tells that a paper is refused: the others may be in order. The first refusal is what the command ends with.
+fn refuse(id: &str, error: Error, refused: &mut Option<Error>) {
+    talk!("{}: refused", clean(id));
+    match refused {
+        None => *refused = Some(error),
+        Some(_) => super::render(&error),
+    }
 }
 
 fn decisions(arguments: &Mlrc) -> Result<Decisions> {

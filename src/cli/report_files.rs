@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::report::figures::files::files;
 use crate::report::figures::{Source, figures};
 use crate::report::html::{Details, page};
-use crate::report::{clean, summarise, verifier_rows};
+use crate::report::{clean, summarise};
 use crate::suite::replace_file;
 use crate::view::Reader;
 
@@ -45,9 +45,8 @@ pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
     let material = &gathered.material;
     let bootstrap = material.options.bootstrap;
     let summary = summarise(&material.records, &material.options);
-    let verifiers = verifier_rows(&material.records, &material.choices, bootstrap);
     let conditions = &material.conditions;
-    let source = Source { records: &material.records, summary: &summary, verifiers: &verifiers, conditions, bootstrap };
+    let source = Source { records: &material.records, summary: &summary, conditions, bootstrap };
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     let mut written = Vec::new();
     for figure in figures(&source) {

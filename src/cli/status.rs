@@ -8,7 +8,7 @@ use super::shared::{print, print_json};
 use crate::error::Result;
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::reading::{Detail, Reading, read, told};
 use crate::verifier::stored::spent;
 
 /// Tell how far a run is, from its store
@@ -33,14 +33,21 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Outcome)?;
     let being_written = reading.store.is_being_written();
-    // Of a run that goes on, the last line may be half written: that is nothing to tell.
-    for note in reading.notes.iter().filter(|note| !(being_written && note.contains("is cut off"))) {
+    for note in &reading.notes {
         talk!("{}", clean(note));
     }
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
     let mut status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
-    status.cost += spent(&reading.store)?;
+    match spent(&reading.store) {
+        Ok(spent) => {
+            status.cost += spent.dollars;
+            for note in &spent.notes {
+                talk!("{}", clean(note));
+            }
+        }
+        Err(error) => talk!("what verifiers have cost is not known: {}", clean(&told(&error))),
+    }
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 

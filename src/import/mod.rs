@@ -23,7 +23,7 @@ use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
 use crate::workspace::repo_digest;
 
 pub use find::Candidate;
-pub use published::{Published, PublishedPaper};
+pub use published::{PaperFolder, Published, PublishedPaper};
 
 /// What a person has decided.
 #[derive(Debug, Clone, Default)]

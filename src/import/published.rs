@@ -13,14 +13,23 @@ use super::json_lines;
 use crate::error::{Error, Result};
 
 /// A folder of published papers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Published {
     /// The papers, by id.
-    pub papers: Vec<PublishedPaper>,
+    pub papers: Vec<PaperFolder>,
     /// `experiments.jsonl` of all papers.
     pub(super) experiments: Vec<Value>,
     /// `mlrc_n=<n>.jsonl`: the file's name and its samples.
     pub(super) samples: Vec<(String, Vec<Value>)>,
+}
+
+/// The folder of one paper.
+#[derive(Debug)]
+pub struct PaperFolder {
+    /// Its name, which is the paper's id.
+    pub id: String,
+    /// What is in it, or why that cannot be read: a broken paper keeps no other from being read.
+    pub paper: Result<PublishedPaper>,
 }
 
 /// A published paper.
@@ -73,7 +82,7 @@ impl Published {
     /// Reads a folder of papers, or the folder of one.
     ///
     /// # Errors
-    /// Kind `Usage` when there is no paper in it; kind `Suite` for a broken line.
+    /// Kind `Usage` when there is no paper in it; kind `Suite` for a broken line in a file of all papers.
     pub fn open(folder: &Path) -> Result<Self> {
         let is_paper = |folder: &Path| folder.join("functions.jsonl").is_file() && folder.join("code").is_dir();
         let single = is_paper(folder);
@@ -94,7 +103,9 @@ impl Published {
         let facts = if main.is_file() { facts(&main)? } else { Vec::new() };
         let mut published = Self::default();
         for folder in folders {
-            published.papers.push(paper(&folder, &facts)?);
+            let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let paper = paper(&folder, id.clone(), &facts);
+            published.papers.push(PaperFolder { id, paper });
         }
         let experiments = together.join("experiments.jsonl");
         if experiments.is_file() {
@@ -131,8 +142,7 @@ fn facts(path: &Path) -> Result<Vec<[String; 4]>> {
     rows.collect()
 }
 
-fn paper(folder: &Path, facts: &[[String; 4]]) -> Result<PublishedPaper> {
-    let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+fn paper(folder: &Path, id: String, facts: &[[String; 4]]) -> Result<PublishedPaper> {
     let known = |place: usize| {
         let row = facts.iter().find(|row| row[2] == id)?;
         Some(row[place].trim().to_owned()).filter(|text| !text.is_empty())

@@ -41,6 +41,36 @@ pub(super) fn short(text: &str, most: usize) -> String {
     }
 }
 
+/// Cleaned text of at most `most` characters, without its middle where it is longer: names of models and paths of files
+/// differ at their ends.
+pub(super) fn middle_cut(text: &str, most: usize) -> String {
+    let text = clean(text);
+    let count = text.chars().count();
+    if count <= most {
+        return text;
+    }
+    let kept = most.saturating_sub(1);
+    let (first, last) = (kept / 2, kept - kept / 2);
+    text.chars().take(first).chain(['…']).chain(text.chars().skip(count - last)).collect()
+}
+
+/// Names of at most `most` characters each, cut in the middle; one that would then look like another is cut around the
+/// place where they differ.
+pub(super) fn cut_apart(names: &[&str], most: usize) -> Vec<String> {
+    let cut: Vec<String> = names.iter().map(|name| middle_cut(name, most)).collect();
+    let whole: Vec<Vec<char>> = names.iter().map(|name| clean(name).chars().collect()).collect();
+    let of = |place: usize| {
+        let alike = (0..names.len()).filter(|&other| cut[other] == cut[place] && whole[other] != whole[place]);
+        let shared = |other: usize| whole[place].iter().zip(&whole[other]).take_while(|(one, two)| one == two).count();
+        let Some(differs) = alike.map(shared).min() else { return cut[place].clone() };
+        let first = differs.saturating_sub(most / 2);
+        let last = (first + most.saturating_sub(2)).min(whole[place].len());
+        let (before, behind) = (if first > 0 { "…" } else { "" }, if last < whole[place].len() { "…" } else { "" });
+        format!("{before}{}{behind}", whole[place][first..last].iter().collect::<String>())
+    };
+    (0..names.len()).map(of).collect()
+}
+
 /// Cleaned text for a CSV cell. A spreadsheet takes text that begins with one of these characters for a formula and may
 /// run it (OWASP, "CSV Injection"): an apostrophe before it keeps it text. Numbers are written without this.
 pub(crate) fn cell(text: &str) -> String {

@@ -36,7 +36,7 @@ pub use json::{Document, json};
 pub use power::{Known, PowerRow, power_console, power_rows};
 pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
-use summary::name;
+use summary::full_name;
 pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
 pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;

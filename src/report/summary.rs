@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clean::short;
+use super::clean::{clean, middle_cut};
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
@@ -320,7 +320,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
             .find(|row| row.agent == planned.agent && row.model == planned.model && row.n == Some(planned.n));
         let done = row.map_or(0, |row| row.attempts + row.lost);
         if done < planned.attempts {
-            let name = name(&planned.agent, planned.model.as_deref());
+            let name = full_name(&planned.agent, planned.model.as_deref());
             let (n, all, open) = (planned.n, planned.attempts, planned.attempts - done);
             notes.push(format!(
                 "{name}, n = {n}: {done} of {} stored as planned, {open} missing",
@@ -329,7 +329,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
         }
     }
     for row in rows.iter().filter(|row| row.n.is_some()) {
-        let label = format!("{}, n = {}", name(&row.agent, row.model.as_deref()), row.n.unwrap_or_default());
+        let label = format!("{}, n = {}", full_name(&row.agent, row.model.as_deref()), row.n.unwrap_or_default());
         if row.lost > 0 {
             notes.push(format!("{label}: {} lost to infrastructure, in no rate", plural(row.lost, "attempt")));
         }
@@ -354,7 +354,13 @@ fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// An agent and its model, for reading: cleaned and cut.
+/// An agent and its model by their whole names, cleaned: what tells them from others.
+pub(super) fn full_name(agent: &str, model: Option<&str>) -> String {
+    clean(&model.map_or_else(|| agent.to_owned(), |model| format!("{agent} {model}")))
+}
+
+/// An agent and its model for the console, which has no room for long names: cut in the middle. Never to tell two from
+/// each other, for which there is [`full_name`].
 pub(super) fn name(agent: &str, model: Option<&str>) -> String {
-    short(&model.map_or_else(|| agent.to_owned(), |model| format!("{agent} {model}")), 60)
+    middle_cut(&full_name(agent, model), 60)
 }

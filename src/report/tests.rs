@@ -410,6 +410,55 @@ fn clean_escapes_what_is_unsafe_and_leaves_the_rest() {
     assert_eq!(clean("a\u{1b}[1mb\u{85}\u{200b}\tc\0"), "a\\u{1b}[1mb\\u{85}\\u{200b}\\tc\\u{0}");
     assert_eq!(super::clean::short("abcdef", 4), "abc…");
     assert_eq!(super::clean::short("abcd", 4), "abcd");
+    assert_eq!(super::clean::middle_cut("abcdefgh", 6), "ab…fgh");
+    assert_eq!(super::clean::middle_cut("abcdef", 6), "abcdef");
+}
+
+#[test]
+fn names_that_differ_in_their_middles_are_cut_so_that_they_still_do() {
+    let long = |model: &str| format!("{}-{model}-{}", "a".repeat(40), "z".repeat(40));
+    let (small, large) = (long("0.5b"), long("1.5b"));
+    let cut = super::clean::cut_apart(&[&small, &large, "short", &small], 20);
+    assert!(cut.iter().all(|name| name.chars().count() <= 20), "{cut:?}");
+    assert!(cut[0].contains("-0.5b-") && cut[1].contains("-1.5b-"), "{cut:?}");
+    assert_eq!((cut[2].as_str(), &cut[3]), ("short", &cut[0]));
+}
+
+#[test]
+fn two_models_are_two_rows_however_late_their_names_differ() {
+    let long = |model: &str| format!("{}/{model}-instruct.gguf", "models-of-somebody".repeat(4));
+    let mut records = Vec::new();
+    for size in ["0.5b", "1.5b"] {
+        let model = Some(long(size));
+        records.extend((0..3).map(|sample| AttemptRecord {
+            model: model.clone(),
+            verified: None,
+            ..record("react", 1, sample, 0, true)
+        }));
+    }
+    let summary = summarise(&records, &options(&[1]));
+    assert_eq!(summary.rows.len(), 2);
+    // Programs and pages get whole names; only the console has no room for them.
+    let told = json(&summary).unwrap();
+    for size in ["0.5b", "1.5b"] {
+        assert!(told.contains(&format!("react {}, n = 1: not verified", long(size))), "{told}");
+    }
+    let source = figures::Source {
+        records: &records,
+        summary: &summary,
+        conditions: &std::collections::BTreeMap::new(),
+        bootstrap: Bootstrap { replicates: 200, ..Bootstrap::default() },
+    };
+    for figure in figures::figures(&source).iter().filter(|figure| figure.id == "pass-by-n") {
+        let chart = figure.chart.as_ref().unwrap();
+        assert_eq!(chart.series.len(), 2, "{chart:?}");
+        let drawn = figures::chart::draw(chart, figures::chart::Canvas::SCREEN).unwrap();
+        assert!(drawn.contains("0.5b") && drawn.contains("1.5b"), "{drawn}");
+    }
+    let text = console(&summary);
+    // Broken over lines, but not cut where they differ.
+    let rates: String = text.split("pass@k:").next().unwrap().split_whitespace().collect();
+    assert!(rates.contains("0.5b") && rates.contains("1.5b"), "{text}");
 }
 
 #[test]

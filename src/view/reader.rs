@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
 use crate::report::{Options, Planned};
-use crate::run::reading::{Detail, Reading, Readings, read_all};
+use crate::run::reading::{Detail, Reading, Readings, labels, read_all, told};
 use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
@@ -75,8 +75,7 @@ impl Reader {
                 if (is_jsonl || path.ends_with("run.json"))
                     && let Ok(facts) = path.metadata()
                 {
-                    let changed = facts.modified().ok().and_then(|at| at.elapsed().ok().map(|_| at));
-                    hash.update(format!("{} {} {changed:?}\n", path.display(), facts.len()));
+                    hash.update(format!("{} {} {:?}\n", path.display(), facts.len(), facts.modified().ok()));
                 }
             }
             let trajectories = walkdir::WalkDir::new(folder.join("trajectories")).min_depth(2);
@@ -99,15 +98,15 @@ impl Reader {
             notes,
             ..Material::default()
         };
-        let (mut stores, mut ks, mut names) = (Vec::new(), self.ks.clone(), Vec::new());
-        for (place, reading) in readings.into_iter().enumerate() {
+        let (mut stores, mut ks) = (Vec::new(), self.ks.clone());
+        let names = labels(&readings);
+        for (place, (reading, name)) in readings.into_iter().zip(&names).enumerate() {
             let Reading { store, run, mut records, notes } = reading;
             let folder = store.folder();
-            let name = run_name(run.as_ref(), folder, &names);
             let label = |agent: &str| if several { format!("{name}/{agent}") } else { agent.to_owned() };
             let about = |note: String| if several { format!("{name}: {note}") } else { note };
             material.notes.extend(notes.into_iter().map(&about));
-            material.runs.push(run_facts(&name, folder, run.as_ref()));
+            material.runs.push(run_facts(name, folder, run.as_ref()));
             if self.ks.is_empty() {
                 let attempts = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
                 ks.extend([1, run.as_ref().map_or(attempts, |run| run.configuration.k as usize)]);
@@ -132,11 +131,14 @@ impl Reader {
             }));
             material.notes.extend(note.map(&about));
             match choices(&store) {
-                Ok(choices) => material.choices.extend(choices.into_iter().map(|mut choice| {
-                    choice.agent = label(&choice.agent);
-                    choice
-                })),
-                Err(error) => material.notes.push(about(error.to_string())),
+                Ok(choices) => {
+                    material.options.choices.extend(choices.records.into_iter().map(|mut choice| {
+                        choice.agent = label(&choice.agent);
+                        choice
+                    }));
+                    material.notes.extend(choices.notes.into_iter().map(&about));
+                }
+                Err(error) => material.notes.push(about(told(&error))),
             }
             let samples: Vec<&str> = records.iter().map(|record| record.paper.as_str()).collect();
             let papers = self.papers_of(run.as_ref(), &samples, &mut material.notes);
@@ -147,7 +149,6 @@ impl Reader {
             }
             material.records.append(&mut records);
             stores.push(store);
-            names.push(name);
         }
         // The overview's own figures are of pass@1, whatever else was asked for.
         ks.push(1);
@@ -202,23 +203,6 @@ impl Reader {
         }
         found
     }
-}
-
-fn told(error: &crate::error::Error) -> String {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{error}{cause}")
-}
-
-/// The run's name, or its folder's where it has none or shares it with another.
-fn run_name(run: Option<&RunFile>, folder: &Path, others: &[String]) -> String {
-    let of_folder = || folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-    let taken = |name: &String| others.contains(name);
-    let name = run.map_or_else(of_folder, |run| run.run.clone());
-    if !taken(&name) {
-        return name;
-    }
-    let name = folder.display().to_string();
-    if taken(&name) { format!("{name} ({})", others.len() + 1) } else { name }
 }
 
 /// A run's settings and its history, for reading.
@@ -299,4 +283,26 @@ fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, O
         }
     }
     (found, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::stats::Bootstrap;
+
+    #[test]
+    fn a_change_is_seen_by_a_clock_that_runs_behind_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("attempts.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let reader = Reader::new(vec![folder.path().to_owned()], None, Vec::new(), Bootstrap::default());
+        let at = |hours: u64| {
+            let file = std::fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() + Duration::from_hours(hours)).unwrap();
+            reader.stamp()
+        };
+        assert_ne!(at(1), at(2));
+    }
 }

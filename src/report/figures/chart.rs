@@ -8,6 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::error::{Error, Result};
+use crate::report::clean::cut_apart;
 use crate::stats::Interval;
 
 /// Text, axes and grid are drawn in this colour, which no series has, so that a page can put its own in its place.
@@ -27,6 +28,9 @@ const PALETTE: [RGBColor; 6] = [
 
 /// Lengths of dashes and of the gaps between them, in units; none for a solid line.
 const DASHES: [Option<(i32, i32)>; 4] = [None, Some((7, 4)), Some((2, 3)), Some((12, 4))];
+
+/// Characters of a series' name in the legend.
+const LONGEST_NAME: usize = 64;
 
 /// Rates over an axis of numbers, or beside a list of names.
 #[derive(Debug, Clone, PartialEq)]
@@ -213,10 +217,11 @@ fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) 
     let style = canvas.font(14).pos(Pos::new(HPos::Center, VPos::Bottom));
     area.draw_text(&chart.rate, &style, (i32::midpoint(left, right), height as i32 - canvas.units(2)))?;
     let row = f64::from(bottom - top) / names.len().max(1) as f64;
-    for (place, name) in names.iter().enumerate() {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (place, name) in cut_apart(&names, 36).iter().enumerate() {
         let style = canvas.font(13).pos(Pos::new(HPos::Right, VPos::Center));
         let middle = top + (row * (place as f64 + 0.5)) as i32;
-        area.draw_text(&super::super::clean::short(name, 36), &style, (left - canvas.units(10), middle))?;
+        area.draw_text(name, &style, (left - canvas.units(10), middle))?;
         if place > 0 {
             let y = top + (row * place as f64) as i32;
             area.draw(&PathElement::new(vec![(left, y), (right, y)], faint))?;
@@ -266,7 +271,7 @@ fn rows_of_legend(chart: &Chart, canvas: Canvas) -> Vec<Vec<(usize, i32)>> {
     let mut rows: Vec<Vec<(usize, i32)>> = Vec::new();
     let mut left = i32::MAX;
     for (place, series) in chart.series.iter().enumerate() {
-        let width = canvas.units(52 + 7 * series.name.chars().count().min(64) as i32);
+        let width = canvas.units(52 + 7 * series.name.chars().count().min(LONGEST_NAME) as i32);
         if left.saturating_add(width) > canvas.width as i32 {
             rows.push(Vec::new());
             left = canvas.units(16);
@@ -280,6 +285,8 @@ fn rows_of_legend(chart: &Chart, canvas: Canvas) -> Vec<Vec<(usize, i32)>> {
 }
 
 fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Drawn {
+    let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+    let names = cut_apart(&names, LONGEST_NAME);
     for (row, entries) in rows_of_legend(chart, canvas).into_iter().enumerate() {
         let y = body + canvas.units(22 * row as i32 + 8);
         for (place, left) in entries {
@@ -296,8 +303,7 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Dra
             }
             marker(area, (i32::midpoint(from, to), y), place, canvas)?;
             let text = canvas.font(13).pos(Pos::new(HPos::Left, VPos::Center));
-            let name = super::super::clean::short(&chart.series[place].name, 64);
-            area.draw_text(&name, &text, (to + canvas.units(6), y))?;
+            area.draw_text(&names[place], &text, (to + canvas.units(6), y))?;
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::cell;
-use super::summary::{Row, Summary, name};
+use super::summary::{Row, Summary, full_name};
 use super::verifiers::VerifierRow;
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
@@ -110,10 +110,8 @@ impl Condition {
 pub struct Source<'a> {
     /// All attempts, under the labels that the rows have.
     pub records: &'a [AttemptRecord],
-    /// Their rows.
+    /// Their rows, and those of verifiers.
     pub summary: &'a Summary,
-    /// What verifiers chose among them.
-    pub verifiers: &'a [VerifierRow],
     /// By the agent's label.
     pub conditions: &'a BTreeMap<String, Condition>,
     /// How intervals are made.
@@ -145,7 +143,7 @@ fn by_n(source: &Source<'_>) -> Figure {
     };
     for row in &rows {
         let (Some(n), Some((rate, interval))) = (row.n, rate_of(row, 1)) else { continue };
-        let label = name(&row.agent, row.model.as_deref());
+        let label = full_name(&row.agent, row.model.as_deref());
         add(&mut series, &label, Point { x: n as f64, rate, interval });
         let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.extend([row.samples.to_string(), row.attempts.to_string()]);
@@ -170,7 +168,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
     table.columns.extend(headings(&["gap low %", "gap high %"]));
     for row in overall(source.summary) {
         let place = names.len() as f64;
-        names.push(name(&row.agent, row.model.as_deref()));
+        names.push(full_name(&row.agent, row.model.as_deref()));
         let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>, gap: [String; 3]| {
             add(&mut series, what, Point { x: place, rate, interval });
             let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), what.to_owned()];
@@ -185,9 +183,9 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
                 put("pass@1", at.samples, rate, at.interval, no_gap());
             }
         }
-        let mine = source.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
+        let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
         for verifier in widest(mine) {
-            let what = format!("chosen by {}", super::clean::short(&verifier.verifier, 30));
+            let what = format!("chosen by {}", super::clean::clean(&verifier.verifier));
             let interval = verifier.intervals.map(|intervals| intervals[1]);
             let gap = verifier.gap_closed.map_or_else(no_gap, |share| percents(share, verifier.gap_interval));
             put(&what, verifier.samples, verifier.rates[1], interval, gap);
@@ -198,7 +196,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
             }
         }
     }
-    let unchosen = if source.verifiers.is_empty() {
+    let unchosen = if source.summary.verifiers.is_empty() {
         " No verifier has chosen among these attempts (`autoexperiment verify-runs`)."
     } else {
         ""
@@ -223,7 +221,7 @@ fn contexts(source: &Source<'_>) -> Figure {
     for row in source.summary.rows.iter().filter(|row| row.n.is_some()) {
         let context = source.conditions.get(&row.agent).and_then(|condition| condition.context.clone());
         let (Some(n), Some(context), Some((rate, interval))) = (row.n, context, rate_of(row, 1)) else { continue };
-        let label = format!("{context}: {}", name(&row.agent, row.model.as_deref()));
+        let label = format!("{context}: {}", full_name(&row.agent, row.model.as_deref()));
         add(&mut series, &label, Point { x: n as f64, rate, interval });
         let mut cells = vec![context.clone(), row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.push(row.samples.to_string());

@@ -10,7 +10,7 @@ use super::chart::{Point, Series};
 use super::{
     Condition, Figure, Source, Table, add, drawn, figure, headings, overall, percents, quantity, rate_of, whiskers,
 };
-use crate::report::summary::{Row, name};
+use crate::report::summary::{Row, full_name};
 use crate::run::{AttemptRecord, counting};
 use crate::stats::bootstrap;
 
@@ -100,7 +100,7 @@ impl Scaling {
             several |= rows.first().map(|(limit, _)| *limit) != rows.last().map(|(limit, _)| *limit);
             for (limit, row) in rows {
                 let Some((rate, interval)) = rate_of(row, 1) else { continue };
-                add(&mut series, &name(&base, model.as_deref()), Point { x: limit as f64, rate, interval });
+                add(&mut series, &full_name(&base, model.as_deref()), Point { x: limit as f64, rate, interval });
                 let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), limit.to_string()];
                 cells.push(row.samples.to_string());
                 cells.extend(percents(rate, interval));
@@ -160,7 +160,7 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
             }
             let rate = rates.iter().flatten().map(|values| values[place]).sum::<f64>() / count;
             let interval = intervals.map(|intervals| intervals[place]);
-            add(&mut series, &name(agent, model), Point { x: most as f64, rate, interval });
+            add(&mut series, &full_name(agent, model), Point { x: most as f64, rate, interval });
             let mut cells = vec![agent.to_owned(), model.unwrap_or_default().to_owned()];
             cells.push(most.to_string());
             cells.extend(percents(rate, interval));

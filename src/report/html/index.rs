@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::material::{Material, Origin, SampleDetails};
 use crate::error::{Error, Result};
-use crate::report::name;
+use crate::report::full_name;
 use crate::run::{AttemptRecord, counting};
 
 /// Gives the details of a sample by its place in [`samples`].
@@ -88,7 +88,7 @@ pub(super) fn contenders(material: &Material) -> Vec<Contender> {
 }
 
 fn shown_name((agent, model): &Contender) -> String {
-    name(agent, model.as_deref())
+    full_name(agent, model.as_deref())
 }
 
 fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize> {
@@ -171,7 +171,7 @@ pub fn index(material: &Material) -> Value {
         .iter()
         .map(|contender| {
             let origin = origins.get(contender);
-            let own = origin.map(|origin| name(&origin.agent, contender.1.as_deref()));
+            let own = origin.map(|origin| full_name(&origin.agent, contender.1.as_deref()));
             json!({ "name": shown_name(contender), "run": origin.map(|origin| origin.run), "own": own })
         })
         .collect();

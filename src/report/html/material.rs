@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
-use crate::verifier::stored::ChoiceRecord;
 
 /// Runs and what is known of them, as far as it could be read.
 #[derive(Debug, Clone, Default)]
@@ -23,13 +22,11 @@ pub struct Material {
     pub origins: Vec<Origin>,
     /// Attempts that have a trajectory and no record.
     pub begun: Vec<Begun>,
-    /// What verifiers chose, under the same labels.
-    pub choices: Vec<ChoiceRecord>,
     /// The papers, by id.
     pub papers: BTreeMap<String, PaperFacts>,
     /// What was set for agents, by label.
     pub conditions: BTreeMap<String, Condition>,
-    /// How rows are made.
+    /// How rows are made, and what verifiers chose.
     pub options: Options,
     /// What could not be read, a sentence each.
     pub notes: Vec<String>,

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{Source, Table, figures};
 use crate::report::summary::Row;
-use crate::report::{compare, contenders, end_name, summarise, verifier_rows};
+use crate::report::{compare, contenders, end_name, summarise};
 use crate::stats::Interval;
 
 /// Most comparisons that are shown: with many agents the first is compared with each of the others.
@@ -25,11 +25,9 @@ const EVERY_PAIR: usize = 5;
 pub fn overview(material: &Material) -> Result<String> {
     let options = &material.options;
     let summary = summarise(&material.records, options);
-    let verifiers = verifier_rows(&material.records, &material.choices, options.bootstrap);
     let source = Source {
         records: &material.records,
         summary: &summary,
-        verifiers: &verifiers,
         conditions: &material.conditions,
         bootstrap: options.bootstrap,
     };

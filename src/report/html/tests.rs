@@ -4,6 +4,7 @@ use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
 use crate::sample::Sample;
+use crate::verifier::stored::ChoiceRecord;
 
 const STRANGER: &str = "</script><b>&\u{2028}'\"";
 
@@ -109,6 +110,15 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
 }
 
 #[test]
+fn agents_whose_names_differ_late_are_two_in_the_index() {
+    let model = |size: &str| Some(format!("{}/{size}-instruct.gguf", "models-of-somebody".repeat(4)));
+    let of = |size: &str| AttemptRecord { model: model(size), ..record("react", "x_0", 0, true) };
+    let index = index(&material(vec![of("0.5b"), of("1.5b")]));
+    let names: Vec<_> = index["contenders"].as_array().unwrap().iter().map(|it| it["name"].to_string()).collect();
+    assert!(names.len() == 2 && names[0].contains("/0.5b-") && names[1].contains("/1.5b-"), "{names:?}");
+}
+
+#[test]
 fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
@@ -131,6 +141,27 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
     let two_limits = overview(&material).unwrap();
     assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
     assert!(two_limits.contains("all attempts were given the same context (paper none, code agent)"));
+}
+
+#[test]
+fn what_verifiers_chose_is_in_the_rows_and_in_the_picture() {
+    let records = vec![record("a", "x_0", 0, false), record("a", "x_0", 1, true)];
+    let choice = ChoiceRecord {
+        verifier: "v".to_owned(),
+        agent: "a".to_owned(),
+        model: None,
+        sample: "x_0".to_owned(),
+        attempts: vec![0, 1],
+        chosen: Some(1),
+        reason: String::new(),
+        usage: crate::model::Usage::default(),
+        cost: 0.0,
+        unknown: 0,
+    };
+    let mut material = material(records);
+    material.options.choices.push(choice);
+    let html = overview(&material).unwrap();
+    assert!(html.contains("chosen by v") && !html.contains("No verifier has chosen"), "{html}");
 }
 
 #[test]
