@@ -10,9 +10,12 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use support::Lab;
 
@@ -32,6 +35,11 @@ struct Upstream {
 
 impl Upstream {
     fn new(replies: Vec<Value>) -> Self {
+        Self::late(replies, Duration::ZERO)
+    }
+
+    /// One that lets all but the first call wait so long.
+    fn late(replies: Vec<Value>, wait: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -42,6 +50,9 @@ impl Upstream {
                 let said = body["messages"].as_array().unwrap();
                 let place = said.iter().filter(|message| message["role"] == "assistant").count();
                 kept.lock().unwrap().push(body);
+                if kept.lock().unwrap().len() > 1 {
+                    std::thread::sleep(wait);
+                }
                 let message = replies[place.min(replies.len() - 1)].clone();
                 let body = json!({
                     "id": "x", "object": "chat.completion", "created": 0, "model": "m",
@@ -59,8 +70,33 @@ impl Upstream {
         Self { url, asked }
     }
 
+    /// One that answers everything with this status.
+    fn refusing(status: u16, said: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let body = json!({"error": {"message": said}}).to_string();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                read_request(&mut stream);
+                let head =
+                    format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        Self { url, asked: Arc::default() }
+    }
+
     fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
+    }
+
+    /// Waits until it was asked so often.
+    fn wait_for(&self, calls: usize) {
+        let begun = Instant::now();
+        while self.calls() < calls {
+            assert!(begun.elapsed() < Duration::from_mins(2), "asked {} times", self.calls());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -96,19 +132,10 @@ fn bash(command: &str) -> Value {
 fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> support::Ran {
     let mut arguments =
         vec!["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--base-url", &upstream.url];
-    arguments.extend([
-        "--price",
-        "100,100",
-        "--no-baseline",
-        "--name",
-        "r",
-        "-j",
-        "1",
-        "--tries",
-        "1",
-        "--retries",
-        "0",
-    ]);
+    arguments.extend(["--price", "100,100", "--no-baseline", "-j", "1", "--tries", "1", "--retries", "0"]);
+    if !more.contains(&"--name") {
+        arguments.extend(["--name", "r"]);
+    }
     arguments.extend(more);
     lab.run(&arguments)
 }
@@ -391,21 +418,21 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
 #[test]
 fn a_provider_that_denies_everything_stops_the_run_and_the_agent() {
     let lab = Lab::new();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            read_request(&mut stream);
-            let body = "{\"error\":{\"message\":\"bad key\"}}";
-            let head = format!("HTTP/1.1 401 X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = stream.write_all((head + body).as_bytes());
-        }
-    });
     let agent = own_agent(&lab, "while True: print(call())\n");
-    let upstream = Upstream { url, asked: Arc::default() };
-    let ran = run(&lab, agent, &upstream, &[]);
+    let ran = run(&lab, agent, &Upstream::refusing(401, "bad key"), &[]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
     assert_eq!(lab.records("r")[0]["end"], "model_denied");
+}
+
+#[test]
+fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_run() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print(call())\n");
+    let ran = run(&lab, agent, &Upstream::refusing(400, "no such parameter"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["end"], &record["pass"]), (&json!("refused"), &json!(false)), "{record:#}");
+    assert!(record["end_detail"].as_str().unwrap().contains("no such parameter"), "{record:#}");
 }
 
 #[test]

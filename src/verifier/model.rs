@@ -101,6 +101,7 @@ impl ByModel {
                 ..Sampling::default()
             },
             call: order * (SECOND_ASKS + 1) + ask,
+            foreign: false,
         };
         match self.model.query(&request).await {
             Ok(reply) => {
