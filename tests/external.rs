@@ -436,6 +436,51 @@ fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_r
 }
 
 #[test]
+fn a_program_whose_requests_cannot_be_passed_on_is_told_of_by_what_was_wrong_with_them() {
+    let lab = Lab::new();
+    let script = r"
+def post(path, body):
+    request = urllib.request.Request(os.environ['BASE'] + path, json.dumps(body).encode(), {'authorization': 'Bearer sandbox'})
+    try:
+        urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+post('/responses', {'input': 'hi'})
+post('/chat/completions', {'messages': [{'role': 'user', 'content': [{'type': 'image_url', 'image_url': {'url': 'x'}}]}]})
+";
+    let upstream = Upstream::new(vec![text("no")]);
+    // Whether it says so by its exit code or not, of the model nothing was measured.
+    for (name, end) in [("r", "sys.exit(1)\n"), ("s", "")] {
+        let ran = run(&lab, own_agent(&lab, &format!("{script}{end}")), &upstream, &["--name", name]);
+        assert_eq!(ran.code, 8, "{}", ran.stderr);
+        let record = &lab.records(name)[0];
+        assert_eq!(record["end"], "sandbox_lost", "{record:#}");
+        let detail = record["end_detail"].as_str().unwrap();
+        let said = "none of its 2 requests could be answered: this gateway passes text on, and no `image_url`";
+        assert_eq!(detail, said);
+    }
+    let lines = trajectory(&lab, "own");
+    let refused: Vec<&str> = events(&lines, "call_refused").iter().map(|line| line["what"].as_str().unwrap()).collect();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused[0].contains("/responses") && refused[0].contains("/v1/chat/completions"), "{refused:?}");
+    assert_eq!(upstream.calls(), 0);
+}
+
+#[test]
+fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
+    // Replies have 100 tokens.
+    for (most, said) in [("100", "length\n"), ("101", "stop\n")] {
+        let upstream = Upstream::new(vec![text("no")]);
+        let ran = run(&lab, agent, &upstream, &["--max-tokens", most, "--name", "r"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(events(&trajectory(&lab, "own"), "program")[0]["stdout"], said);
+        std::fs::remove_dir_all(lab.path("runs/r")).unwrap();
+    }
+}
+
+#[test]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // Calls over one connection, each with a conversation of 20 kB; the model answers at once.

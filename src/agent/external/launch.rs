@@ -76,6 +76,7 @@ pub(super) async fn run(
     drop(gateway);
     let (refused, failed, stopped) = (meter.refused, meter.failed.take(), meter.stopped.take());
     let (tool_time, asked) = (meter.tool_time(), meter.budget.calls - calls);
+    let (unreadable, last) = std::mem::take(&mut meter.unreadable);
     context.budget.charge_time(tool_time);
     let exec = match exec {
         Ok(exec) => exec,
@@ -86,9 +87,17 @@ pub(super) async fn run(
     if let Some((end, detail)) = stopped.clone().filter(|(end, _)| end.is_infrastructure()) {
         return (end, detail);
     }
-    if asked == 0 && refused.is_none() && stopped.is_none() && !exec.success() && exec.exit != Exit::DiskFull {
-        // It has not even begun: nothing was measured of the model.
-        return (End::SandboxLost, Some(format!("`{name}` failed before its first call: {}", said(&exec))));
+    // Where the model was asked nothing, nothing was measured of it.
+    let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
+    let unheard = || {
+        let what = match unreadable {
+            0 => format!("`{name}` failed before its first call: {}", said(&exec)),
+            _ => format!("none of its {unreadable} requests could be answered: {last}"),
+        };
+        (End::SandboxLost, Some(what))
+    };
+    if unasked && !exec.success() {
+        return unheard();
     }
     let answer = match manifest.answer {
         AnswerPlace::Stdout => last_object(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
@@ -99,6 +108,9 @@ pub(super) async fn run(
         },
     };
     let answered = answer.is_some();
+    if unasked && unreadable > 0 && !answered {
+        return unheard();
+    }
     if let Some(raw) = answer {
         context.trajectory.push(&Event::Answer { raw: raw.clone() });
         context.answer = Some(raw);

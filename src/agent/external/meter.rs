@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::step::{self, Next};
 use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
-use crate::model::gateway::{Ask, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Reply, Request, Sampling, Tool};
+use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
+use crate::model::{Message, Model, ModelError, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -17,6 +17,8 @@ const REFUSALS: u32 = 5;
 const FAILURES: u32 = 10;
 /// So long it may go on after it was told, to write its answer.
 const LAST_WORDS: Duration = Duration::from_mins(1);
+/// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
+const UNREADABLE: u32 = 50;
 
 /// One attempt's meter.
 pub(super) struct Meter<'a> {
@@ -36,6 +38,8 @@ pub(super) struct Meter<'a> {
     first_refusal: Option<Instant>,
     /// Calls in a row that failed.
     failures: u32,
+    /// Requests that could not be passed on, and what was wrong with the last one.
+    pub(super) unreadable: (u32, String),
     /// The limit that a call was refused for.
     pub(super) refused: Option<End>,
     /// What the last call failed of, if it did.
@@ -65,6 +69,7 @@ impl<'a> Meter<'a> {
             refusals: 0,
             first_refusal: None,
             failures: 0,
+            unreadable: (0, String::new()),
             refused: None,
             failed: None,
             stopped: None,
@@ -73,14 +78,24 @@ impl<'a> Meter<'a> {
 
     /// Takes calls, one after another, until the program has ended. A call that is under way then is still waited for: it
     /// is paid for, and nothing that was paid for may be missing from the record.
-    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Ask>, ended: &CancellationToken) {
+    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Asked>, ended: &CancellationToken) {
         loop {
             tokio::select! {
                 biased;
-                () = ended.cancelled() => return,
+                () = ended.cancelled() => {
+                    // Nobody waits for a call any more; what was refused is counted to the last.
+                    while let Ok(asked) = asked.try_recv() {
+                        if let Asked::Refused(refusal) = asked {
+                            self.unreadable(refusal);
+                        }
+                    }
+                    return;
+                }
                 () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() => self.out_of_time(),
-                Some(ask) = asked.recv() => self.take(ask).await,
-                else => return ended.cancelled().await,
+                Some(asked) = asked.recv() => match asked {
+                    Asked::Call(ask) => self.take(ask).await,
+                    Asked::Refused(refusal) => self.unreadable(refusal),
+                },
             }
         }
     }
@@ -120,7 +135,17 @@ impl<'a> Meter<'a> {
         let _ = ask.answer.send(answered);
     }
 
-    async fn answer(&mut self, mut request: Request) -> Result<Reply, Refusal> {
+    /// Records a request that the gateway has refused. It has cost nothing and is no call.
+    fn unreadable(&mut self, refusal: Refusal) {
+        let (count, last) = &mut self.unreadable;
+        *count = count.saturating_add(1);
+        last.clone_from(&refusal.message);
+        if *count <= UNREADABLE {
+            self.tell(&Event::CallRefused { what: refusal.message });
+        }
+    }
+
+    async fn answer(&mut self, mut request: Request) -> Result<Given, Refusal> {
         if let Some(error) = self.trajectory.failed() {
             // What is not recorded must not cost more.
             let detail = format!("the trajectory cannot be written: {error}");
@@ -135,6 +160,7 @@ impl<'a> Meter<'a> {
         request.call = self.budget.calls;
         request.sampling = self.sampled(&request.sampling);
         self.record(&request);
+        let most = request.sampling.max_tokens;
         let begun = Instant::now();
         let asked = self.model.query(&request).await;
         let waited = begun.elapsed();
@@ -145,7 +171,7 @@ impl<'a> Meter<'a> {
                 self.failures = 0;
                 self.budget.charge_reply(&reply, waited);
                 self.tell(&Event::reply(self.budget.steps, &reply, waited));
-                Ok(reply)
+                Ok(Given { reply, most })
             }
             Err(failed) => {
                 self.budget.charge_failed(&failed, waited);
