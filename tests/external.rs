@@ -481,6 +481,31 @@ fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
 }
 
 #[test]
+fn ctrl_c_while_a_program_runs_leaves_what_it_printed_its_time_and_the_price_of_its_last_call_on_record() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print('begun', flush=True)\ncall()\ntime.sleep(0.3)\ncall()\ntime.sleep(600)\n");
+    let upstream = Upstream::late(vec![text("no")], Duration::from_secs(1));
+    let arguments =
+        ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "100,100", "--name", "r"];
+    let arguments = [&["run", "--sample", "tiny_1", "--no-baseline", "--retries", "0"], &arguments[..]].concat();
+    let child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    upstream.wait_for(2);
+    let begun = Instant::now();
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = &lab.records("r")[0];
+    assert_eq!(record["end"], "cancelled", "{record:#}");
+    assert!((record["cost"].as_f64().unwrap() - 0.22).abs() < 1e-9, "at 11 cents a call: {record:#}");
+    assert!(record["tool_seconds"].as_f64().unwrap() > 0.25, "{record:#}");
+    let lines = trajectory(&lab, "own");
+    let program = events(&lines, "program");
+    assert_eq!(program[0]["stdout"], "begun\n", "{program:?}");
+    assert_eq!(events(&lines, "reply").len(), 2);
+}
+
+#[test]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // Calls over one connection, each with a conversation of 20 kB; the model answers at once.

@@ -29,6 +29,8 @@ const RECORDED: usize = 20_000;
 const DETAIL: usize = 300;
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// When the run is stopped: the program's grace, a last reply, and what a sandbox takes to tell of them.
+pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// The program's time is watched by the meter, which knows what of it was spent waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
@@ -65,14 +67,26 @@ pub(super) async fn run(
     let (gateway, asked) = gateway::serve(listener.connections, Some(key).filter(|_| listener.shared), MODEL);
     let limits = ExecLimits { wall: NO_LIMIT, grace: GRACE, output: OUTPUT };
     let ended = CancellationToken::new();
-    let mut meter = Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop);
+    let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
+    if cancel.is_cancelled() {
+        // What is stopped before it begins is not stopped at all.
+        return (End::Cancelled, None);
+    }
+    let mut meter =
+        Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop, cancel.clone());
     let running = async {
         let exec = context.sandbox.exec(&prepared.command, &limits).await;
         ended.cancel();
         exec
     };
+    let stopping = async {
+        tokio::select! {
+            () = cancel.cancelled() => stop.cancel(),
+            () = ended.cancelled() => {}
+        }
+    };
     let calls = meter.budget.calls;
-    let (exec, ()) = tokio::join!(running, meter.serve(asked, &ended));
+    let (exec, (), ()) = tokio::join!(running, meter.serve(asked, &ended), stopping);
     drop(gateway);
     let (refused, failed, stopped) = (meter.refused, meter.failed.take(), meter.stopped.take());
     let (tool_time, asked) = (meter.tool_time(), meter.budget.calls - calls);
@@ -80,10 +94,14 @@ pub(super) async fn run(
     context.budget.charge_time(tool_time);
     let exec = match exec {
         Ok(exec) => exec,
+        Err(_) if cancel.is_cancelled() => return (End::Cancelled, None),
         Err(Fault::Refused(what)) => return (End::SandboxLost, Some(format!("`{name}` cannot be started: {what}"))),
         Err(fault) => return lost(&fault),
     };
     record(&exec, tool_time, context);
+    if cancel.is_cancelled() {
+        return (End::Cancelled, None);
+    }
     if let Some((end, detail)) = stopped.clone().filter(|(end, _)| end.is_infrastructure()) {
         return (end, detail);
     }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::step::{self, Next};
 use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Request, Sampling, Tool};
+use crate::model::{Message, Model, ModelError, QueryFailed, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -17,6 +17,8 @@ const REFUSALS: u32 = 5;
 const FAILURES: u32 = 10;
 /// So long it may go on after it was told, to write its answer.
 const LAST_WORDS: Duration = Duration::from_mins(1);
+/// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
+const LAST_REPLY: Duration = Duration::from_secs(3);
 /// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
 const UNREADABLE: u32 = 50;
 
@@ -38,6 +40,8 @@ pub(super) struct Meter<'a> {
     first_refusal: Option<Instant>,
     /// Calls in a row that failed.
     failures: u32,
+    /// Told when the run is stopped.
+    cancel: CancellationToken,
     /// Requests that could not be passed on, and what was wrong with the last one.
     pub(super) unreadable: (u32, String),
     /// The limit that a call was refused for.
@@ -55,6 +59,7 @@ impl<'a> Meter<'a> {
         trajectory: &'a mut Trajectory,
         sampling: &'a Sampling,
         stop: CancellationToken,
+        cancel: CancellationToken,
     ) -> Self {
         Self {
             model,
@@ -69,6 +74,7 @@ impl<'a> Meter<'a> {
             refusals: 0,
             first_refusal: None,
             failures: 0,
+            cancel,
             unreadable: (0, String::new()),
             refused: None,
             failed: None,
@@ -151,7 +157,7 @@ impl<'a> Meter<'a> {
             let detail = format!("the trajectory cannot be written: {error}");
             self.stop(End::Cancelled, Some(detail));
         }
-        if self.stopped.is_some() {
+        if self.stopped.is_some() || self.cancel.is_cancelled() {
             return Err(Refusal { why: Why::Closed, message: "the attempt is over".into() });
         }
         if let Some(end) = self.budget.barred() {
@@ -162,7 +168,11 @@ impl<'a> Meter<'a> {
         self.record(&request);
         let most = request.sampling.max_tokens;
         let begun = Instant::now();
-        let asked = self.model.query(&request).await;
+        let asked = tokio::select! {
+            biased;
+            asked = self.model.query(&request) => asked,
+            given_up = given_up(&self.cancel) => Err(given_up),
+        };
         let waited = begun.elapsed();
         self.waited += waited;
         match asked {
@@ -246,4 +256,12 @@ impl<'a> Meter<'a> {
         conversation::take(&mut self.shown, event);
         self.trajectory.push(event);
     }
+}
+
+/// Why a call has no reply when the run has been stopped and none came soon.
+async fn given_up(cancel: &CancellationToken) -> QueryFailed {
+    cancel.cancelled().await;
+    tokio::time::sleep(LAST_REPLY).await;
+    let what = "the run was stopped during this call; what it cost is unknown and not counted";
+    ModelError::Unavailable(what.to_owned()).into()
 }
