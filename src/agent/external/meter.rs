@@ -1,6 +1,9 @@
 //! Answers the calls of an agent that is a program of its own: asks the model, charges the budget, keeps the record,
 //! and stops an agent that goes on when nothing is left.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -19,6 +22,9 @@ const FAILURES: u32 = 10;
 const LAST_WORDS: Duration = Duration::from_mins(1);
 /// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
+/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded anew
+/// each time, and would fill the disk.
+const RECORD: usize = 64 << 20;
 /// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
 const UNREADABLE: u32 = 50;
 
@@ -40,6 +46,8 @@ pub(super) struct Meter<'a> {
     first_refusal: Option<Instant>,
     /// Calls in a row that failed.
     failures: u32,
+    /// Bytes that may still be recorded of what the agent says.
+    room: usize,
     /// Told when the run is stopped.
     cancel: CancellationToken,
     /// Requests that could not be passed on, and what was wrong with the last one.
@@ -74,6 +82,7 @@ impl<'a> Meter<'a> {
             refusals: 0,
             first_refusal: None,
             failures: 0,
+            room: RECORD,
             cancel,
             unreadable: (0, String::new()),
             refused: None,
@@ -165,7 +174,9 @@ impl<'a> Meter<'a> {
         }
         request.call = self.budget.calls;
         request.sampling = self.sampled(&request.sampling);
-        self.record(&request);
+        if !self.record(&request) {
+            return Err(self.refuse(End::DiskLimit));
+        }
         let most = request.sampling.max_tokens;
         let begun = Instant::now();
         let asked = tokio::select! {
@@ -195,7 +206,11 @@ impl<'a> Meter<'a> {
 
     /// Tells the agent that a limit is reached, and stops one that does not take it.
     fn refuse(&mut self, end: End) -> Refusal {
-        let message = format!("{}: make no further call, and write the answer now", prompts::used_up(end));
+        let what = match end {
+            End::DiskLimit => "there is no more room to record what is asked",
+            end => prompts::used_up(end),
+        };
+        let message = format!("{what}: make no further call, and write the answer now");
         self.tell(&Event::CallRefused { what: message.clone() });
         self.refused = Some(end);
         self.first_refusal.get_or_insert_with(Instant::now);
@@ -226,30 +241,32 @@ impl<'a> Meter<'a> {
         Refusal { why, message: format!("{prefix}{error}") }
     }
 
-    /// The run's sampling where it says something, the agent's otherwise; the seed is ours.
+    /// The run's sampling where it says something, the agent's otherwise; the seed is ours. A reply can be no longer than
+    /// there are tokens left.
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
             // What no provider takes would look like a fault of the run.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
-            max_tokens: match (ours.max_tokens, asked.max_tokens) {
-                (Some(ours), Some(asked)) => Some(ours.min(asked)),
-                (ours, asked) => ours.or(asked),
-            },
+            max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
             reasoning_tokens: ours.reasoning_tokens,
         }
     }
 
-    /// Records what the agent says beyond what the record holds.
-    fn record(&mut self, request: &Request) {
+    /// Records what the agent says beyond what the record holds, unless there is no room for it.
+    fn record(&mut self, request: &Request) -> bool {
         let kept = self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count();
         let tools = (self.tools != request.tools).then(|| request.tools.clone());
+        let messages = request.messages[kept..].to_vec();
+        let size = serde_json::to_vec(&(&messages, &tools)).map_or(usize::MAX, |text| text.len());
+        let Some(room) = self.room.checked_sub(size) else { return false };
+        self.room = room;
         if let Some(tools) = &tools {
             self.tools.clone_from(tools);
         }
-        let messages = request.messages[kept..].to_vec();
         self.tell(&Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() });
+        true
     }
 
     fn tell(&mut self, event: &Event) {
