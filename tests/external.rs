@@ -506,6 +506,33 @@ fn ctrl_c_while_a_program_runs_leaves_what_it_printed_its_time_and_the_price_of_
 }
 
 #[test]
+fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("temporary")).unwrap();
+    // It ends by itself soon, for nobody is left to end it.
+    let agent = own_agent(&lab, "call()\ntime.sleep(15)\n");
+    let upstream = Upstream::new(vec![text("no")]);
+    let arguments = ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "0,0", "--name", "r"];
+    let arguments = [&["run", "--sample", "tiny_1", "--no-baseline", "--sandbox", "none"], &arguments[..]].concat();
+    let command = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("TMPDIR", lab.path("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut child = command(&arguments).spawn().unwrap();
+    upstream.wait_for(1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = ["run", "--sample", "tiny_1", "--no-baseline", "--sandbox", "none", "--agent", "noop", "--name", "s"];
+    assert!(command(&next).status().unwrap().success());
+    for folder in ["temporary", "scratch"] {
+        let left: Vec<_> =
+            std::fs::read_dir(lab.path(folder)).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert!(left.is_empty(), "{folder}: {left:?}");
+    }
+}
+
+#[test]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // Calls over one connection, each with a conversation of 20 kB; the model answers at once.

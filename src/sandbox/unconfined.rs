@@ -61,7 +61,10 @@ impl Backend for Unconfined {
             return Err(Error::internal("sandbox `none` was given an overlay, which it cannot mount"));
         };
         let dir = dir.canonicalize().map_err(|error| Error::io("open the workspace", dir, error))?;
-        let home = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
+        // Beside the workspace it is swept with it when this process is killed.
+        let beside = dir.parent().unwrap_or(&dir);
+        let home = tempfile::Builder::new().prefix("home-").tempdir_in(beside);
+        let home = home.map_err(|error| Error::io("create a folder in", beside, error))?;
         let id = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         Ok(Box::new(Plain { dir, home, spec: spec.clone(), id, commands: 0, stop: None }))
     }

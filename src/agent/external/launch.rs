@@ -159,8 +159,11 @@ async fn lay(
     context: &mut Context<'_>,
 ) -> Result<Prepared, Ended> {
     let failed = |what: String| (End::SandboxLost, Some(what));
-    // Without a file system of its own, the sandbox's paths are the host's.
-    let own = if shared { Some(tempfile::tempdir().map_err(|error| failed(error.to_string()))?) } else { None };
+    // Without a file system of its own, the sandbox's paths are the host's. Beside the workspace it is swept when this
+    // process is killed.
+    let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
+    let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
+    let own = if shared { Some(own().map_err(|error| failed(error.to_string()))?) } else { None };
     let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
     let answer = format!("{scratch}/answer.json");
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());
