@@ -27,6 +27,8 @@ use crate::workspace::{Layers, LayersKind};
 
 const MARKER: &str = "AUTOEXPERIMENT_SANDBOX";
 const COMMAND_MARKER: &str = "AUTOEXPERIMENT_COMMAND";
+/// Between two tries to take a connection, after one that failed.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Starts sandboxes that confine nothing.
@@ -295,11 +297,14 @@ impl Sandbox for Plain {
                     stream = listener.accept() => stream,
                     () = accepted.closed() => return,
                 };
-                if let Ok((stream, _)) = stream {
-                    let _ = stream.set_nodelay(true);
-                    if accepted.send(Box::new(stream)).await.is_err() {
-                        return;
-                    }
+                let Ok((stream, _)) = stream else {
+                    // Where no descriptor is left, the next try would fail at once, too.
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                };
+                let _ = stream.set_nodelay(true);
+                if accepted.send(Box::new(stream)).await.is_err() {
+                    return;
                 }
             }
         });
