@@ -533,6 +533,19 @@ fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_swe
 }
 
 #[test]
+fn settings_that_a_program_of_its_own_cannot_heed_are_told_of() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "call()\n");
+    let upstream = Upstream::new(vec![text("no")]);
+    let ran = run(&lab, agent, &upstream, &["--reasoning-tokens", "512", "--paper", "full", "--repair", "2"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "agent `own` is a program of its own and does not heed `--paper`, `--repair`, `--reasoning-tokens`";
+    assert!(ran.stderr.replace('\n', " ").contains(said), "{}", ran.stderr);
+    let plain = run(&lab, agent, &upstream, &["--name", "s"]);
+    assert!(!plain.stderr.contains("does not heed"), "{}", plain.stderr);
+}
+
+#[test]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // Calls over one connection, each with a conversation of 20 kB; the model answers at once.
