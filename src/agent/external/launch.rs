@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::answer::last_object;
 use super::manifest::{AnswerPlace, Manifest, Places};
 use super::meter::Meter;
 use crate::agent::tools::cut_middle;
@@ -13,6 +12,7 @@ use crate::agent::{Context, End, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
+use crate::score::find_answer;
 
 /// The agent's own files, inside the sandbox.
 const SCRATCH: &str = "/tmp/agent";
@@ -118,7 +118,7 @@ pub(super) async fn run(
         return unheard();
     }
     let answer = match manifest.answer {
-        AnswerPlace::Stdout => last_object(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
+        AnswerPlace::Stdout => find_answer(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
         AnswerPlace::File => match context.sandbox.read(&prepared.answer, ANSWER).await {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty()),
             Err(Fault::Refused(_)) => None,

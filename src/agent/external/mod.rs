@@ -2,7 +2,6 @@
 //! model through the [gateway](crate::model::gateway); a manifest says how one is installed and started, and where its
 //! answer is read.
 
-mod answer;
 mod builtin;
 mod launch;
 mod manifest;
