@@ -69,7 +69,7 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // What is stopped before it begins is not stopped at all.
+        // A program that is told to stop before it begins would not hear it.
         return (End::Cancelled, None);
     }
     let mut meter =
