@@ -10,9 +10,12 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use support::Lab;
 
@@ -32,6 +35,11 @@ struct Upstream {
 
 impl Upstream {
     fn new(replies: Vec<Value>) -> Self {
+        Self::late(replies, Duration::ZERO)
+    }
+
+    /// One that lets all but the first call wait so long.
+    fn late(replies: Vec<Value>, wait: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -42,6 +50,9 @@ impl Upstream {
                 let said = body["messages"].as_array().unwrap();
                 let place = said.iter().filter(|message| message["role"] == "assistant").count();
                 kept.lock().unwrap().push(body);
+                if kept.lock().unwrap().len() > 1 {
+                    std::thread::sleep(wait);
+                }
                 let message = replies[place.min(replies.len() - 1)].clone();
                 let body = json!({
                     "id": "x", "object": "chat.completion", "created": 0, "model": "m",
@@ -59,8 +70,33 @@ impl Upstream {
         Self { url, asked }
     }
 
+    /// One that answers everything with this status.
+    fn refusing(status: u16, said: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let body = json!({"error": {"message": said}}).to_string();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                read_request(&mut stream);
+                let head =
+                    format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        Self { url, asked: Arc::default() }
+    }
+
     fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
+    }
+
+    /// Waits until it was asked so often.
+    fn wait_for(&self, calls: usize) {
+        let begun = Instant::now();
+        while self.calls() < calls {
+            assert!(begun.elapsed() < Duration::from_mins(2), "asked {} times", self.calls());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -96,19 +132,10 @@ fn bash(command: &str) -> Value {
 fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> support::Ran {
     let mut arguments =
         vec!["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--base-url", &upstream.url];
-    arguments.extend([
-        "--price",
-        "100,100",
-        "--no-baseline",
-        "--name",
-        "r",
-        "-j",
-        "1",
-        "--tries",
-        "1",
-        "--retries",
-        "0",
-    ]);
+    arguments.extend(["--price", "100,100", "--no-baseline", "-j", "1", "--tries", "1", "--retries", "0"]);
+    if !more.contains(&"--name") {
+        arguments.extend(["--name", "r"]);
+    }
     arguments.extend(more);
     lab.run(&arguments)
 }
@@ -391,21 +418,131 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
 #[test]
 fn a_provider_that_denies_everything_stops_the_run_and_the_agent() {
     let lab = Lab::new();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            read_request(&mut stream);
-            let body = "{\"error\":{\"message\":\"bad key\"}}";
-            let head = format!("HTTP/1.1 401 X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = stream.write_all((head + body).as_bytes());
-        }
-    });
     let agent = own_agent(&lab, "while True: print(call())\n");
-    let upstream = Upstream { url, asked: Arc::default() };
-    let ran = run(&lab, agent, &upstream, &[]);
+    let ran = run(&lab, agent, &Upstream::refusing(401, "bad key"), &[]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
     assert_eq!(lab.records("r")[0]["end"], "model_denied");
+}
+
+#[test]
+fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_run() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print(call())\n");
+    let ran = run(&lab, agent, &Upstream::refusing(400, "no such parameter"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["end"], &record["pass"]), (&json!("refused"), &json!(false)), "{record:#}");
+    assert!(record["end_detail"].as_str().unwrap().contains("no such parameter"), "{record:#}");
+}
+
+#[test]
+fn a_program_whose_requests_cannot_be_passed_on_is_told_of_by_what_was_wrong_with_them() {
+    let lab = Lab::new();
+    let script = r"
+def post(path, body):
+    request = urllib.request.Request(os.environ['BASE'] + path, json.dumps(body).encode(), {'authorization': 'Bearer sandbox'})
+    try:
+        urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+post('/responses', {'input': 'hi'})
+post('/chat/completions', {'messages': [{'role': 'user', 'content': [{'type': 'image_url', 'image_url': {'url': 'x'}}]}]})
+";
+    let upstream = Upstream::new(vec![text("no")]);
+    // Whether it says so by its exit code or not, of the model nothing was measured.
+    for (name, end) in [("r", "sys.exit(1)\n"), ("s", "")] {
+        let ran = run(&lab, own_agent(&lab, &format!("{script}{end}")), &upstream, &["--name", name]);
+        assert_eq!(ran.code, 8, "{}", ran.stderr);
+        let record = &lab.records(name)[0];
+        assert_eq!(record["end"], "sandbox_lost", "{record:#}");
+        let detail = record["end_detail"].as_str().unwrap();
+        let said = "none of its 2 requests could be answered: this gateway passes text on, and no `image_url`";
+        assert_eq!(detail, said);
+    }
+    let lines = trajectory(&lab, "own");
+    let refused: Vec<&str> = events(&lines, "call_refused").iter().map(|line| line["what"].as_str().unwrap()).collect();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused[0].contains("/responses") && refused[0].contains("/v1/chat/completions"), "{refused:?}");
+    assert_eq!(upstream.calls(), 0);
+}
+
+#[test]
+fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
+    // Replies have 100 tokens.
+    for (most, said) in [("100", "length\n"), ("101", "stop\n")] {
+        let upstream = Upstream::new(vec![text("no")]);
+        let ran = run(&lab, agent, &upstream, &["--max-tokens", most, "--name", "r"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(events(&trajectory(&lab, "own"), "program")[0]["stdout"], said);
+        std::fs::remove_dir_all(lab.path("runs/r")).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_c_while_a_program_runs_leaves_what_it_printed_its_time_and_the_price_of_its_last_call_on_record() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "print('begun', flush=True)\ncall()\ntime.sleep(0.3)\ncall()\ntime.sleep(600)\n");
+    let upstream = Upstream::late(vec![text("no")], Duration::from_secs(1));
+    let arguments =
+        ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "100,100", "--name", "r"];
+    let arguments = [&["run", "--sample", "tiny_1", "--no-baseline", "--retries", "0"], &arguments[..]].concat();
+    let child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    upstream.wait_for(2);
+    let begun = Instant::now();
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = &lab.records("r")[0];
+    assert_eq!(record["end"], "cancelled", "{record:#}");
+    assert!((record["cost"].as_f64().unwrap() - 0.22).abs() < 1e-9, "at 11 cents a call: {record:#}");
+    assert!(record["tool_seconds"].as_f64().unwrap() > 0.25, "{record:#}");
+    let lines = trajectory(&lab, "own");
+    let program = events(&lines, "program");
+    assert_eq!(program[0]["stdout"], "begun\n", "{program:?}");
+    assert_eq!(events(&lines, "reply").len(), 2);
+}
+
+#[test]
+fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("temporary")).unwrap();
+    // It ends by itself soon, for nobody is left to end it.
+    let agent = own_agent(&lab, "call()\ntime.sleep(15)\n");
+    let upstream = Upstream::new(vec![text("no")]);
+    let arguments = ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "0,0", "--name", "r"];
+    let arguments = [&["run", "--sample", "tiny_1", "--no-baseline", "--sandbox", "none"], &arguments[..]].concat();
+    let command = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("TMPDIR", lab.path("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut child = command(&arguments).spawn().unwrap();
+    upstream.wait_for(1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = ["run", "--sample", "tiny_1", "--no-baseline", "--sandbox", "none", "--agent", "noop", "--name", "s"];
+    assert!(command(&next).status().unwrap().success());
+    for folder in ["temporary", "scratch"] {
+        let left: Vec<_> =
+            std::fs::read_dir(lab.path(folder)).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert!(left.is_empty(), "{folder}: {left:?}");
+    }
+}
+
+#[test]
+fn settings_that_a_program_of_its_own_cannot_heed_are_told_of() {
+    let lab = Lab::new();
+    let agent = own_agent(&lab, "call()\n");
+    let upstream = Upstream::new(vec![text("no")]);
+    let ran = run(&lab, agent, &upstream, &["--reasoning-tokens", "512", "--paper", "full", "--repair", "2"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "agent `own` is a program of its own and does not heed `--paper`, `--repair`, `--reasoning-tokens`";
+    assert!(ran.stderr.replace('\n', " ").contains(said), "{}", ran.stderr);
+    let plain = run(&lab, agent, &upstream, &["--name", "s"]);
+    assert!(!plain.stderr.contains("does not heed"), "{}", plain.stderr);
 }
 
 #[test]

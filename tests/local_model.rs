@@ -20,6 +20,7 @@ fn ask(text: String) -> Request {
         tools: Vec::new(),
         sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
         call: 0,
+        foreign: false,
     }
 }
 

@@ -114,6 +114,13 @@ impl Budget {
         self.usage.input.saturating_add(self.usage.output)
     }
 
+    /// Tokens that are left, as far as a reply can have so many; `None` for no limit.
+    #[must_use]
+    pub fn tokens_left(&self) -> Option<u32> {
+        let left = self.until.tokens?.saturating_sub(self.tokens());
+        Some(u32::try_from(left).unwrap_or(u32::MAX))
+    }
+
     /// Counts a step and what its reply cost.
     pub fn charge_reply(&mut self, reply: &Reply, waited: Duration) {
         self.charge_step();

@@ -34,6 +34,7 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -172,6 +173,11 @@ pub trait Agent: Send + Sync {
     fn digest(&self) -> Option<String> {
         None
     }
+    /// How long it may take to end by itself, its record in order, once [`Context::cancel`] is set. An agent that leaves
+    /// nothing to be put in order is dropped at once, in the midst of whatever it does.
+    fn winds_down(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Works on the task until an end. Never panics on what a model or a sandbox answers. The second part says more
     /// about the end, such as the provider's error, and is kept in the store.
     ///
@@ -184,9 +190,16 @@ pub trait Agent: Send + Sync {
 /// sandbox's backend; the end is recorded as the trajectory's [`Event::Ended`].
 pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
     let cancel = context.cancel.clone();
+    let patience = agent.winds_down();
+    let given_up = async {
+        cancel.cancelled().await;
+        if !patience.is_zero() {
+            tokio::time::sleep(patience).await;
+        }
+    };
     let (end, detail) = tokio::select! {
         biased;
-        () = cancel.cancelled() => (End::Cancelled, None),
+        () = given_up => (End::Cancelled, None),
         ended = agent.attempt(task, context) => ended,
     };
     context.trajectory.push(&Event::Ended { end, detail: detail.clone() });

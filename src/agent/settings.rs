@@ -124,6 +124,31 @@ impl Settings {
         Ok(this)
     }
 
+    /// The options by which these settings differ from the defaults, as they are written on the command line. Which
+    /// embedding model there is says nothing: it is settled for every run.
+    #[must_use]
+    pub fn options(&self) -> Vec<&'static str> {
+        let default = Self::default();
+        [
+            ("--paper", self.paper != default.paper),
+            ("--code", self.code != default.code),
+            ("--passages", self.passages != default.passages),
+            ("--snippets", self.snippets != default.snippets),
+            ("--fill", self.fill != default.fill),
+            ("--repair", self.repair != default.repair),
+            ("--reasoning-tokens", self.reasoning_tokens != default.reasoning_tokens),
+            ("--prompt", self.prompt != default.prompt),
+            ("--history", self.history != default.history),
+            ("--context-tokens", self.context_tokens != default.context_tokens),
+            ("--tools", self.tools != default.tools),
+            ("--protocol", self.protocol != default.protocol),
+            ("--reflexion", self.reflexion != default.reflexion),
+        ]
+        .into_iter()
+        .filter_map(|(option, differs)| differs.then_some(option))
+        .collect()
+    }
+
     /// Whether any choice needs an embedding model.
     #[must_use]
     pub fn embeds(&self) -> bool {

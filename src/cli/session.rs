@@ -91,8 +91,8 @@ impl Session {
         let samples = samples(&loaded.iter().collect::<Vec<_>>(), &configuration.draw, configuration.seed)?;
         let progress = Progress::with_json(self.json_events);
         let warnings = self.machine.backend.warnings();
-        for warning in &warnings {
-            progress.on(RunEvent::Warning(warning.clone()));
+        for warning in warnings.iter().cloned().chain(unheeded(&contenders, &configuration)) {
+            progress.on(RunEvent::Warning(warning));
         }
         let cancel = stop_on_signals();
         let papers = tokio::select! {
@@ -288,6 +288,16 @@ fn finish(outcome: Outcome, run: &str, failed: bool) -> Result<()> {
         Outcome::CostLimit => Err(Error::new(Kind::CostLimit, "stopped before `--max-cost` could be exceeded")
             .hint(format!("go on with `autoexperiment resume {run} --max-cost DOLLARS`"))),
     }
+}
+
+/// What there is to say of settings that programs of their own cannot be given: they have their own prompts and tools.
+fn unheeded(contenders: &[Contender], configuration: &Configuration) -> Vec<String> {
+    let options = configuration.settings.options();
+    let programs = contenders.iter().filter(|contender| contender.agent.needs_listener() && !options.is_empty());
+    let warning = |program: &Contender| {
+        format!("agent `{}` is a program of its own and does not heed `{}`", program.label, options.join("`, `"))
+    };
+    programs.map(warning).collect()
 }
 
 fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<Contender>> {

@@ -8,7 +8,8 @@
 //!   words of their own, under several statuses;
 //! - 400 and 422, by which providers refuse what stands in a history: [`ModelError::Refused`]. At an attempt's first
 //!   call there is no history that a model has written, so there they mean that the request is wrong for this model,
-//!   as every other status does (a bad key, an unknown model, an empty account): [`ModelError::Denied`].
+//!   as every other status does (a bad key, an unknown model, an empty account): [`ModelError::Denied`]. A request that
+//!   a program of its own has written is the program's also at the first call.
 
 use std::time::Duration;
 
@@ -137,7 +138,7 @@ impl Failure {
         }
     }
 
-    /// A status that is no success, with the answer's body, at an attempt's first call or a later one.
+    /// A status that is no success, with the answer's body, at an attempt's first call, if that was ours, or another one.
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();

@@ -108,6 +108,10 @@ pub struct Request {
     pub sampling: Sampling,
     /// Number of this call within its attempt, from 0: the place in a script.
     pub call: u32,
+    /// Whether a program of its own has written it: what is wrong with it is then the program's doing, also at the first
+    /// call. No part of what is asked, so a recording neither holds it nor looks for it.
+    #[serde(skip)]
+    pub foreign: bool,
 }
 
 /// Tokens of one call or of many. `cached` is part of `input`, `reasoning` part of `output`.

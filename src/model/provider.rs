@@ -70,7 +70,7 @@ impl Provider {
         Ok(Self { settings, client })
     }
 
-    /// One try of an attempt's first call or of a later one.
+    /// One try of an attempt's first call, if that is of our own making, or of another one.
     async fn ask(&self, chat: ChatRequest, options: &ChatOptions, first: bool) -> Result<Reply, Failure> {
         let settings = &self.settings;
         let key = settings.key.as_deref();
@@ -139,7 +139,8 @@ impl Provider {
         let mut tries: u32 = 1;
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
-        let outcome = (|| self.ask(chat.clone(), &options, request.call == 0))
+        let first = request.call == 0 && !request.foreign;
+        let outcome = (|| self.ask(chat.clone(), &options, first))
             .retry(waits)
             .sleep(tokio::time::sleep)
             .when(|failure| failure.retry)

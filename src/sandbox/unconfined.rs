@@ -27,6 +27,8 @@ use crate::workspace::{Layers, LayersKind};
 
 const MARKER: &str = "AUTOEXPERIMENT_SANDBOX";
 const COMMAND_MARKER: &str = "AUTOEXPERIMENT_COMMAND";
+/// Between two tries to take a connection, after one that failed.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Starts sandboxes that confine nothing.
@@ -61,7 +63,10 @@ impl Backend for Unconfined {
             return Err(Error::internal("sandbox `none` was given an overlay, which it cannot mount"));
         };
         let dir = dir.canonicalize().map_err(|error| Error::io("open the workspace", dir, error))?;
-        let home = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
+        // Beside the workspace it is swept with it when this process is killed.
+        let beside = dir.parent().unwrap_or(&dir);
+        let home = tempfile::Builder::new().prefix("home-").tempdir_in(beside);
+        let home = home.map_err(|error| Error::io("create a folder in", beside, error))?;
         let id = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         Ok(Box::new(Plain { dir, home, spec: spec.clone(), id, commands: 0, stop: None }))
     }
@@ -292,11 +297,14 @@ impl Sandbox for Plain {
                     stream = listener.accept() => stream,
                     () = accepted.closed() => return,
                 };
-                if let Ok((stream, _)) = stream {
-                    let _ = stream.set_nodelay(true);
-                    if accepted.send(Box::new(stream)).await.is_err() {
-                        return;
-                    }
+                let Ok((stream, _)) = stream else {
+                    // Where no descriptor is left, the next try would fail at once, too.
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                };
+                let _ = stream.set_nodelay(true);
+                if accepted.send(Box::new(stream)).await.is_err() {
+                    return;
                 }
             }
         });

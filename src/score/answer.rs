@@ -22,15 +22,30 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     match json::read(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(other) => Err(format!("the answer must be a JSON object, found `{}`", excerpt(&other.to_string()))),
-        Err(error) => last_object(text).map_err(|found| found.unwrap_or(format!("the answer is not JSON: {error}"))),
+        Err(error) => match last_object(text) {
+            Ok((_, map)) => Ok(map),
+            Err(found) => Err(found.unwrap_or(format!("the answer is not JSON: {error}"))),
+        },
     }
 }
 
-/// The last complete, readable JSON object in a text, or what was wrong with the last thing that looked like one.
-fn last_object(text: &str) -> Result<Map<String, Value>, Option<String>> {
+/// The object that [`parse_answer`] takes from a text, as it stands there: for what holds much beside an answer, as the
+/// output of a program does.
+#[must_use]
+pub fn find_answer(text: &str) -> Option<&str> {
+    last_object(text).ok().map(|(written, _)| written)
+}
+
+/// Objects that are never closed behind which another one is looked for: each of them is read to the end of the text.
+const MOST_UNCLOSED: u32 = 16;
+
+/// The last complete, readable JSON object in a text, as written and as read, or what was wrong with the last thing that
+/// looked like one.
+fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>> {
     let bytes = text.as_bytes();
-    let mut found: Option<Map<String, Value>> = None;
+    let mut found: Option<(&str, Map<String, Value>)> = None;
     let mut wrong = None;
+    let mut unclosed = 0;
     let mut at = 0;
     while let Some(start) = bytes[at..].iter().position(|&b| b == b'{').map(|offset| at + offset) {
         at = start + 1;
@@ -44,10 +59,16 @@ fn last_object(text: &str) -> Result<Map<String, Value>, Option<String>> {
         }
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
-            break;
+            unclosed += 1;
+            // What it holds is no answer, but what begins a line behind it is none of its own.
+            match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
+                Some(line) => at += line + 1,
+                None => break,
+            }
+            continue;
         };
         match json::read(&text[start..end]) {
-            Ok(Value::Object(map)) if found.is_none() || !map.is_empty() => found = Some(map),
+            Ok(Value::Object(map)) if found.is_none() || !map.is_empty() => found = Some((&text[start..end], map)),
             Ok(_) => {}
             Err(error) => wrong = Some(format!("the answer is not JSON: {error}")),
         }

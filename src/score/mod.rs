@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use answer::parse_answer;
+pub use answer::{find_answer, parse_answer};
 pub use result::read_result;
 pub use strict::{check_gold, score_experiment};
 

@@ -240,6 +240,19 @@ fn the_last_readable_object_of_an_answer_counts() {
 }
 
 #[test]
+fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_around_it() {
+    let printed = "{\"a\": 1}\n```json\n{\"Experiment 1\": {\"x\": NaN}}\n```\nDone {really}.\n{\"cut\": ";
+    assert_eq!(find_answer(printed), Some("{\"Experiment 1\": {\"x\": NaN}}"));
+    // A line that is cut off takes none of those behind it along, and what is inside it is no answer.
+    let cut = "request {\"messages\": [{\"role\": \"user\"}, \"half\nwarning\n{\"Experiment 1\": 2}\n";
+    assert_eq!(find_answer(cut), Some("{\"Experiment 1\": 2}"));
+    assert_eq!(parse_answer(cut).map(Value::Object), Ok(json!({"Experiment 1": 2})));
+    for nothing in ["no object", "", "{\"Experiment 1\": {\"a\": 1}, \"Experiment 2\": {\"b\"", "{'Experiment 1': 2}"] {
+        assert_eq!(find_answer(nothing), None, "{nothing}");
+    }
+}
+
+#[test]
 fn what_is_no_json_object_is_refused_with_what_was_found() {
     let wrong = |raw: &str| parse_answer(raw).unwrap_err();
     assert_eq!(wrong("  "), "the answer is empty");
@@ -270,7 +283,7 @@ fn long_and_deep_answers_are_read_in_linear_time_without_overflow() {
     let begun = std::time::Instant::now();
     let padding = "x".repeat(1 << 20);
     assert!(parse_answer(&format!("{padding} {{\"Experiment 1\": \"{padding}\"}}")).is_ok());
-    for unit in ["{", "{\"a\":", "[", "{\"a\":[", "{\"", "{\"a\":{},", "{} ", "{\"\\"] {
+    for unit in ["{", "{\"a\":", "[", "{\"a\":[", "{\"", "{\"a\":{},", "{} ", "{\"\\", "\n{\"a\":"] {
         let _ = parse_answer(&unit.repeat((1 << 20) / unit.len()));
     }
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::{Error, Kind, Result};
-use crate::model::{Message, Model, Request, Role, Sampling};
+use crate::model::{Message, Model, ModelError, Request, Role, Sampling};
 
 const TEMPLATE: &str = include_str!("model.md");
 
@@ -36,8 +36,8 @@ impl ByModel {
         Self { model, orders: orders.max(1) }
     }
 
-    /// One vote: the place of the distinct candidate that the model picks, and what it said. What was said in an earlier
-    /// session is not asked for again.
+    /// One vote: the place of the distinct candidate that the model picks, and what it said; none where what it says cannot
+    /// be read, or where it does not take the question. What was said in an earlier session is not asked for again.
     async fn vote(
         &self,
         question: &Question,
@@ -52,11 +52,15 @@ impl ByModel {
         for ask in 0..=SECOND_ASKS {
             let vote = match votes.earlier(order, ask) {
                 Some(vote) => vote,
-                None => self.ask(&messages, &shown, (order, ask), votes, spent).await?,
+                None => self.ask(&messages, &shown, (order, ask), votes).await?,
             };
             spent.usage += vote.usage;
             spent.cost += vote.cost;
             let wrong = match &vote.named {
+                Named::Failed => {
+                    spent.reason = vote.said;
+                    return Ok(None);
+                }
                 Named::Attempt(attempt) => {
                     let place = distinct.iter().position(|candidate| candidate.attempt == *attempt);
                     return Ok(place.map(|place| (place, vote.said)));
@@ -65,7 +69,7 @@ impl ByModel {
                     spent.unknown += 1;
                     format!("There is no implementation {label}.")
                 }
-                Named::Nobody | Named::Failed => "That names no implementation.".to_owned(),
+                Named::Nobody => "That names no implementation.".to_owned(),
             };
             let last = label(shown.len() - 1);
             messages.push(Message::new(Role::Assistant, vote.said));
@@ -79,14 +83,14 @@ impl ByModel {
         Ok(None)
     }
 
-    /// Asks, and keeps what is said.
+    /// Asks, and keeps what is said. A question that is too long for the model, or that it refuses, is a vote that failed:
+    /// others may be answered.
     async fn ask(
         &self,
         messages: &[Message],
         shown: &[&Candidate],
         (order, ask): (u32, u32),
         votes: &dyn Votes,
-        spent: &mut Choice,
     ) -> Result<Vote> {
         votes.allow()?;
         let request = Request {
@@ -101,6 +105,7 @@ impl ByModel {
                 ..Sampling::default()
             },
             call: order * (SECOND_ASKS + 1) + ask,
+            foreign: false,
         };
         match self.model.query(&request).await {
             Ok(reply) => {
@@ -111,10 +116,14 @@ impl ByModel {
             }
             Err(failed) => {
                 let (said, usage, cost) = (failed.error.to_string(), failed.usage, failed.cost);
-                votes.keep(&Vote { order, ask, named: Named::Failed, said, usage, cost })?;
-                spent.usage += usage;
-                spent.cost += cost;
-                Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)))
+                let vote = Vote { order, ask, named: Named::Failed, said, usage, cost };
+                votes.keep(&vote)?;
+                match failed.error {
+                    ModelError::ContextLength(_) | ModelError::Refused(_) => Ok(vote),
+                    ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => {
+                        Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)))
+                    }
+                }
             }
         }
     }
@@ -155,7 +164,10 @@ impl Verifier for ByModel {
             result.reason = format!("{count} of {} votes: {}", self.orders, said.trim());
         } else {
             result.chosen = (!candidates.is_empty()).then_some(0);
-            "no vote could be read; the first attempt".clone_into(&mut result.reason);
+            result.reason = match std::mem::take(&mut result.reason) {
+                failed if failed.is_empty() => "no vote could be read; the first attempt".to_owned(),
+                failed => format!("no vote ({failed}); the first attempt"),
+            };
         }
         Ok(result)
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::vote::Unkept;
 use super::*;
 use crate::model::{ModelError, QueryFailed, Reply, Request};
+use crate::verifier::vote::{Named, Vote};
 
 fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
     let answer = value.map(|value| json!({"Experiment 1": {"loss": value}}));
@@ -110,6 +111,75 @@ impl Model for Saying {
         let said = self.0.get(request.call as usize).cloned();
         let text = said.ok_or_else(|| ModelError::Exhausted("no more".to_owned()))?;
         Ok(Reply { text, cost: 0.5, ..Reply::default() })
+    }
+}
+
+/// A model that fails so at one call and takes A at the others.
+struct FailingAt(u32, ModelError);
+
+#[async_trait]
+impl Model for FailingAt {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+        if request.call == self.0 {
+            return Err(QueryFailed { error: self.1.clone(), usage: Usage::default(), cost: 0.25 });
+        }
+        Ok(Reply { text: "{\"choice\": \"A\"}".to_owned(), cost: 0.5, ..Reply::default() })
+    }
+}
+
+/// Keeps votes in memory.
+#[derive(Default)]
+struct Kept(std::sync::Mutex<Vec<Vote>>);
+
+impl Votes for Kept {
+    fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
+        None
+    }
+
+    fn allow(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn keep(&self, vote: &Vote) -> Result<()> {
+        self.0.lock().unwrap().push(vote.clone());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_the_model_does_not_take_is_a_vote_that_failed_and_no_end_of_the_verifier() {
+    let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
+    let choose = async |model: FailingAt, orders: u32| {
+        let (model, kept): (Arc<dyn Model>, Kept) = (Arc::new(model), Kept::default());
+        let verifier = open("model", &|_| Ok(Some(model.clone())), orders).unwrap();
+        let choice = verifier.choose(&question(), &candidates, &kept).await;
+        (choice, kept.0.into_inner().unwrap())
+    };
+    for error in [ModelError::ContextLength("9000 tokens".into()), ModelError::Refused("a filter".into())] {
+        let said = error.to_string();
+        // Of two orders the first is not taken: the second one's vote counts, and both are paid for.
+        let (choice, kept) = choose(FailingAt(0, error.clone()), 2).await;
+        let choice = choice.unwrap();
+        assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
+        assert!((choice.cost - 0.75).abs() < 1e-12, "{choice:?}");
+        assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &Named::Failed, &said));
+        // Alone it leaves no vote at all, and the choice says why.
+        let (choice, kept) = choose(FailingAt(0, error), 1).await;
+        let choice = choice.unwrap();
+        assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); the first attempt")));
+        assert_eq!(kept.len(), 1);
+    }
+    // What no other question would get an answer to either ends it, on record all the same.
+    for error in
+        [ModelError::Denied("x".into()), ModelError::Unavailable("x".into()), ModelError::Exhausted("x".into())]
+    {
+        let (choice, kept) = choose(FailingAt(0, error), 2).await;
+        assert_eq!(choice.unwrap_err().kind, crate::error::Kind::Model);
+        assert_eq!((kept.len(), &kept[0].named), (1, &Named::Failed));
     }
 }
 

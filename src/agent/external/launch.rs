@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::answer::last_object;
 use super::manifest::{AnswerPlace, Manifest, Places};
 use super::meter::Meter;
 use crate::agent::tools::cut_middle;
@@ -13,6 +12,7 @@ use crate::agent::{Context, End, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
+use crate::score::find_answer;
 
 /// The agent's own files, inside the sandbox.
 const SCRATCH: &str = "/tmp/agent";
@@ -29,6 +29,8 @@ const RECORDED: usize = 20_000;
 const DETAIL: usize = 300;
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// When the run is stopped: the program's grace, a last reply, and what a sandbox takes to tell of them.
+pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// The program's time is watched by the meter, which knows what of it was spent waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
@@ -65,33 +67,58 @@ pub(super) async fn run(
     let (gateway, asked) = gateway::serve(listener.connections, Some(key).filter(|_| listener.shared), MODEL);
     let limits = ExecLimits { wall: NO_LIMIT, grace: GRACE, output: OUTPUT };
     let ended = CancellationToken::new();
-    let mut meter = Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop);
+    let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
+    if cancel.is_cancelled() {
+        // A program that is told to stop before it begins would not hear it.
+        return (End::Cancelled, None);
+    }
+    let mut meter =
+        Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop, cancel.clone());
     let running = async {
         let exec = context.sandbox.exec(&prepared.command, &limits).await;
         ended.cancel();
         exec
     };
+    let stopping = async {
+        tokio::select! {
+            () = cancel.cancelled() => stop.cancel(),
+            () = ended.cancelled() => {}
+        }
+    };
     let calls = meter.budget.calls;
-    let (exec, ()) = tokio::join!(running, meter.serve(asked, &ended));
+    let (exec, (), ()) = tokio::join!(running, meter.serve(asked, &ended), stopping);
     drop(gateway);
     let (refused, failed, stopped) = (meter.refused, meter.failed.take(), meter.stopped.take());
     let (tool_time, asked) = (meter.tool_time(), meter.budget.calls - calls);
+    let (unreadable, last) = std::mem::take(&mut meter.unreadable);
     context.budget.charge_time(tool_time);
     let exec = match exec {
         Ok(exec) => exec,
+        Err(_) if cancel.is_cancelled() => return (End::Cancelled, None),
         Err(Fault::Refused(what)) => return (End::SandboxLost, Some(format!("`{name}` cannot be started: {what}"))),
         Err(fault) => return lost(&fault),
     };
     record(&exec, tool_time, context);
+    if cancel.is_cancelled() {
+        return (End::Cancelled, None);
+    }
     if let Some((end, detail)) = stopped.clone().filter(|(end, _)| end.is_infrastructure()) {
         return (end, detail);
     }
-    if asked == 0 && refused.is_none() && stopped.is_none() && !exec.success() && exec.exit != Exit::DiskFull {
-        // It has not even begun: nothing was measured of the model.
-        return (End::SandboxLost, Some(format!("`{name}` failed before its first call: {}", said(&exec))));
+    // Where the model was asked nothing, nothing was measured of it.
+    let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
+    let unheard = || {
+        let what = match unreadable {
+            0 => format!("`{name}` failed before its first call: {}", said(&exec)),
+            _ => format!("none of its {unreadable} requests could be answered: {last}"),
+        };
+        (End::SandboxLost, Some(what))
+    };
+    if unasked && !exec.success() {
+        return unheard();
     }
     let answer = match manifest.answer {
-        AnswerPlace::Stdout => last_object(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
+        AnswerPlace::Stdout => find_answer(&String::from_utf8_lossy(&exec.stdout)).map(str::to_owned),
         AnswerPlace::File => match context.sandbox.read(&prepared.answer, ANSWER).await {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty()),
             Err(Fault::Refused(_)) => None,
@@ -99,6 +126,9 @@ pub(super) async fn run(
         },
     };
     let answered = answer.is_some();
+    if unasked && unreadable > 0 && !answered {
+        return unheard();
+    }
     if let Some(raw) = answer {
         context.trajectory.push(&Event::Answer { raw: raw.clone() });
         context.answer = Some(raw);
@@ -129,8 +159,11 @@ async fn lay(
     context: &mut Context<'_>,
 ) -> Result<Prepared, Ended> {
     let failed = |what: String| (End::SandboxLost, Some(what));
-    // Without a file system of its own, the sandbox's paths are the host's.
-    let own = if shared { Some(tempfile::tempdir().map_err(|error| failed(error.to_string()))?) } else { None };
+    // Without a file system of its own, the sandbox's paths are the host's. Beside the workspace it is swept when this
+    // process is killed.
+    let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
+    let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
+    let own = if shared { Some(own().map_err(|error| failed(error.to_string()))?) } else { None };
     let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
     let answer = format!("{scratch}/answer.json");
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());

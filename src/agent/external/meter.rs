@@ -1,6 +1,9 @@
 //! Answers the calls of an agent that is a program of its own: asks the model, charges the budget, keeps the record,
 //! and stops an agent that goes on when nothing is left.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -8,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::step::{self, Next};
 use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
-use crate::model::gateway::{Ask, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Reply, Request, Sampling, Tool};
+use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
+use crate::model::{Message, Model, ModelError, QueryFailed, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -17,6 +20,13 @@ const REFUSALS: u32 = 5;
 const FAILURES: u32 = 10;
 /// So long it may go on after it was told, to write its answer.
 const LAST_WORDS: Duration = Duration::from_mins(1);
+/// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
+const LAST_REPLY: Duration = Duration::from_secs(3);
+/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded anew
+/// each time, and would fill the disk.
+const RECORD: usize = 64 << 20;
+/// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
+const UNREADABLE: u32 = 50;
 
 /// One attempt's meter.
 pub(super) struct Meter<'a> {
@@ -36,6 +46,12 @@ pub(super) struct Meter<'a> {
     first_refusal: Option<Instant>,
     /// Calls in a row that failed.
     failures: u32,
+    /// Bytes that may still be recorded of what the agent says.
+    room: usize,
+    /// Told when the run is stopped.
+    cancel: CancellationToken,
+    /// Requests that could not be passed on, and what was wrong with the last one.
+    pub(super) unreadable: (u32, String),
     /// The limit that a call was refused for.
     pub(super) refused: Option<End>,
     /// What the last call failed of, if it did.
@@ -51,6 +67,7 @@ impl<'a> Meter<'a> {
         trajectory: &'a mut Trajectory,
         sampling: &'a Sampling,
         stop: CancellationToken,
+        cancel: CancellationToken,
     ) -> Self {
         Self {
             model,
@@ -65,6 +82,9 @@ impl<'a> Meter<'a> {
             refusals: 0,
             first_refusal: None,
             failures: 0,
+            room: RECORD,
+            cancel,
+            unreadable: (0, String::new()),
             refused: None,
             failed: None,
             stopped: None,
@@ -73,14 +93,24 @@ impl<'a> Meter<'a> {
 
     /// Takes calls, one after another, until the program has ended. A call that is under way then is still waited for: it
     /// is paid for, and nothing that was paid for may be missing from the record.
-    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Ask>, ended: &CancellationToken) {
+    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Asked>, ended: &CancellationToken) {
         loop {
             tokio::select! {
                 biased;
-                () = ended.cancelled() => return,
+                () = ended.cancelled() => {
+                    // Nobody waits for a call any more; what was refused is counted to the last.
+                    while let Ok(asked) = asked.try_recv() {
+                        if let Asked::Refused(refusal) = asked {
+                            self.unreadable(refusal);
+                        }
+                    }
+                    return;
+                }
                 () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() => self.out_of_time(),
-                Some(ask) = asked.recv() => self.take(ask).await,
-                else => return ended.cancelled().await,
+                Some(asked) = asked.recv() => match asked {
+                    Asked::Call(ask) => self.take(ask).await,
+                    Asked::Refused(refusal) => self.unreadable(refusal),
+                },
             }
         }
     }
@@ -120,13 +150,23 @@ impl<'a> Meter<'a> {
         let _ = ask.answer.send(answered);
     }
 
-    async fn answer(&mut self, mut request: Request) -> Result<Reply, Refusal> {
+    /// Records a request that the gateway has refused. It has cost nothing and is no call.
+    fn unreadable(&mut self, refusal: Refusal) {
+        let (count, last) = &mut self.unreadable;
+        *count = count.saturating_add(1);
+        last.clone_from(&refusal.message);
+        if *count <= UNREADABLE {
+            self.tell(&Event::CallRefused { what: refusal.message });
+        }
+    }
+
+    async fn answer(&mut self, mut request: Request) -> Result<Given, Refusal> {
         if let Some(error) = self.trajectory.failed() {
             // What is not recorded must not cost more.
             let detail = format!("the trajectory cannot be written: {error}");
             self.stop(End::Cancelled, Some(detail));
         }
-        if self.stopped.is_some() {
+        if self.stopped.is_some() || self.cancel.is_cancelled() {
             return Err(Refusal { why: Why::Closed, message: "the attempt is over".into() });
         }
         if let Some(end) = self.budget.barred() {
@@ -134,9 +174,16 @@ impl<'a> Meter<'a> {
         }
         request.call = self.budget.calls;
         request.sampling = self.sampled(&request.sampling);
-        self.record(&request);
+        if !self.record(&request) {
+            return Err(self.refuse(End::DiskLimit));
+        }
+        let most = request.sampling.max_tokens;
         let begun = Instant::now();
-        let asked = self.model.query(&request).await;
+        let asked = tokio::select! {
+            biased;
+            asked = self.model.query(&request) => asked,
+            given_up = given_up(&self.cancel) => Err(given_up),
+        };
         let waited = begun.elapsed();
         self.waited += waited;
         match asked {
@@ -145,7 +192,7 @@ impl<'a> Meter<'a> {
                 self.failures = 0;
                 self.budget.charge_reply(&reply, waited);
                 self.tell(&Event::reply(self.budget.steps, &reply, waited));
-                Ok(reply)
+                Ok(Given { reply, most })
             }
             Err(failed) => {
                 self.budget.charge_failed(&failed, waited);
@@ -159,7 +206,11 @@ impl<'a> Meter<'a> {
 
     /// Tells the agent that a limit is reached, and stops one that does not take it.
     fn refuse(&mut self, end: End) -> Refusal {
-        let message = format!("{}: make no further call, and write the answer now", prompts::used_up(end));
+        let what = match end {
+            End::DiskLimit => "there is no more room to record what is asked",
+            end => prompts::used_up(end),
+        };
+        let message = format!("{what}: make no further call, and write the answer now");
         self.tell(&Event::CallRefused { what: message.clone() });
         self.refused = Some(end);
         self.first_refusal.get_or_insert_with(Instant::now);
@@ -190,34 +241,44 @@ impl<'a> Meter<'a> {
         Refusal { why, message: format!("{prefix}{error}") }
     }
 
-    /// The run's sampling where it says something, the agent's otherwise; the seed is ours.
+    /// The run's sampling where it says something, the agent's otherwise; the seed is ours. A reply can be no longer than
+    /// there are tokens left.
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
             // What no provider takes would look like a fault of the run.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
-            max_tokens: match (ours.max_tokens, asked.max_tokens) {
-                (Some(ours), Some(asked)) => Some(ours.min(asked)),
-                (ours, asked) => ours.or(asked),
-            },
+            max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
             reasoning_tokens: ours.reasoning_tokens,
         }
     }
 
-    /// Records what the agent says beyond what the record holds.
-    fn record(&mut self, request: &Request) {
+    /// Records what the agent says beyond what the record holds, unless there is no room for it.
+    fn record(&mut self, request: &Request) -> bool {
         let kept = self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count();
         let tools = (self.tools != request.tools).then(|| request.tools.clone());
+        let messages = request.messages[kept..].to_vec();
+        let size = serde_json::to_vec(&(&messages, &tools)).map_or(usize::MAX, |text| text.len());
+        let Some(room) = self.room.checked_sub(size) else { return false };
+        self.room = room;
         if let Some(tools) = &tools {
             self.tools.clone_from(tools);
         }
-        let messages = request.messages[kept..].to_vec();
         self.tell(&Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() });
+        true
     }
 
     fn tell(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
         self.trajectory.push(event);
     }
+}
+
+/// Why a call has no reply when the run has been stopped and none came soon.
+async fn given_up(cancel: &CancellationToken) -> QueryFailed {
+    cancel.cancelled().await;
+    tokio::time::sleep(LAST_REPLY).await;
+    let what = "the run was stopped during this call; what it cost is unknown and not counted";
+    ModelError::Unavailable(what.to_owned()).into()
 }

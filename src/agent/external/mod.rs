@@ -2,7 +2,6 @@
 //! model through the [gateway](crate::model::gateway); a manifest says how one is installed and started, and where its
 //! answer is read.
 
-mod answer;
 mod builtin;
 mod launch;
 mod manifest;
@@ -10,6 +9,7 @@ mod meter;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -142,6 +142,10 @@ impl Agent for External {
         let env = self.env().map(|env| env.digest.as_str()).unwrap_or_default();
         let manifest = serde_json::to_string(&self.manifest).ok()?;
         Some(hex(&Sha256::digest(format!("{manifest}\0{env}"))))
+    }
+
+    fn winds_down(&self) -> Duration {
+        launch::WINDING_DOWN
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {

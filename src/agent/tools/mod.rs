@@ -276,7 +276,7 @@ pub async fn ask_as(name: &str, messages: Vec<Message>, context: &mut Context<'_
         return Err(Failure::Refused(format!("`{name}` was not run: {error}")));
     }
     let call = context.budget.calls;
-    let request = Request { messages, tools: Vec::new(), sampling: context.next_sampling(), call };
+    let request = Request { messages, sampling: context.next_sampling(), call, ..Request::default() };
     let begun = Instant::now();
     let asked = model.query(&request).await;
     let waited = begun.elapsed();

@@ -3,7 +3,8 @@
 //! Whatever it is asked becomes a [`Request`] for a [`Model`](super::Model), and the reply is written in the protocol
 //! that was asked in. So an agent of one provider's protocol can be tried with another provider's model, and prices,
 //! retries, recordings and replays are those of every other agent. The gateway itself holds no key and no budget: each
-//! call is handed on as an [`Ask`], and whoever takes it answers or refuses.
+//! call is handed on as an [`Ask`], and whoever takes it answers or refuses. What cannot be handed on is refused here, and
+//! told of.
 
 mod anthropic;
 mod openai;
@@ -18,13 +19,31 @@ use super::{Reply, Request};
 
 pub use serve::{Gateway, serve};
 
+/// What comes of an agent's requests.
+#[derive(Debug)]
+pub enum Asked {
+    /// A call, which waits for its answer.
+    Call(Ask),
+    /// One that is refused already, for it cannot be passed on.
+    Refused(Refusal),
+}
+
 /// A call that an agent makes.
 #[derive(Debug)]
 pub struct Ask {
     /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
     pub request: Request,
     /// Where the answer goes. Closed when the agent has gone away meanwhile.
-    pub answer: oneshot::Sender<Result<Reply, Refusal>>,
+    pub answer: oneshot::Sender<Result<Given, Refusal>>,
+}
+
+/// An answered call.
+#[derive(Debug)]
+pub struct Given {
+    /// The reply.
+    pub reply: Reply,
+    /// Most tokens that it could have: fewer, it may be, than were asked for.
+    pub most: Option<u32>,
 }
 
 /// Why a call is not answered.
@@ -61,9 +80,12 @@ impl Why {
     }
 }
 
+/// Characters of the longest refusal: it quotes what a stranger wrote.
+const LONGEST_REFUSAL: usize = 500;
+
 impl Refusal {
     fn invalid(message: impl Into<String>) -> Self {
-        Self { why: Why::Invalid, message: message.into() }
+        Self { why: Why::Invalid, message: message.into().chars().take(LONGEST_REFUSAL).collect() }
     }
 }
 
@@ -88,7 +110,7 @@ enum Finish {
 }
 
 impl Finish {
-    fn of(reply: &Reply, most: Option<u32>) -> Self {
+    fn of(Given { reply, most }: &Given) -> Self {
         if most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
             Self::Length
         } else if reply.tool_calls.is_empty() {

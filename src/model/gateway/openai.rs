@@ -31,6 +31,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 ..Sampling::default()
             },
             call: 0,
+            foreign: true,
         },
         stops,
         model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),

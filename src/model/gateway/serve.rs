@@ -7,18 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::{Answer, Ask, Finish, Read, Refusal, Why, anthropic, openai, stop_at};
-use crate::model::Reply;
+use super::{Answer, Ask, Asked, Finish, Given, Read, Refusal, Why, anthropic, openai, stop_at};
 
 /// Bytes of the longest request that is read.
 const LONGEST: usize = 8 << 20;
@@ -44,7 +43,9 @@ impl Drop for Gateway {
 
 /// What all connections share.
 struct Shared {
-    asks: mpsc::Sender<Ask>,
+    asks: mpsc::Sender<Asked>,
+    /// Requests are parsed and handed over one at a time: what is parsed takes many times the room of its text.
+    parsing: Semaphore,
     /// Demanded of every call, where strangers can connect.
     key: Option<String>,
     /// What models are said to be there.
@@ -59,26 +60,22 @@ enum Protocol {
     Anthropic,
 }
 
-/// Serves these connections until they end. Calls go to the receiver that comes back; when it is dropped, calls are
-/// refused. `model` is the one name that is listed.
-pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Ask>)
+/// Serves these connections until they end. Calls go to the receiver that comes back, and what is refused of the requests
+/// that have the key; when it is dropped, calls are refused. `model` is the one name that is listed.
+pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Asked>)
 where
     C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let (asks, asked) = mpsc::channel(WAITING);
-    let shared = Arc::new(Shared { asks, key, model: model.to_owned(), calls: AtomicU64::new(0) });
+    let parsing = Semaphore::new(1);
+    let shared = Arc::new(Shared { asks, parsing, key, model: model.to_owned(), calls: AtomicU64::new(0) });
     let routes = Router::new()
         .route("/chat/completions", post(chat))
         .route("/messages", post(messages))
         .route("/messages/count_tokens", post(count_tokens))
         .route("/models", get(models))
         .route("/models/{*name}", get(model_of));
-    let router = Router::new()
-        .nest("/v1", routes.clone())
-        .merge(routes)
-        .fallback(unknown)
-        .layer(DefaultBodyLimit::max(LONGEST))
-        .with_state(shared);
+    let router = Router::new().nest("/v1", routes.clone()).merge(routes).fallback(unknown).with_state(shared);
     let server = tokio::spawn(async move {
         // It ends only with an error, and connections that are handed over have none.
         let _ = axum::serve(Door(connections), router).await;
@@ -108,18 +105,17 @@ where
     }
 }
 
-async fn chat(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    call(Protocol::OpenAi, &shared, &headers, &body).await
+async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    call(Protocol::OpenAi, &shared, request).await
 }
 
-async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    call(Protocol::Anthropic, &shared, &headers, &body).await
+async fn messages(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    call(Protocol::Anthropic, &shared, request).await
 }
 
-async fn count_tokens(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let read = shared.admit(&headers).and_then(|()| Protocol::Anthropic.read(&body));
-    match read {
-        Ok(read) => json_response(200, &anthropic::count(&read)),
+async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    match shared.read(Protocol::Anthropic, request).await {
+        Ok((read, _)) => json_response(200, &anthropic::count(&read)),
         Err(refusal) => Protocol::Anthropic.refuse(&refusal),
     }
 }
@@ -144,8 +140,13 @@ fn listed(name: &str) -> Value {
     })
 }
 
-async fn unknown() -> Response {
+async fn unknown(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/messages and /v1/models";
+    // Whoever only looks whether somebody is there has asked nothing.
+    if request.method() == Method::POST && shared.admit(request.headers()).is_ok() {
+        let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
+        shared.tell(&Refusal::invalid(format!("`{path}`: {message}"))).await;
+    }
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }
 
@@ -162,23 +163,23 @@ fn checked(read: Read) -> Result<Read, Refusal> {
     Ok(read)
 }
 
-async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &Bytes) -> Response {
-    let read = match shared.admit(headers).and_then(|()| protocol.read(body)).and_then(checked) {
+async fn call(protocol: Protocol, shared: &Shared, request: Request) -> Response {
+    let (read, parsing) = match shared.read(protocol, request).await {
         Ok(read) => read,
         Err(refusal) => return protocol.refuse(&refusal),
     };
     let Read { request, stops, model, streams, counts } = read;
-    let most = request.sampling.max_tokens;
     let (answer, mut answered) = oneshot::channel();
-    if shared.asks.send(Ask { request, answer }).await.is_err() {
+    if shared.asks.send(Asked::Call(Ask { request, answer })).await.is_err() {
         return protocol.refuse(&closed());
     }
+    drop(parsing);
     let number = shared.calls.fetch_add(1, Ordering::Relaxed);
-    let written = move |reply: Result<Result<Reply, Refusal>, oneshot::error::RecvError>| {
-        let mut reply = reply.unwrap_or_else(|_| Err(closed()))?;
-        stop_at(&mut reply.text, &stops);
-        let finish = Finish::of(&reply, most);
-        Ok((reply, finish))
+    let written = move |given: Result<Result<Given, Refusal>, oneshot::error::RecvError>| {
+        let mut given = given.unwrap_or_else(|_| Err(closed()))?;
+        stop_at(&mut given.reply.text, &stops);
+        let finish = Finish::of(&given);
+        Ok((given.reply, finish))
     };
     if !streams {
         return match written(answered.await) {
@@ -223,6 +224,34 @@ async fn call(protocol: Protocol, shared: &Shared, headers: &HeaderMap, body: &B
 }
 
 impl Shared {
+    /// Reads a request, once its key has been looked at; nothing else of a stranger's is. While the permit is held no other
+    /// request is parsed.
+    async fn read(&self, protocol: Protocol, request: Request) -> Result<(Read, Option<SemaphorePermit<'_>>), Refusal> {
+        self.admit(request.headers())?;
+        let body = to_bytes(request.into_body(), LONGEST).await;
+        // It is never closed.
+        let permit = self.parsing.acquire().await.ok();
+        let read = body
+            .map_err(|error| {
+                Refusal::invalid(format!("the request cannot be read to its end, or is too long: {error}"))
+            })
+            .and_then(|body| protocol.read(&body))
+            .and_then(checked);
+        match read {
+            Ok(read) => Ok((read, permit)),
+            Err(refusal) => {
+                self.tell(&refusal).await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Tells whoever takes the calls of a request that is none.
+    async fn tell(&self, refusal: &Refusal) {
+        // When nobody listens any more, there is no record either.
+        let _ = self.asks.send(Asked::Refused(refusal.clone())).await;
+    }
+
     fn admit(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
         let given = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-use super::{Ask, Refusal, Why, anthropic, openai, pieces, serve, stop_at};
+use super::{Ask, Asked, Given, Refusal, Why, anthropic, openai, pieces, serve, stop_at};
 use crate::model::{Reply, Role, ToolCall, Usage};
 
 /// One request over a connection of its own; status and body. The answerer takes each call.
@@ -15,8 +15,10 @@ async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static)
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, None, "m");
     tokio::spawn(async move {
-        while let Some(ask) = asked.recv().await {
-            answerer(ask);
+        while let Some(asked) = asked.recv().await {
+            if let Asked::Call(ask) = asked {
+                answerer(ask);
+            }
         }
     });
     let (mut ours, theirs) = duplex(1 << 20);
@@ -42,7 +44,8 @@ fn reply() -> Reply {
 }
 
 fn answers(ask: Ask) {
-    ask.answer.send(Ok(reply())).unwrap();
+    let most = ask.request.sampling.max_tokens;
+    ask.answer.send(Ok(Given { reply: reply(), most })).unwrap();
 }
 
 #[tokio::test]
@@ -216,4 +219,39 @@ async fn what_would_make_answering_dear_is_refused() {
     }
     let (status, _) = post("/v1/chat/completions", &body(&"m".repeat(200), json!(vec!["x"; 16])), answers).await;
     assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
+    // It asks for 100 tokens and is given 7, all of which the reply has.
+    let cut = |ask: Ask| ask.answer.send(Ok(Given { reply: reply(), most: Some(7) })).unwrap();
+    let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
+    let (_, said) = post("/v1/chat/completions", &body, cut).await;
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "length");
+    let (_, said) = post("/v1/messages", &body, cut).await;
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["stop_reason"], "max_tokens");
+}
+
+#[tokio::test]
+async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_request_of_the_agents() {
+    let (to, connections) = mpsc::channel::<DuplexStream>(1);
+    let (_gateway, mut asked) = serve(connections, Some("secret".into()), "m");
+    let refused = async |path: &str, key: &str| {
+        let (mut ours, theirs) = duplex(1 << 20);
+        to.send(theirs).await.unwrap();
+        // Of the body that is announced nothing ever comes.
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: 9\r\n\r\n");
+        ours.write_all(head.as_bytes()).await.unwrap();
+        let mut buffer = [0; 12];
+        let read = tokio::time::timeout(Duration::from_secs(5), ours.read_exact(&mut buffer)).await;
+        read.ok().map(|_| String::from_utf8_lossy(&buffer).into_owned())
+    };
+    for path in ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"] {
+        assert_eq!(refused(path, "guessed").await.as_deref(), Some("HTTP/1.1 403"), "{path}");
+    }
+    assert_eq!(refused("/v1/responses", "guessed").await.as_deref(), Some("HTTP/1.1 404"));
+    assert!(asked.try_recv().is_err(), "a stranger's requests are not told of");
+    assert_eq!(refused("/v1/responses", "secret").await.as_deref(), Some("HTTP/1.1 404"));
+    assert!(matches!(asked.try_recv(), Ok(Asked::Refused(refusal)) if refusal.message.contains("/v1/responses")));
 }

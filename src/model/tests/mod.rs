@@ -55,6 +55,7 @@ fn request() -> Request {
         }],
         sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100), ..Sampling::default() },
         call: 1,
+        foreign: false,
     }
 }
 

@@ -1,0 +1,163 @@
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use tempfile::TempDir;
+
+use super::*;
+use crate::agent::Limits;
+use crate::model::{Reply, Role, Usage};
+
+/// What a meter works with.
+struct Bench {
+    folder: TempDir,
+    budget: Budget,
+    trajectory: Trajectory,
+    sampling: Sampling,
+    stop: CancellationToken,
+    cancel: CancellationToken,
+}
+
+impl Bench {
+    fn new(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let trajectory = Trajectory::create(&folder.path().join("t.jsonl")).unwrap();
+        let (stop, cancel) = (CancellationToken::new(), CancellationToken::new());
+        Self { folder, budget: Budget::new(limits), trajectory, sampling: Sampling::default(), stop, cancel }
+    }
+
+    fn meter<'a>(&'a mut self, model: &'a dyn Model) -> Meter<'a> {
+        let (stop, cancel) = (self.stop.clone(), self.cancel.clone());
+        Meter::new(model, &mut self.budget, &mut self.trajectory, &self.sampling, stop, cancel)
+    }
+
+    fn events(&self) -> Vec<Event> {
+        let lines = Trajectory::read(&self.folder.path().join("t.jsonl")).unwrap();
+        lines.into_iter().map(|line| line.event).collect()
+    }
+}
+
+/// A model that answers as the function says, so many seconds after it was asked, and keeps what it was asked.
+struct Says<F> {
+    answer: F,
+    after: u64,
+    asked: Mutex<Vec<Request>>,
+}
+
+impl<F: Fn(u32) -> Result<Reply, ModelError>> Says<F> {
+    fn new(after: u64, answer: F) -> Self {
+        Self { answer, after, asked: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for Says<F> {
+    fn name(&self) -> &'static str {
+        "says"
+    }
+
+    async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+        self.asked.lock().unwrap().push(request.clone());
+        tokio::time::sleep(Duration::from_secs(self.after)).await;
+        Ok((self.answer)(request.call)?)
+    }
+}
+
+fn request(text: &str) -> Request {
+    Request { messages: vec![Message::new(Role::User, text)], foreign: true, ..Request::default() }
+}
+
+fn reply(tokens: u64) -> Reply {
+    Reply { text: "yes".into(), usage: Usage { output: tokens, ..Usage::default() }, cost: 0.25, ..Reply::default() }
+}
+
+#[tokio::test]
+async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
+    // One reply among them, and the counting begins anew.
+    let model = Says::new(0, |call| if call == 9 { Ok(reply(1)) } else { Err(ModelError::Refused("no".into())) });
+    let mut bench = Bench::new(Limits { cost: 100.0, ..Limits::default() });
+    let mut meter = bench.meter(&model);
+    for call in 0..19 {
+        let answer = meter.answer(request("hi")).await;
+        assert_eq!(answer.is_ok(), call == 9, "{answer:?}");
+        assert!(meter.stopped.is_none(), "after call {call}");
+    }
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Filtered);
+    assert_eq!(meter.stopped.as_ref().map(|(end, _)| *end), Some(End::Refused));
+    assert!(meter.stop.is_cancelled());
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
+    assert_eq!(model.asked.lock().unwrap().len(), 20);
+}
+
+#[tokio::test]
+async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked() {
+    let model = Says::new(0, |_| Ok(reply(1)));
+    let mut bench = Bench::new(Limits::default());
+    let mut meter = bench.meter(&model);
+    meter.room = 3000;
+    let first = request(&"a".repeat(2000));
+    assert!(meter.answer(first.clone()).await.is_ok());
+    // What stands in the record already takes no room.
+    let mut longer = first.clone();
+    longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
+    assert!(meter.answer(longer).await.is_ok());
+    let refusal = meter.answer(request(&"b".repeat(2000))).await.unwrap_err();
+    assert_eq!(refusal.why, Why::Budget);
+    assert!(refusal.message.contains("no more room"), "{refusal:?}");
+    assert_eq!((meter.refused, model.asked.lock().unwrap().len()), (Some(End::DiskLimit), 2));
+    let events = bench.events();
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::Asked { .. })).count(), 2);
+    assert!(matches!(events.last(), Some(Event::CallRefused { .. })), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
+    let model = Says::new(0, |_| Ok(reply(400)));
+    let mut bench = Bench::new(Limits { tokens: Some(1000), cost: 100.0, ..Limits::default() });
+    let mut meter = bench.meter(&model);
+    let most = |most| Request { sampling: Sampling { max_tokens: most, ..Sampling::default() }, ..request("hi") };
+    for (asked, given) in [(Some(4000), 1000), (None, 600), (Some(50), 50)] {
+        assert_eq!(meter.answer(most(asked)).await.unwrap().most, Some(given));
+    }
+    assert_eq!(meter.answer(most(None)).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
+    let sent: Vec<_> = model.asked.lock().unwrap().iter().map(|request| request.sampling.max_tokens).collect();
+    assert_eq!(sent, [Some(1000), Some(600), Some(50)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment_and_on_record() {
+    for (after, cost) in [(2, 0.25), (100, 0.0)] {
+        let model = Says::new(after, |_| Ok(reply(7)));
+        let mut bench = Bench::new(Limits::default());
+        let cancel = bench.cancel.clone();
+        let mut meter = bench.meter(&model);
+        let begun = tokio::time::Instant::now();
+        let (answer, ()) = tokio::join!(meter.answer(request("hi")), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        });
+        assert_eq!(answer.is_ok(), cost > 0.0, "{answer:?}");
+        assert!(begun.elapsed() <= Duration::from_millis(1100) + LAST_REPLY, "{:?}", begun.elapsed());
+        assert_eq!(meter.answer(request("more")).await.unwrap_err().why, Why::Closed);
+        assert!((bench.budget.cost - cost).abs() < 1e-9);
+        let events = bench.events();
+        match events.last() {
+            Some(Event::Reply { usage, .. }) => assert_eq!((after, usage.output), (2, 7)),
+            Some(Event::CallFailed { what, .. }) => {
+                assert!(after == 100 && what.contains("what it cost is unknown"), "{what}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_recorded() {
+    let model = Says::new(0, |_| Ok(reply(1)));
+    let mut bench = Bench::new(Limits::default());
+    let mut meter = bench.meter(&model);
+    for number in 0..60 {
+        meter.unreadable(Refusal { why: Why::Invalid, message: format!("no {number}") });
+    }
+    assert_eq!(meter.unreadable, (60, "no 59".to_owned()));
+    assert_eq!((bench.events().len(), bench.budget.calls), (UNREADABLE as usize, 0));
+}
