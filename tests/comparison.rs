@@ -98,8 +98,29 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
     let said = "paper `tiny` is not known to be the one that was run: its functions are numbers only";
     assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
+    // One that cannot be read is not gone.
+    lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
+    let broken = report()["notes"].to_string();
+    assert!(broken.contains("paper `tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
+    assert!(!broken.contains("any more"), "{broken}");
     std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
     assert!(report()["notes"].to_string().contains("is not in the suite any more"));
+}
+
+#[test]
+fn functions_have_the_names_of_their_own_run_s_suite() {
+    let (one, other) = (Lab::new(), Lab::new());
+    // A suite without the paper is named first; the second run's has it.
+    one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);
+    other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
+    std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
+    let second = other.path("runs/b").display().to_string();
+    let report = json(&one.ok(&["report", "a", &second, "--difficulty", "--json"]).stdout);
+    assert!(!report["notes"].to_string().contains("numbers only"), "{}", report["notes"]);
+    let alone = json(&one.ok(&["report", "a", "--difficulty", "--json"]).stdout);
+    assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
+    let elsewhere = json(&one.ok(&["report", &second, "--difficulty", "--json", "--suite", "."]).stdout);
+    assert!(elsewhere["notes"].to_string().contains("is not in the suite `.`"), "{}", elsewhere["notes"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `autoexperiment report`: tables over stored runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
@@ -9,8 +9,8 @@ use super::shared::{print, print_json};
 use crate::agent::{Event, Line, Trajectory};
 use crate::error::Result;
 use crate::report::{self, Course, Options};
-use crate::run::reading::{Detail, Reading};
-use crate::run::{AttemptRecord, Store};
+use crate::run::reading::{Detail, Reading, told};
+use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
@@ -172,27 +172,49 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The papers of runs, for the names of their functions, or why these are not known. A paper that is not the one that
-/// was run may have other functions in the same places.
+/// was run may have other functions in the same places. Each run's papers are looked for in its own suite, unless one is
+/// named.
 fn named_papers(readings: &[Reading], suite: Option<&PathBuf>) -> BTreeMap<String, Result<LoadedPaper, String>> {
-    // Several runs have one suite, or their functions are not the same.
-    let of_runs = || readings.iter().find_map(|reading| Some(reading.run.as_ref()?.configuration.suite.clone()));
-    let suite = suite.cloned().or_else(of_runs).and_then(|folder| Suite::open(&folder).ok());
     let mut found = BTreeMap::new();
     for id in readings.iter().flat_map(|reading| &reading.records).map(|record| &record.paper) {
-        if found.contains_key(id) {
-            continue;
+        if !found.contains_key(id) {
+            let tried = |reading: &&Reading| reading.records.iter().any(|record| record.paper == *id);
+            let runs: Vec<Option<&RunFile>> =
+                readings.iter().filter(tried).map(|reading| reading.run.as_ref()).collect();
+            let known = named_paper(id, &runs, suite);
+            let known = known.map_err(|why| format!("paper `{id}` {why}: its functions are numbers only"));
+            found.insert(id.clone(), known);
         }
-        let loaded = suite.as_ref().and_then(|suite| LoadedPaper::load(suite, id).ok());
-        let known = loaded.ok_or("is not in the suite any more").and_then(|loaded| {
-            let mut ran = readings.iter().filter(|reading| reading.records.iter().any(|record| record.paper == *id));
-            let is_same = |reading: &Reading| {
-                reading.run.as_ref().and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest)
-            };
-            if ran.all(is_same) { Ok(loaded) } else { Err("is not known to be the one that was run") }
-        });
-        found.insert(id.clone(), known.map_err(|why| format!("paper `{id}` {why}: its functions are numbers only")));
     }
     found
+}
+
+/// The paper that all of these runs had, from the first suite that has it.
+fn named_paper(id: &str, runs: &[Option<&RunFile>], named: Option<&PathBuf>) -> Result<LoadedPaper, String> {
+    let own = runs.iter().flatten().map(|run| &run.configuration.suite);
+    let folders: BTreeSet<&PathBuf> = named.map_or_else(|| own.collect(), |folder| BTreeSet::from([folder]));
+    let load = |folder: &PathBuf| {
+        let suite = Suite::open(folder).map_err(|error| format!("cannot be looked up: {}", told(&error)))?;
+        if !is_file_name(id) || !suite.paper_dir(id).is_dir() {
+            let which = named.map_or_else(|| " any more".to_owned(), |folder| format!(" `{}`", folder.display()));
+            return Err(format!("is not in the suite{which}"));
+        }
+        let loaded = LoadedPaper::load(&suite, id).map_err(|error| format!("cannot be read: {}", told(&error)))?;
+        let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest);
+        if runs.iter().copied().all(is_same) {
+            Ok(loaded)
+        } else {
+            Err("is not known to be the one that was run".to_owned())
+        }
+    };
+    let mut why = None;
+    for folder in folders {
+        match load(folder) {
+            Ok(loaded) => return Ok(loaded),
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why.unwrap_or_else(|| "cannot be looked up, as nobody says where its suite is (`--suite DIR`)".to_owned()))
 }
 
 /// How the pass rate falls with n, and which functions are hard.

@@ -114,8 +114,9 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
     }
 }
 
-/// An error with its cause, which says what is broken.
-fn told(error: &Error) -> String {
+/// An error with its cause, which says what is broken, as notes tell it.
+#[must_use]
+pub fn told(error: &Error) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}")
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
 use crate::report::{Options, Planned};
-use crate::run::reading::{Detail, Reading, Readings, read_all};
+use crate::run::reading::{Detail, Reading, Readings, read_all, told};
 use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
@@ -202,11 +202,6 @@ impl Reader {
         }
         found
     }
-}
-
-fn told(error: &crate::error::Error) -> String {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{error}{cause}")
 }
 
 /// The run's name, or its folder's where it has none or shares it with another.
