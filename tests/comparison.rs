@@ -40,6 +40,12 @@ fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
     assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
     let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
     assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
+    // By the same names everywhere, each of the two by its folder.
+    let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
+    assert_eq!((&compared[0]["first"], &compared[0]["second"]), (&"runs/r1/gold".into(), &"other/r1/noop".into()));
+    lab.ok(&["report", "runs/r1", "other/r1", "--html", "report.html"]);
+    let page = lab.read("report.html");
+    assert!(page.contains("runs/r1/gold") && page.contains("other/r1/noop"));
 
     for more in [&[][..], &["--how"], &["--html", "report.html"]] {
         let said = lab.fails(2, &[&["report", "r1", "./runs/../runs/r1"], more].concat());

@@ -8,7 +8,7 @@ use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{clean, compare, compare_console, contenders};
 use crate::run::RunFile;
-use crate::run::reading::{Detail, read};
+use crate::run::reading::{Detail, labels, read};
 use crate::stats::{Bootstrap, Population};
 
 /// Compare agents, models or settings on the same samples
@@ -49,30 +49,28 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    let mut runs: Vec<RunFile> = Vec::new();
+    let mut runs: Vec<(&str, RunFile)> = Vec::new();
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+    // Half a comparison would look like a whole one: all must be there.
+    let readings = folders.iter().map(|folder| read(folder, Detail::Outcome)).collect::<Result<Vec<_>>>()?;
+    let names = labels(&readings);
     let mut differences = Vec::new();
-    for (name, folder) in arguments.run.iter().zip(&folders) {
-        let reading = read(folder, Detail::Outcome)?;
+    for (name, reading) in names.iter().zip(readings) {
         for note in &reading.notes {
             talk!("{}: {}", clean(name), clean(note));
         }
-        // Runs of the same name, in folders of several machines, are told apart by their paths.
-        let label = if names.contains(&reading.name()) { name.clone() } else { reading.name() };
-        let prefix = if arguments.run.len() > 1 { format!("{label}/") } else { String::new() };
+        let prefix = if names.len() > 1 { format!("{name}/") } else { String::new() };
         all.extend(contenders(&reading.records, &prefix));
-        names.push(reading.name());
         let Some(run) = reading.run else {
-            if arguments.run.len() > 1 {
+            if names.len() > 1 {
                 differences.push(format!("`{name}` has no run file: what its attempts were measured by is not known"));
             }
             continue;
         };
         // Without `--every-pair` all are compared with the first run's first contender only.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
-        differences.extend(others.iter().flat_map(|other| differ(other, &run)));
-        runs.push(run);
+        differences.extend(others.iter().flat_map(|other| differ([other.0, name], [&other.1, &run])));
+        runs.push((name, run));
     }
     for difference in &differences {
         talk!("{}", clean(difference));
@@ -108,9 +106,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Why the two runs' verdicts do not mean the same, one sentence each. The agents' prompts may differ: they are part of
 /// what is compared.
-fn differ(first: &RunFile, second: &RunFile) -> Vec<String> {
+fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", first.run, second.run));
+    let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", names[0], names[1]));
     let (one, other) = (&first.digests, &second.digests);
     for (what, one, other) in [
         ("manifest, text or gold of paper", &one.papers, &other.papers),

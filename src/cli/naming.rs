@@ -7,7 +7,7 @@ use itertools::Itertools;
 
 use crate::error::{Error, Result};
 use crate::report;
-use crate::run::reading::{Detail, Reading, Readings, read_all};
+use crate::run::reading::{Detail, Readings, read_all};
 use crate::run::{AttemptRecord, RunFile};
 
 /// A name for a run that none under `runs` has.
@@ -44,23 +44,6 @@ pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
         Ok(folder)
     };
     names.iter().map(folder).collect()
-}
-
-/// What runs are called beside each other: by their names, and by their folders where names repeat, as those of several
-/// machines may.
-pub fn labels(readings: &[Reading]) -> Vec<String> {
-    let names: Vec<String> = readings.iter().map(Reading::name).collect();
-    let mut labels: Vec<String> = Vec::new();
-    for (name, reading) in names.iter().zip(readings) {
-        let is_repeated = names.iter().filter(|other| *other == name).count() > 1;
-        let mut label = if is_repeated { reading.store.folder().display().to_string() } else { name.clone() };
-        // A run may bear the name of another's folder.
-        if labels.contains(&label) {
-            label = format!("{label} ({})", labels.len() + 1);
-        }
-        labels.push(label);
-    }
-    labels
 }
 
 /// How a run is summarised: for the given values of k, or for 1 and as many attempts as there are.

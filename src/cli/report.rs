@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::naming::{distinct_folders, labels, read_runs, report_options, unplanned_options};
+use super::naming::{distinct_folders, read_runs, report_options, unplanned_options};
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, Line, Trajectory};
 use crate::error::Result;
 use crate::report::{self, Course, Options};
-use crate::run::reading::{Detail, Reading, told};
+use crate::run::reading::{Detail, Reading, labels, told};
 use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 use crate::stats::{Bootstrap, Population};
 use crate::suite::{LoadedPaper, Suite};

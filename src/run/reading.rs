@@ -114,6 +114,24 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
     }
 }
 
+/// What runs are called beside each other: by their names, and by their folders where names repeat, as those of several
+/// machines may.
+#[must_use]
+pub fn labels(readings: &[Reading]) -> Vec<String> {
+    let names: Vec<String> = readings.iter().map(Reading::name).collect();
+    let mut labels: Vec<String> = Vec::new();
+    for (name, reading) in names.iter().zip(readings) {
+        let is_repeated = names.iter().filter(|other| *other == name).count() > 1;
+        let mut label = if is_repeated { reading.store.folder().display().to_string() } else { name.clone() };
+        // A run may bear the name of another's folder.
+        if labels.contains(&label) {
+            label = format!("{label} ({})", labels.len() + 1);
+        }
+        labels.push(label);
+    }
+    labels
+}
+
 /// An error with its cause, which says what is broken, as notes tell it.
 #[must_use]
 pub fn told(error: &Error) -> String {

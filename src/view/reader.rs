@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
 use crate::report::{Options, Planned};
-use crate::run::reading::{Detail, Reading, Readings, read_all, told};
+use crate::run::reading::{Detail, Reading, Readings, labels, read_all, told};
 use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
@@ -99,15 +99,15 @@ impl Reader {
             notes,
             ..Material::default()
         };
-        let (mut stores, mut ks, mut names) = (Vec::new(), self.ks.clone(), Vec::new());
-        for (place, reading) in readings.into_iter().enumerate() {
+        let (mut stores, mut ks) = (Vec::new(), self.ks.clone());
+        let names = labels(&readings);
+        for (place, (reading, name)) in readings.into_iter().zip(&names).enumerate() {
             let Reading { store, run, mut records, notes } = reading;
             let folder = store.folder();
-            let name = run_name(run.as_ref(), folder, &names);
             let label = |agent: &str| if several { format!("{name}/{agent}") } else { agent.to_owned() };
             let about = |note: String| if several { format!("{name}: {note}") } else { note };
             material.notes.extend(notes.into_iter().map(&about));
-            material.runs.push(run_facts(&name, folder, run.as_ref()));
+            material.runs.push(run_facts(name, folder, run.as_ref()));
             if self.ks.is_empty() {
                 let attempts = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
                 ks.extend([1, run.as_ref().map_or(attempts, |run| run.configuration.k as usize)]);
@@ -147,7 +147,6 @@ impl Reader {
             }
             material.records.append(&mut records);
             stores.push(store);
-            names.push(name);
         }
         // The overview's own figures are of pass@1, whatever else was asked for.
         ks.push(1);
@@ -202,18 +201,6 @@ impl Reader {
         }
         found
     }
-}
-
-/// The run's name, or its folder's where it has none or shares it with another.
-fn run_name(run: Option<&RunFile>, folder: &Path, others: &[String]) -> String {
-    let of_folder = || folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-    let taken = |name: &String| others.contains(name);
-    let name = run.map_or_else(of_folder, |run| run.run.clone());
-    if !taken(&name) {
-        return name;
-    }
-    let name = folder.display().to_string();
-    if taken(&name) { format!("{name} ({})", others.len() + 1) } else { name }
 }
 
 /// A run's settings and its history, for reading.
