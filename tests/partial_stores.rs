@@ -98,6 +98,34 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
 }
 
 #[test]
+fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
+    let lab = lab();
+    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    let whole = lab.read("runs/r/choices.jsonl");
+    let lines: Vec<&str> = whole.lines().collect();
+    let cut = &lines[1][..lines[1].len() / 2];
+    lab.write("runs/r/choices.jsonl", &format!("{}\ngarbage\n{cut}", lines[0]));
+    let told = ["left out of `choices.jsonl`: 1 broken line", "the last line of `choices.jsonl` is cut off"];
+    let notes = report(&lab, &["r"]).1;
+    assert!(told.iter().all(|told| notes.contains(told)), "{notes}");
+    lab.ok(&["report", "r", "--html", "report.html"]);
+    let page = lab.read("report.html");
+    assert!(page.contains("1 broken line"), "{page:.3000}");
+    let status = lab.ok(&["status", "r"]);
+    assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
+    // What was left out is chosen again, and the line that was cut off spoils no other.
+    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
+
+    // A file that cannot be read at all is told as well.
+    std::fs::create_dir(lab.path("runs/r/votes.jsonl")).unwrap();
+    let status = lab.ok(&["status", "r"]);
+    assert!(status.stderr.contains("what verifiers have cost is not known"), "{}", status.stderr);
+    assert!(status.stdout.contains("8 of 8 attempts finished"), "{}", status.stdout);
+    report(&lab, &["r"]);
+}
+
+#[test]
 fn an_empty_or_half_made_run_says_what_is_missing() {
     let lab = lab();
     let first = lab.read("runs/r/attempts.jsonl").lines().next().unwrap().to_owned() + "\n";

@@ -142,11 +142,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             agent.insert_str(0, &prefix);
         }
         match choices(&reading.store) {
-            Ok(found) => chosen.extend(found.into_iter().map(|mut choice| {
-                choice.agent.insert_str(0, &prefix);
-                choice
-            })),
-            Err(error) => notes.push(format!("{name}: {error}")),
+            Ok(found) => {
+                chosen.extend(found.records.into_iter().map(|mut choice| {
+                    choice.agent.insert_str(0, &prefix);
+                    choice
+                }));
+                reading.notes.extend(found.notes);
+            }
+            Err(error) => reading.notes.push(told(&error)),
         }
         notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
         records.append(&mut reading.records);

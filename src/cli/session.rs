@@ -152,7 +152,7 @@ impl Session {
         let total = all.len();
         let jobs = unfinished(&stage, all, &records);
         progress.on(RunEvent::Planned { total, finished: total - jobs.len() });
-        let spent = records.iter().map(|record| record.cost).sum::<f64>() + stored::spent(&store)?;
+        let spent = records.iter().map(|record| record.cost).sum::<f64>() + stored::spent(&store)?.dollars;
         let configuration = stage.configuration.clone();
         let outcome = execute(stage, jobs, writer, spent, &progress, &cancel).await;
         let chosen = match &outcome {
@@ -175,7 +175,7 @@ impl Session {
         if json_events {
             events::print_end(&folder, if chosen.is_err() { "unverified" } else { outcome_name(&outcome) });
         } else {
-            let options = report::Options { choices: stored::choices(&store)?, ..report_options(&run, &[]) };
+            let options = report::Options { choices: stored::choices(&store)?.records, ..report_options(&run, &[]) };
             print(&report::console(&report::summarise(&records, &options)))?;
             print(&format!("\nrun: {folder}\n"))?;
         }
@@ -239,7 +239,7 @@ async fn choose(
     let mut groups = stored::groups(&records);
     groups.retain(|group| group.records.len() == configuration.k as usize);
     let attempts: f64 = records.iter().map(|record| record.cost).sum();
-    let purse = Purse::new(attempts + stored::spent(store)?, configuration.max_cost, cancel.clone());
+    let purse = Purse::new(attempts + stored::spent(store)?.dollars, configuration.max_cost, cancel.clone());
     let (papers, gone) = verifiers::papers(suite, &records);
     if let Some((_, error)) = gone.into_iter().next() {
         return Err(error);

@@ -8,7 +8,7 @@ use super::shared::{print, print_json};
 use crate::error::Result;
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::reading::{Detail, Reading, read, told};
 use crate::verifier::stored::spent;
 
 /// Tell how far a run is, from its store
@@ -40,7 +40,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
     let mut status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
-    status.cost += spent(&reading.store)?;
+    match spent(&reading.store) {
+        Ok(spent) => {
+            status.cost += spent.dollars;
+            for note in &spent.notes {
+                talk!("{}", clean(note));
+            }
+        }
+        Err(error) => talk!("what verifiers have cost is not known: {}", clean(&told(&error))),
+    }
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 

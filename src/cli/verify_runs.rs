@@ -86,12 +86,16 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let progress = Progress::new(false);
-    let purse = Purse::new(spent(&store)?, arguments.max_cost, stop_on_signals());
+    let spent = spent(&store)?;
+    for note in &spent.notes {
+        talk!("{}", clean(note));
+    }
+    let purse = Purse::new(spent.dollars, arguments.max_cost, stop_on_signals());
     let ended = verifiers::choose(&store, &groups(&records), &papers, &verifiers, &purse, &progress).await;
     progress.finish();
     // What was chosen until then is worth showing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
-    let made: Vec<_> = choices(&store)?.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
+    let made: Vec<_> = choices(&store)?.records.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
     let how = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
     let rows = verifier_rows(&records, &made, how);
     if arguments.json {

@@ -177,40 +177,78 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
     found.into_values().map(|attempts| Group { records: attempts.into_values().collect() }).collect()
 }
 
-/// All choices that are stored of a run. A line that cannot be read, as one torn by a kill, is left out: that choice is
-/// made again.
+/// What could be read of a run's choices or votes.
+#[derive(Debug)]
+pub struct Kept<T> {
+    /// In the order of writing.
+    pub records: Vec<T>,
+    /// What is missing of them, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// All choices that are stored of a run. A line that cannot be read, as one torn by a kill, is left out and told: that
+/// choice is made again.
 ///
 /// # Errors
 /// Kind `Store` when the file cannot be read.
-pub fn choices(store: &Store) -> Result<Vec<ChoiceRecord>> {
-    lines(&store.folder().join("choices.jsonl"))
+pub fn choices(store: &Store) -> Result<Kept<ChoiceRecord>> {
+    lines(store, "choices.jsonl")
 }
 
-/// Dollars that all verifiers of a run have cost: every reply of their models, those of a choice that was not made in the
-/// end and of calls that failed included.
+/// What all verifiers of a run have cost.
+#[derive(Debug)]
+pub struct Spent {
+    /// Dollars, as far as is known.
+    pub dollars: f64,
+    /// What is missing, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What all verifiers of a run have cost: every reply of their models, those of a choice that was not made in the end and
+/// of calls that failed included. What lines cost that cannot be read is not known, and told.
 ///
 /// # Errors
 /// Kind `Store` when a file cannot be read.
-pub fn spent(store: &Store) -> Result<f64> {
-    let votes: Vec<VoteRecord> = lines(&store.folder().join("votes.jsonl"))?;
+pub fn spent(store: &Store) -> Result<Spent> {
+    let Kept { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
+    let choices = choices(store)?;
+    notes.extend(choices.notes);
     // Runs of earlier versions have choices whose votes were not kept.
-    let unkept = choices(store)?.into_iter().filter(|choice| {
+    let unkept = choices.records.into_iter().filter(|choice| {
         !votes.iter().any(|vote| {
             (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)
                 == (&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts)
         })
     });
-    Ok(unkept.map(|choice| choice.cost).sum::<f64>() + votes.iter().map(|vote| vote.vote.cost).sum::<f64>())
+    let dollars = unkept.map(|choice| choice.cost).sum::<f64>() + votes.iter().map(|vote| vote.vote.cost).sum::<f64>();
+    Ok(Spent { dollars, notes })
 }
 
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    match std::fs::read(path) {
-        Ok(bytes) => {
-            Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
+    let path = store.folder().join(name);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
+    };
+    let mut kept = Kept { records: Vec::new(), notes: Vec::new() };
+    let (mut broken, mut is_torn) = (0_usize, false);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(record) => kept.records.push(record),
+            Err(_) if line.ends_with(b"\n") => broken += 1,
+            Err(_) => is_torn = true,
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
     }
+    if broken > 0 {
+        let lines = if broken == 1 { "line" } else { "lines" };
+        kept.notes.push(format!("left out of `{name}`: {broken} broken {lines}"));
+    }
+    // The last line of a file that is being written may be half written.
+    if is_torn && !store.is_being_written() {
+        kept.notes.push(format!("the last line of `{name}` is cut off and left out"));
+    }
+    Ok(kept)
 }
 
 /// Has a verifier choose in every group, and keeps each choice at once. Choices that are stored already, among the same
@@ -227,8 +265,8 @@ pub async fn verify_run(
     purse: &Purse,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<ChoiceRecord>> {
-    let known = choices(store)?;
-    let earlier: Vec<VoteRecord> = lines(&store.folder().join("votes.jsonl"))?;
+    let known = choices(store)?.records;
+    let earlier: Vec<VoteRecord> = lines(store, "votes.jsonl")?.records;
     let total = groups.len();
     let mut made = Vec::with_capacity(total);
     for (done, group) in groups.iter().enumerate() {

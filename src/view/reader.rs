@@ -132,11 +132,14 @@ impl Reader {
             }));
             material.notes.extend(note.map(&about));
             match choices(&store) {
-                Ok(choices) => material.options.choices.extend(choices.into_iter().map(|mut choice| {
-                    choice.agent = label(&choice.agent);
-                    choice
-                })),
-                Err(error) => material.notes.push(about(error.to_string())),
+                Ok(choices) => {
+                    material.options.choices.extend(choices.records.into_iter().map(|mut choice| {
+                        choice.agent = label(&choice.agent);
+                        choice
+                    }));
+                    material.notes.extend(choices.notes.into_iter().map(&about));
+                }
+                Err(error) => material.notes.push(about(told(&error))),
             }
             let samples: Vec<&str> = records.iter().map(|record| record.paper.as_str()).collect();
             let papers = self.papers_of(run.as_ref(), &samples, &mut material.notes);
