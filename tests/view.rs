@@ -450,6 +450,36 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
 }
 
 #[test]
+fn the_attempt_on_a_page_whose_address_names_none_stays_its_agent_s_when_another_appears_before_it() {
+    if !is_there() {
+        return;
+    }
+    let lab = lab();
+    // At first there is nothing of the first agent.
+    let all = lab.read("runs/r/attempts.jsonl");
+    let later: String = all.split_inclusive('\n').filter(|line| !line.contains("\"agent\":\"gold\"")).collect();
+    assert!(later.len() < all.len());
+    lab.write("runs/r/attempts.jsonl", &later);
+    fs::rename(lab.path("runs/r/trajectories/gold"), lab.path("later")).unwrap();
+    let viewer = Viewer::start(&lab, &["r"]);
+    block_on(async {
+        let browser = Browser::start().await;
+        browser.look(1280, 900, false).await;
+        browser.open(&viewer.address).await;
+        browser.go("#/sample/tiny_0").await;
+        browser.until("document.querySelector('#page .attempt')?.dataset.key === '0.0'").await;
+        let shown = "document.querySelector('.attempts [aria-pressed=true]').parentElement.querySelector('span').textContent";
+        assert_eq!(browser.eval(shown).await, json!("noop"));
+        fs::rename(lab.path("later"), lab.path("runs/r/trajectories/gold")).unwrap();
+        lab.write("runs/r/attempts.jsonl", &all);
+        browser.until("document.querySelectorAll('.attempts .tools').length === 3").await;
+        assert_eq!(browser.eval(shown).await, json!("noop"));
+        assert_eq!(browser.eval("document.querySelector('#page .attempt').dataset.key").await, json!("1.0"));
+        assert_eq!(browser.complaints().await, [""; 0]);
+    });
+}
+
+#[test]
 fn only_who_has_the_address_is_answered_and_only_on_this_machine() {
     let lab = lab();
     let viewer = Viewer::start(&lab, &["q"]);

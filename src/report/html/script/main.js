@@ -56,12 +56,13 @@ const renumber = (before) => {
   const parts = location.hash.split('/');
   if (parts[1] === 'sample' && parts[3]) parts[3] = parts[3].replace(/^\d+/, moved);
   if (parts[1] === 'compare') for (const at of [2, 3]) if (parts[at]) parts[at] = moved(parts[at]);
+  // An address may name no attempt: the page shows the first one all the same.
+  const block = document.querySelector('#page .attempt');
+  if (block) block.dataset.key = block.dataset.key.replace(/^\d+/, moved);
   const hash = parts.join('/');
   if (hash === location.hash) return;
   history.replaceState(null, '', hash);
   document.body.dataset.shown = hash;
-  const block = document.querySelector('#page .attempt');
-  if (block) block.dataset.key = block.dataset.key.replace(/^\d+/, moved);
 };
 
 /** Asks the server for the overview and the index as they are now. */
