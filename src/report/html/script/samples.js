@@ -19,7 +19,7 @@ const samplesPage = () => {
   const draw = () => {
     const wanted = search.value.toLowerCase();
     const list = index.samples.filter((sample) => sample.id.toLowerCase().includes(wanted) && fits(sample));
-    head.replaceChildren(h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), index.contenders.map((one) => h('th', {}, one.name))));
+    head.replaceChildren(h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), index.contenders.map((one) => h('th', { class: 'name' }, one.name))));
     body.replaceChildren(...list.slice(0, most).map((sample) => h('tr', {},
       h('td', {}, h('a', { href: `#/sample/${encodeURIComponent(sample.id)}` }, sample.id)), h('td', { class: 'number' }, sample.n),
       index.contenders.map((_, c) => h('td', { class: 'marks' }, sample.attempts.filter((one) => one.c === c).map((one) => h('a', { href: `#/sample/${encodeURIComponent(sample.id)}/${c}.${one.a}` }, sign(one.s))))))));
