@@ -296,6 +296,24 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     lab.edit("gold/answer.json", "4.16", "5.16");
     assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
 
+    // Keys are taken as they are from agents here: in another spelling, but not with two meanings.
+    let answer = lab.read("gold/answer.json").replace("5.16", "4.16");
+    for (from, to) in [("Experiment 1", "experiment_1"), ("Experiment 1", "1"), ("Experiment 2", "Experiment #2 ")] {
+        assert!(answer.contains(from), "{answer}");
+        lab.write("gold/answer.json", &answer.replace(from, to));
+        assert_eq!(reward(&gold), json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 }), "{to}");
+    }
+    lab.write("gold/answer.json", &answer.replacen('{', "{\"1\": 7, ", 1));
+    assert_eq!(reward(&gold)["reported"], 0.0);
+    // What the harness takes over from no attempt is none of its changes here either.
+    lab.write("gold/answer.json", &answer);
+    for path in ["tiny/means.py.orig", "tiny/means.py~", ".pytest_cache/means.py", "json.pyc"] {
+        lab.write(&format!("gold/{path}"), "raise SystemExit(1)\n");
+    }
+    assert_eq!(reward(&gold)["reward"], 1.0);
+    let verdict: Value = serde_json::from_str(&lab.read("logs/verdict.json")).unwrap();
+    assert_eq!(verdict["ignored"], json!([]));
+
     // Answers that no reader is prepared for count as none, and so does a link to gold.
     let deep = "[".repeat(200_000);
     let huge = format!("{{\"means\": {{\"arithmetic\": 1{}}}}}", "0".repeat(400));

@@ -29,6 +29,7 @@ use crate::run::gold::{gold_of, tolerance};
 use crate::run::ready::task_experiments;
 use crate::sample::Sample;
 use crate::suite::{LoadedPaper, Suite};
+use crate::workspace::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES};
 
 const MEASURE: &str = include_str!("measure.py");
 const VERIFY: &str = include_str!("verify.py");
@@ -186,7 +187,11 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
             })
         })
         .collect();
-    let measured = json!({ "protected": expressions(&loaded.paper.protected), "experiments": listed });
+    let measured = json!({
+        "protected": expressions(&loaded.paper.protected),
+        "left_out": { "names": LEFT_OUT_NAMES, "endings": LEFT_OUT_ENDINGS },
+        "experiments": listed,
+    });
     save(&tests.join("task.json"), &pretty(&measured)?)?;
     save(&tests.join("measure.py"), MEASURE.as_bytes())?;
     save(&tests.join("verify.py"), VERIFY.as_bytes())?;

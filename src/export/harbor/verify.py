@@ -24,7 +24,8 @@ SLACK = 4.0 * sys.float_info.epsilon
 # A user of this verification's own.
 USER = 20000 + os.getpid() % 10000
 TASK_FILES = {"paper.txt", "experiments.md", "run_experiments.sh", "answer.json"}
-LEFT_OUT = {".git", ".hg", ".svn", "__pycache__"}
+# More is no number of an experiment.
+MOST_NUMBER = 2**32 - 1
 
 
 def number(value):
@@ -63,6 +64,47 @@ def agrees(gold, got, tolerance):
     if gold == 0:
         return difference <= tolerance["absolute"] * (1.0 + SLACK)
     return difference <= tolerance["relative"] * abs(gold) + SLACK * max(abs(gold), abs(found))
+
+
+def same(one, other):
+    """Whether two values are equal, where 1 and 1.0 are and True is not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+def number_of(key):
+    """The number in "Experiment 3", "experiment_3", "experiment3" or "3"."""
+    lower = key.strip().lower()
+    rest = lower.removeprefix("experiment")
+    digits = lower if rest == lower else rest.lstrip(" _-#:")
+    if not re.fullmatch("[0-9]{1,400}", digits):
+        return None
+    return int(digits) if int(digits) <= MOST_NUMBER else None
+
+
+def owner(key, experiments):
+    """Which experiment a key of an answer means: by its key, its id, the key in another spelling, the id in other case."""
+    number, lower = number_of(key), key.strip().lower()
+    rules = [
+        lambda one: one["key"] == key,
+        lambda one: one["id"] == key,
+        lambda one: number is not None and number_of(one["key"]) == number,
+        lambda one: one["id"].lower() == lower,
+    ]
+    return next((one["id"] for rule in rules for one in experiments if rule(one)), None)
+
+
+def placed(answer, experiments):
+    """What an answer holds for each experiment, by id; nothing where two entries for it differ."""
+    found = {}
+    for key, value in answer.items():
+        found.setdefault(owner(key, experiments), []).append(value)
+    return {one: values[0] for one, values in found.items() if all(same(values[0], other) for other in values)}
 
 
 def compiled(expressions):
@@ -109,12 +151,17 @@ def shadows(path, original, modules, roots, names):
     return False
 
 
-def files(root):
-    """Regular files by path, without links, caches and version control."""
+def files(root, left_out):
+    """Regular files by path, without links, and without what is left out: caches, version control, backups."""
+    endings = tuple(left_out["endings"])
+
+    def is_kept(name):
+        return name not in left_out["names"] and not name.endswith(endings)
+
     found = {}
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in LEFT_OUT and not os.path.islink(os.path.join(folder, name))]
-        for name in names:
+        folders[:] = [name for name in folders if is_kept(name) and not os.path.islink(os.path.join(folder, name))]
+        for name in filter(is_kept, names):
             path = os.path.join(folder, name)
             facts = os.lstat(path)
             if stat.S_ISREG(facts.st_mode) and facts.st_size <= measure.MOST_BYTES:
@@ -122,10 +169,10 @@ def files(root):
     return found
 
 
-def rebuild(original, workspace, globs, target):
+def rebuild(original, workspace, globs, left_out, target):
     """The masked repo with the attempt's changes; paths of those that were not taken over."""
     shutil.copytree(original, target, symlinks=True)
-    before, after = files(original), files(workspace)
+    before, after = files(original, left_out), files(workspace, left_out)
     modules = {path[:-3] for path in before if path.endswith(".py") and protects(globs, path)}
     roots = {""}
     for folder in map(os.path.dirname, modules):
@@ -146,7 +193,7 @@ def rebuild(original, workspace, globs, target):
             continue
         place = Path(target, path)
         try:
-            if place.is_dir() and not files(place):
+            if place.is_dir() and not files(place, left_out):
                 shutil.rmtree(place)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, place)
@@ -197,10 +244,11 @@ def verify(tests, workspace):
         reported = {}
     if not isinstance(reported, dict):
         reported = {}
+    reported = placed(reported, task["experiments"])
     user = USER if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch, "repo")
-        ignored = rebuild(tests / "original", workspace, compiled(task["protected"]), root)
+        ignored = rebuild(tests / "original", workspace, compiled(task["protected"]), task["left_out"], root)
         if user is not None:
             os.chmod(scratch, 0o755)
             for folder, folders, names in os.walk(root):
@@ -211,7 +259,7 @@ def verify(tests, workspace):
             outcome = measure.run(experiment, root, user)
             gold, tolerance = experiment["gold"], experiment["tolerance"]
             verdict["experiments"][experiment["id"]] = {
-                "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
+                "reported": agrees(gold, reported.get(experiment["id"]), tolerance),
                 "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
                 **outcome,
             }
