@@ -262,7 +262,7 @@ fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals(
 fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
     let python = Path::new("/usr/bin/python3");
     if !python.exists() {
-        println!("skipped: no /usr/bin/python3, which every user can run");
+        support::skipped("no /usr/bin/python3, which every user can run");
         return;
     }
     let lab = Lab::new();

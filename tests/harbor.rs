@@ -188,7 +188,7 @@ fn compose() -> Option<PathBuf> {
     }
     let found = is_there();
     if !found {
-        println!("skipped: Harbor needs Docker Compose 2, and debootstrap brings none here");
+        support::skipped("Harbor needs Docker Compose 2, and debootstrap brings none here");
     }
     found.then_some(folder)
 }

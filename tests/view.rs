@@ -468,7 +468,8 @@ fn the_attempt_on_a_page_whose_address_names_none_stays_its_agent_s_when_another
         browser.open(&viewer.address).await;
         browser.go("#/sample/tiny_0").await;
         browser.until("document.querySelector('#page .attempt')?.dataset.key === '0.0'").await;
-        let shown = "document.querySelector('.attempts [aria-pressed=true]').parentElement.querySelector('span').textContent";
+        let shown =
+            "document.querySelector('.attempts [aria-pressed=true]').parentElement.querySelector('span').textContent";
         assert_eq!(browser.eval(shown).await, json!("noop"));
         fs::rename(lab.path("later"), lab.path("runs/r/trajectories/gold")).unwrap();
         lab.write("runs/r/attempts.jsonl", &all);

@@ -10,6 +10,8 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
+use crate::support::skipped;
+
 /// A browser with a profile of its own; gone when dropped.
 pub struct Browser {
     driver: Child,
@@ -39,7 +41,7 @@ pub fn is_there() -> bool {
     let found = |name: &str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
     let there = found("chromedriver") && found("chromium");
     if !there {
-        eprintln!("skipped: `chromium` and `chromedriver` are not on this machine");
+        skipped("`chromium` and `chromedriver` are not on this machine");
     }
     there
 }

@@ -129,6 +129,16 @@ impl From<Output> for Ran {
     }
 }
 
+/// Says that a test is left out because this machine lacks something. With AUTOEXPERIMENT_CI set that is a failure: what
+/// CI leaves out in silence is not tested at all.
+pub fn skipped(why: &str) {
+    assert!(
+        std::env::var_os("AUTOEXPERIMENT_CI").is_none(),
+        "with AUTOEXPERIMENT_CI set nothing may be missing: {why}"
+    );
+    println!("skipped: {why}");
+}
+
 /// JSON values, one a line.
 pub fn json_lines(values: &[serde_json::Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")

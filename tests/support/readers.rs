@@ -9,6 +9,8 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
+use crate::support::skipped;
+
 const SCRIPTS: &str = "tests/support/readers";
 
 /// Packages that read what was exported.
@@ -60,7 +62,7 @@ impl Readers {
         let wanted = fs::read_to_string(&requirements).unwrap() + &bare.join("\n");
         if fs::read_to_string(&complete).ok().as_ref() != Some(&wanted) {
             let Some(interpreter) = interpreter(*least) else {
-                println!("skipped: no Python {}.{} in the usual places", least.0, least.1);
+                skipped(&format!("no Python {}.{} in the usual places", least.0, least.1));
                 return None;
             };
             let _ = fs::remove_dir_all(&folder);
@@ -70,7 +72,7 @@ impl Readers {
                 && pip(&["-r", requirements.to_str().unwrap()])
                 && (bare.is_empty() || pip(&[&["--no-deps"], *bare].concat()));
             if !done {
-                println!("skipped: the readers cannot be installed from PyPI");
+                skipped("the readers cannot be installed from PyPI");
                 return None;
             }
             fs::write(&complete, wanted).unwrap();
