@@ -14,7 +14,7 @@ fn lab() -> Lab {
 }
 
 /// Every verb that only looks, on run `r`: each must find something to show.
-const LOOKS: [&[&str]; 17] = [
+const LOOKS: [&[&str]; 21] = [
     &["report", "r"],
     &["report", "r", "--csv"],
     &["report", "r", "--attempts"],
@@ -32,6 +32,10 @@ const LOOKS: [&[&str]; 17] = [
     &["export", "r", "--format", "csv", "-o", "out"],
     &["export", "r", "--format", "atif", "-o", "out"],
     &["export", "r", "--format", "predictions", "-o", "out"],
+    &["export", "r", "--format", "traj", "-o", "out"],
+    &["export", "r", "--format", "parquet", "-o", "out"],
+    &["export", "r", "--format", "jsonl", "-o", "out"],
+    &["export", "r", "--format", "harbor", "-o", "out"],
 ];
 
 /// A report, which must succeed: its number of counted attempts, and its notes.
@@ -126,6 +130,16 @@ fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
 }
 
 #[test]
+fn what_is_missing_is_told_of_an_export_that_cannot_be_written_too() {
+    let lab = lab();
+    let whole = lab.read("runs/r/attempts.jsonl");
+    lab.write("runs/r/attempts.jsonl", &whole[..whole.len() - 300]);
+    lab.write("file", "");
+    let said = lab.fails(5, &["export", "r", "--format", "traj", "-o", "file/out"]);
+    assert!(said.contains("the last line of `attempts.jsonl` is cut off"), "{said}");
+}
+
+#[test]
 fn an_empty_or_half_made_run_says_what_is_missing() {
     let lab = lab();
     let first = lab.read("runs/r/attempts.jsonl").lines().next().unwrap().to_owned() + "\n";
@@ -197,9 +211,13 @@ fn a_run_outlives_its_paper() {
     lab.ok(&["report", "r", "--how"]);
     let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
     assert!(said.contains("paper `tiny` is not in the suite any more"), "{said}");
-    for look in LOOKS.iter().filter(|look| look[0] != "verify-runs") {
+    let needs_paper = |look: &[&str]| look[0] == "verify-runs" || look.contains(&"harbor");
+    for look in LOOKS.iter().filter(|look| !needs_paper(look)) {
         lab.ok(look);
     }
+    // There is nothing to make a task of.
+    let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
+    assert!(said.contains("papers/tiny/paper.toml"), "{said}");
     // Nothing is left that a verifier could choose among.
     assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }

@@ -58,11 +58,12 @@ enum Format {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let source = Source::open(&run_folder(&arguments.run, &arguments.runs))?;
-    let written = write(&source, arguments)?;
+    let written = write(&source, arguments);
+    // What is missing may be why nothing could be written.
     for note in source.notes() {
         talk!("{}", clean(&note));
     }
-    let lines: String = written.iter().map(|path| clean(&path.display().to_string()) + "\n").collect();
+    let lines: String = written?.iter().map(|path| clean(&path.display().to_string()) + "\n").collect();
     print(&lines)
 }
 

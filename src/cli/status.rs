@@ -33,8 +33,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Outcome)?;
     let being_written = reading.store.is_being_written();
-    // Of a run that goes on, the last line may be half written: that is nothing to tell.
-    for note in reading.notes.iter().filter(|note| !(being_written && note.contains("is cut off"))) {
+    for note in &reading.notes {
         talk!("{}", clean(note));
     }
     let begun = if being_written { begun(&reading)? } else { 0 };

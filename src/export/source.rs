@@ -24,8 +24,12 @@ impl Source {
     /// # Errors
     /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
     pub fn open(folder: &Path) -> Result<Self> {
-        let (store, run) = Store::open(folder)?;
-        let Reading { records, notes, .. } = read(folder, Detail::Whole)?;
+        let Reading { store, run, records, notes } = read(folder, Detail::Whole)?;
+        let run = match run {
+            Some(run) => run,
+            // Tells what is wrong with it.
+            None => Store::open(folder)?.1,
+        };
         // Files are named after these, and a store may come from somebody else.
         let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
         if let Some(wrong) = named.into_iter().find(|name| !is_file_name(name)) {

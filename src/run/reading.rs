@@ -58,7 +58,8 @@ const REST: u64 = 1 << 16;
 /// Most broken lines that are named one by one.
 const NAMED: usize = 5;
 
-/// Reads a run: broken lines are left out and named, a last line that was cut off and a lost `run.json` are told.
+/// Reads a run: broken lines are left out and named, a last line that was cut off and a lost `run.json` are told. Of a run
+/// that goes on, the last line may be half written: that is nothing to tell.
 ///
 /// # Errors
 /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
@@ -78,8 +79,12 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
         }
     };
     let mut records = Vec::new();
+    let being_written = store.is_being_written();
     for path in files? {
-        read_file(&path, detail, &mut records, &mut notes)?;
+        let is_torn = read_file(&path, detail, &mut records, &mut notes)?;
+        if is_torn && !being_written {
+            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(&path)));
+        }
     }
     Ok(Reading { store, run, records, notes })
 }
@@ -139,24 +144,22 @@ pub fn told(error: &Error) -> String {
     format!("{error}{cause}")
 }
 
-/// Appends the records of one file.
-fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, notes: &mut Vec<String>) -> Result<()> {
+/// Appends the records of one file; whether its last line is cut off.
+fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, notes: &mut Vec<String>) -> Result<bool> {
     let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
     let file = File::open(path).map_err(failed)?;
     // What a run that goes on appends meanwhile is left for the next report.
     let length = file.metadata().map_err(failed)?.len();
     let blocks = usize::try_from(length.div_ceil(BLOCK)).unwrap_or(usize::MAX);
     let read = side_by_side_with(blocks, &Vec::new, &|bytes, place| read_block(&file, place as u64, bytes, detail));
-    let (mut lines, mut broken, mut unnamed) = (0, Vec::new(), 0);
+    let (mut lines, mut broken, mut unnamed, mut is_torn) = (0, Vec::new(), 0, false);
     for block in read {
         let mut block = block.map_err(failed)?;
         records.append(&mut block.records);
         broken.extend(block.broken.into_iter().map(|(line, what)| (lines + line, what)));
         unnamed += block.unnamed;
         lines += block.lines;
-        if block.is_torn {
-            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
-        }
+        is_torn |= block.is_torn;
     }
     for (line, what) in broken.iter().take(NAMED) {
         notes.push(format!("line {line} of `{}` is broken and left out: {what}", file_name(path)));
@@ -165,7 +168,7 @@ fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, note
     if more > 0 {
         notes.push(format!("{more} more lines of `{}` are broken and left out", file_name(path)));
     }
-    Ok(())
+    Ok(is_torn)
 }
 
 fn file_name(path: &Path) -> Cow<'_, str> {
@@ -377,6 +380,21 @@ mod tests {
             assert_eq!(told, cut > 0 && !text[..cut].ends_with('\n'), "{cut}: {:?}", read.notes);
             assert!(read.notes[0].contains("is no run"), "{:?}", read.notes);
         }
+    }
+
+    #[test]
+    fn the_half_written_line_of_a_run_that_goes_on_is_nothing_to_tell() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("attempts.jsonl"), line(0) + "{\"agent\"").unwrap();
+        let is_told = || {
+            let read = read(folder.path(), Detail::Outcome).unwrap();
+            assert_eq!(read.records.len(), 1);
+            read.notes.iter().any(|note| note.contains("is cut off"))
+        };
+        let lock = Store::at(folder.path()).lock().unwrap();
+        assert!(!is_told());
+        drop(lock);
+        assert!(is_told());
     }
 
     #[test]

@@ -75,8 +75,7 @@ impl Reader {
                 if (is_jsonl || path.ends_with("run.json"))
                     && let Ok(facts) = path.metadata()
                 {
-                    let changed = facts.modified().ok().and_then(|at| at.elapsed().ok().map(|_| at));
-                    hash.update(format!("{} {} {changed:?}\n", path.display(), facts.len()));
+                    hash.update(format!("{} {} {:?}\n", path.display(), facts.len(), facts.modified().ok()));
                 }
             }
             let trajectories = walkdir::WalkDir::new(folder.join("trajectories")).min_depth(2);
@@ -284,4 +283,26 @@ fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, O
         }
     }
     (found, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::stats::Bootstrap;
+
+    #[test]
+    fn a_change_is_seen_by_a_clock_that_runs_behind_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("attempts.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let reader = Reader::new(vec![folder.path().to_owned()], None, Vec::new(), Bootstrap::default());
+        let at = |hours: u64| {
+            let file = std::fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() + Duration::from_hours(hours)).unwrap();
+            reader.stamp()
+        };
+        assert_ne!(at(1), at(2));
+    }
 }
