@@ -61,7 +61,7 @@ pub struct OutputOptions {
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
-    /// Print CSV, a row for each agent and n.
+    /// Print CSV, a row for each agent and n. What verifiers chose is in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
     /// Print CSV, a row for each attempt.
