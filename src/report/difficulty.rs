@@ -13,8 +13,9 @@ use crate::stats::{Interval, Logistic, Tried, chance, fit};
 
 /// Fewest papers, or functions, whose differences are fitted as a family of random effects.
 const FEWEST: usize = 3;
-/// Least spread of functions, in log-odds, that is told as one.
+/// Least and most spread, in log-odds, that is told as one: those beyond are the bounds between which the fit looks.
 const LEAST_TOLD: f64 = 0.05;
+const MOST_TOLD: f64 = 5.8;
 /// Most random effects: a fit takes time with their number's cube.
 const MOST: usize = 600;
 /// Functions on the console.
@@ -52,9 +53,9 @@ pub struct Decline {
     pub half: f64,
     /// Its interval; `None` where the slope may be 0.
     pub half_interval: Option<Interval>,
-    /// Standard deviation of the papers, in log-odds; `None` where they are too few.
+    /// Standard deviation of the papers, in log-odds; `None` where they are too few, or the data bound it not.
     pub paper_spread: Option<f64>,
-    /// Standard deviation of the functions, in log-odds; `None` where the data do not tell them apart.
+    /// Standard deviation of the functions, in log-odds; `None` where the data do not tell them apart, or bound it not.
     pub function_spread: Option<f64>,
 }
 
@@ -230,7 +231,8 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) 
     };
     let (intercept, slope) = (layout.random(), layout.random() + 1);
     let (half, half_interval) = found.half(intercept, slope, level);
-    let [function_spread, paper_spread] = layout.spreads(&found);
+    let is_told = |spread: &f64| (LEAST_TOLD..MOST_TOLD).contains(spread);
+    let [function_spread, paper_spread] = layout.spreads(&found).map(|spread| spread.filter(is_told));
     let mut by_n: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
     for group in groups {
         let (samples, sum) = by_n.entry(group.n).or_default();
@@ -434,13 +436,35 @@ mod tests {
         assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
         assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));
-        assert!(decline.function_spread.is_some() && decline.paper_spread.is_some());
+        // Papers are all alike here: what is fitted for them is the least that the fit tries.
+        assert_eq!((decline.function_spread.is_some(), decline.paper_spread), (true, None));
         let hardest: Vec<_> = found.functions.iter().take(4).map(|it| (it.function, it.rate)).collect();
         assert!(hardest.iter().all(|&(function, rate)| function == 7 && rate == 0.0), "{hardest:?}");
         assert!(found.functions[0].interval.low > 0.0);
         let text = difficulty_console(&found);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(text.contains("7 f7") && text.contains("15 of 64 functions"), "{text}");
+    }
+
+    #[test]
+    fn papers_that_do_not_differ_have_no_spread() {
+        let spread = |differ: usize| {
+            let mut records = Vec::new();
+            for (place, paper) in ["a", "b", "c", "d"].into_iter().enumerate() {
+                for (n, i) in (1..=3_usize).flat_map(|n| (0..10_usize).map(move |i| (n, i))) {
+                    let functions = (0..n).map(|j| i + 10 * j).collect();
+                    let sample = Sample { paper: paper.to_owned(), functions };
+                    for attempt in 0..3 {
+                        let pass = (i * 7 + attempt as usize * 3 + n) % 10 + 2 * n < 7 + differ * place;
+                        let end = End::Answered;
+                        records.push(AttemptRecord { end, pass, ..AttemptRecord::blank("react", &sample, attempt) });
+                    }
+                }
+            }
+            difficulty(&records, 0.95, |_, _| None).declines[0].paper_spread
+        };
+        assert_eq!(spread(0), None);
+        assert!(spread(2).is_some_and(|spread| spread > 0.3), "{:?}", spread(2));
     }
 
     #[test]
