@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clean::short;
+use super::clean::{middle_cut, short};
 use super::end_name;
 use crate::run::{AttemptRecord, RunFile, counting};
 
@@ -170,7 +170,7 @@ impl Status {
         }
         text.push('\n');
         for last in &self.last {
-            let (agent, sample) = (short(&last.agent, 24), short(&last.sample, 40));
+            let (agent, sample) = (middle_cut(&last.agent, 24), short(&last.sample, 40));
             let _ = writeln!(
                 text,
                 "  {}  {sample}.{} {agent}: {}, {}, {}, ${:.2}",

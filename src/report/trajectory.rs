@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::clean::{clean, short};
+use super::clean::{clean, middle_cut, short};
 use super::end_name;
 use crate::agent::{Event, Line};
 use crate::model::Role;
@@ -63,8 +63,8 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
     };
     match event {
         Event::Started { sample, attempt, agent, model, sandbox } => {
-            let model = model.as_deref().map(|model| format!(" with {}", short(model, 60))).unwrap_or_default();
-            let (sample, agent, sandbox) = (short(sample, 80), short(agent, 40), short(sandbox, 20));
+            let model = model.as_deref().map(|model| format!(" with {}", middle_cut(model, 60))).unwrap_or_default();
+            let (sample, agent, sandbox) = (short(sample, 80), middle_cut(agent, 40), short(sandbox, 20));
             heading(Kind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
         }
         Event::Message { role, content, .. } => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use comfy_table::{Cell, CellAlignment};
 use serde_json::Value;
 
-use super::clean::{clean, short};
+use super::clean::{clean, middle_cut, short};
 use super::console::{plain_table, trimmed};
 use super::end_name;
 use crate::run::AttemptRecord;
@@ -25,7 +25,8 @@ pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
         (_, _, true) => "fail: reported rightly, but not supported by the code",
         _ => "fail",
     };
-    let attempt = format!("{} attempt {} by {}", short(&record.sample, 60), record.attempt, short(&record.agent, 20));
+    let attempt =
+        format!("{} attempt {} by {}", short(&record.sample, 60), record.attempt, middle_cut(&record.agent, 20));
     let mut lines = vec![format!("{attempt}: {outcome}")];
     let detail = record.end_detail.as_deref().map(|detail| format!(": {}", short(detail, 70))).unwrap_or_default();
     lines.push(format!("ended: {}{detail}", end_name(record.end).replace('_', " ")));
