@@ -322,14 +322,78 @@ fn script(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::score::Expected;
 
-    #[test]
-    fn the_verifier_reads_globs_as_they_are_meant_here() {
+    /// What a program that has imported the verifier prints of JSON that it is given; `None`, said, without a Python.
+    fn told(code: &str, asked: &Value) -> Option<Value> {
         let python = Path::new("/usr/bin/python3");
         if !python.exists() {
             println!("skipped: no /usr/bin/python3");
-            return;
+            return None;
         }
+        let mut child = std::process::Command::new(python)
+            .args(["-c", &format!("import json, sys, verify\nasked = json.load(sys.stdin)\nprint(json.dumps({code}))")])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), asked.to_string().as_bytes()).unwrap();
+        let answered = child.wait_with_output().unwrap();
+        assert!(answered.status.success());
+        Some(serde_json::from_slice(&answered.stdout).unwrap())
+    }
+
+    #[test]
+    fn the_verifier_finds_results_under_the_keys_that_are_taken_here() {
+        let experiment = |key: &str, id: &str| Expected {
+            id: id.to_owned(),
+            key: key.to_owned(),
+            gold: Value::Null,
+            tolerance: crate::score::Tolerance::default(),
+        };
+        let experiments = [experiment("Experiment 1", "means"), experiment("Experiment 2", "Power")];
+        let listed: Vec<Value> = experiments.iter().map(|it| json!({ "key": it.key, "id": it.id })).collect();
+        let mut answers: Vec<Value> = [
+            "Experiment 1",
+            "experiment_1",
+            "experiment2",
+            "Experiment #2",
+            "EXPERIMENT: 02",
+            "1",
+            " 2 ",
+            "#1",
+            "means",
+            "MEANS",
+            "power",
+            "3",
+            "experiment",
+            "experiment 4294967297",
+            "\u{661}",
+            "",
+        ]
+        .map(|key| json!({ key: 7 }))
+        .to_vec();
+        answers.extend([
+            json!({ "1": 1, "Experiment 1": 1.0, "power": true, "2": 1 }),
+            json!({ "means": [1, { "a": 2.0 }], "1": [1.0, { "a": 2 }] }),
+            json!({ "means": [1], "1": [1, 1] }),
+        ]);
+        let Some(theirs) = told("[verify.placed(one, asked[0]) for one in asked[1]]", &json!([listed, answers])) else {
+            return;
+        };
+        for (answer, theirs) in answers.iter().zip(theirs.as_array().unwrap()) {
+            let ours = crate::score::placed_answer(&experiments, Some(&answer.to_string()));
+            // What belongs to no experiment is under no key.
+            let theirs: serde_json::Map<_, _> =
+                theirs.as_object().unwrap().clone().into_iter().filter(|(key, _)| key != "null").collect();
+            assert_eq!(theirs, ours, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_verifier_reads_globs_as_they_are_meant_here() {
         let globs =
             ["scripts/*", "**/config.py", "data/**", "a[!b]?.{py,txt}", "[[]x].md", "caf\u{e9}/*.py", "a-b#c.py"];
         let paths = [
@@ -350,21 +414,9 @@ mod tests {
             "scripts/a\nb.py",
             "config.py\n",
         ];
-        let code = "import json, sys, verify\nexpressions, paths = json.load(sys.stdin)\n\
-                    print(json.dumps([[verify.protects([one], path) for path in paths] for one in verify.compiled(expressions)]))";
-        let mut child = std::process::Command::new(python)
-            .args(["-c", code])
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let asked = json!([expressions(&globs.map(str::to_owned)), paths]).to_string();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), asked.as_bytes()).unwrap();
-        let answered = child.wait_with_output().unwrap();
-        assert!(answered.status.success());
-        let theirs: Vec<Vec<bool>> = serde_json::from_slice(&answered.stdout).unwrap();
+        let code = "[[verify.protects([one], path) for path in asked[1]] for one in verify.compiled(asked[0])]";
+        let Some(theirs) = told(code, &json!([expressions(&globs.map(str::to_owned)), paths])) else { return };
+        let theirs: Vec<Vec<bool>> = serde_json::from_value(theirs).unwrap();
         for (glob, theirs) in globs.iter().zip(theirs) {
             let matcher = globset::Glob::new(glob).unwrap().compile_matcher();
             for (path, theirs) in paths.iter().zip(theirs) {

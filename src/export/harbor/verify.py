@@ -96,11 +96,11 @@ def owner(key, experiments):
         lambda one: number is not None and number_of(one["key"]) == number,
         lambda one: one["id"].lower() == lower,
     ]
-    return next((one["id"] for rule in rules for one in experiments if rule(one)), None)
+    return next((one["key"] for rule in rules for one in experiments if rule(one)), None)
 
 
 def placed(answer, experiments):
-    """What an answer holds for each experiment, by id; nothing where two entries for it differ."""
+    """What an answer holds for each experiment, by its key; nothing where two entries for it differ."""
     found = {}
     for key, value in answer.items():
         found.setdefault(owner(key, experiments), []).append(value)
@@ -259,7 +259,7 @@ def verify(tests, workspace):
             outcome = measure.run(experiment, root, user)
             gold, tolerance = experiment["gold"], experiment["tolerance"]
             verdict["experiments"][experiment["id"]] = {
-                "reported": agrees(gold, reported.get(experiment["id"]), tolerance),
+                "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
                 "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
                 **outcome,
             }
