@@ -7,7 +7,7 @@ use comfy_table::ColumnConstraint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clean::{clean, short};
+use super::clean::{clean, middle_cut};
 use super::console::{plain_table, trimmed, wrap};
 use super::summary::name;
 use crate::run::AttemptRecord;
@@ -138,7 +138,7 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
     let mut table = plain_table();
     table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
     // Names of models may be paths of files.
-    let verifier = |row: &VerifierRow| short(&row.verifier, VERIFIER_WIDTH);
+    let verifier = |row: &VerifierRow| middle_cut(&row.verifier, VERIFIER_WIDTH);
     for row in rows {
         let rate = |column: usize| {
             let bounds = row.intervals.map(|intervals| intervals[column]);

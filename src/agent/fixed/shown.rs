@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Code, CodeChoice};
+use crate::agent::TaskFunction;
 use crate::agent::prompts::fixed::{Missing, STAND_IN};
 use crate::agent::retrieval::Wanted;
-use crate::agent::TaskFunction;
 use crate::code::{Function, Module};
 
 /// Characters of a file above which only a part of it is shown.
