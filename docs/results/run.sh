@@ -4,7 +4,7 @@
 #
 #   run.sh RUNS MODELS PART...     RUNS: folder of the runs; MODELS: folder for weights and servers (local-llm.sh)
 #
-# Parts, of which all but `mutants` need a model, of 0.5B or 1.5B as their names end:
+# Parts, each of the model of 0.5B or 1.5B that its name ends with:
 #   short-0.5b short-1.5b          the shortest functions, several attempts each
 #   drawn-0.5b drawn-1.5b          samples drawn by the seed
 #   easiest-0.5b easiest-1.5b      the shortest function of all, many attempts
