@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted};
 use super::{Agent, Context, End, Event, Task, experiment, repo};
-use crate::code::Module;
+use crate::code::{Module, last_part};
 use crate::model::Role;
 use crate::sandbox::Fault;
 
@@ -76,8 +76,8 @@ async fn copied(masked: &Code, code: &mut Code, function: &super::TaskFunction) 
     let body = module.functions()[from.function].body.clone();
     let body = String::from_utf8_lossy(&module.source()[body]).into_owned();
     let reply = format!("```python\n{}{body}\n```", module.header(from.function)).replacen(
-        module.functions()[from.function].name.rsplit('.').next().unwrap_or_default(),
-        target.functions()[wanted.function].name.rsplit('.').next().unwrap_or_default(),
+        last_part(&module.functions()[from.function].name),
+        last_part(&target.functions()[wanted.function].name),
         1,
     );
     let now = code.modules.get(&wanted.file).ok_or("its file is gone")?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use super::trial::{Bench, Kept, Outcome, Trial};
 use crate::agent::TaskExperiment;
-use crate::code::{Function, Module};
+use crate::code::{Function, Module, last_part};
 use crate::error::Result;
 
 const TRACER: &str = include_str!("trace/sitecustomize.py");
@@ -46,7 +46,7 @@ impl Place {
             byte == b'\n' || (byte == b'\r' && above.get(at + 1).is_none_or(|&next| next != b'\n'))
         };
         let lines = above.iter().enumerate().filter(|&item| breaks(item)).count();
-        let name = function.name.rsplit('.').next().unwrap_or_default().to_owned();
+        let name = last_part(&function.name).to_owned();
         Self { file: module.path().to_owned(), line: function.first_line - lines, name }
     }
 }

@@ -60,3 +60,9 @@ impl Function {
         self.whole.start < other.whole.end && other.whole.start < self.whole.end
     }
 }
+
+/// The last part of a dotted name: `fit` of `Outer.Inner.fit`.
+#[must_use]
+pub fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}

@@ -20,7 +20,7 @@ mod tokens;
 mod tree;
 mod walk;
 
-pub use function::Function;
+pub use function::{Function, last_part};
 pub use mask::Target;
 pub use module::Module;
 pub use mutate::{Kind, Mutant, choose};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tree_sitter::{Node, Tree};
 
 use super::encoding::{Encoding, line_of};
-use super::function::Function;
+use super::function::{Function, last_part};
 use super::selector::{Selector, split_number};
 use super::walk::{self, Found};
 use crate::error::{Error, Result};
@@ -158,9 +158,8 @@ impl Module {
     }
 
     fn not_found(&self, name: &str, bare: &str) -> Error {
-        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let mut near: Vec<String> =
-            self.functions.iter().filter(|it| last(&it.name) == last(bare)).map(Function::label).collect();
+            self.functions.iter().filter(|it| last_part(&it.name) == last_part(bare)).map(Function::label).collect();
         if near.is_empty() {
             let labels: Vec<String> = self.functions.iter().map(Function::label).collect();
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();

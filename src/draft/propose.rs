@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::docstring::first_sentence;
-use crate::code::{Module, Selector};
+use crate::code::{Module, Selector, last_part};
 
 /// Fewest lines of a function, its docstring not counted.
 const FEWEST_LINES: usize = 5;
@@ -198,11 +198,10 @@ fn is_entry(path: &Path) -> bool {
 fn is_test(path: &Path, name: &str) -> bool {
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let folders = path.parent().into_iter().flat_map(Path::iter).filter_map(|part| part.to_str());
-    let last = name.rsplit('.').next().unwrap_or(name);
     file.starts_with("test_")
         || file.ends_with("_test.py")
         || folders.into_iter().any(|part| part == "tests" || part == "test")
-        || last.starts_with("test_")
+        || last_part(name).starts_with("test_")
 }
 
 fn reads_command_line(module: &Module, place: usize) -> bool {
@@ -230,10 +229,9 @@ fn reads_command_line(module: &Module, place: usize) -> bool {
     ];
     const DECORATORS: [&str; 6] = ["@click.", "@app.command", "@cli.", "@main.command", "@hydra.main", "@typer."];
     let function = &module.functions()[place];
-    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let argv = b"sys.argv";
-    NAMES.contains(&last(&function.name).trim_start_matches('_'))
-        || module.calls(place).iter().any(|call| CALLS.contains(&last(call).as_str()))
+    NAMES.contains(&last_part(&function.name).trim_start_matches('_'))
+        || module.calls(place).iter().any(|call| CALLS.contains(&last_part(call)))
         || module.decorators(place).iter().any(|it| DECORATORS.iter().any(|start| it.starts_with(start)))
         || module.source()[function.body.clone()].windows(argv.len()).any(|window| window == argv)
 }

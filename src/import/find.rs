@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::published::{PublishedFunction, PublishedPaper};
 use super::{Decisions, Finding};
-use crate::code::{Function, Identifiers, Module, Selector, Tokens, containment};
+use crate::code::{Function, Identifiers, Module, Selector, Tokens, containment, last_part};
 use crate::error::{Error, Result};
 
 /// How much of a published source a candidate has to hold to be its function.
@@ -115,9 +115,9 @@ fn place(
         return Ok(Err(format!("the code has no file `{}`", function.file)));
     }
     let module = module(repo, &function.file, modules)?;
-    let bare = function.name.rsplit('.').next().unwrap_or(&function.name);
+    let bare = last_part(&function.name);
     let wanted = function.class.as_ref().map_or_else(|| function.name.clone(), |class| format!("{class}.{bare}"));
-    let named: Vec<usize> = indices(module, |it| last(&it.name) == bare);
+    let named: Vec<usize> = indices(module, |it| last_part(&it.name) == bare);
     if named.is_empty() {
         let labels: Vec<String> = module.functions().iter().map(Function::label).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
@@ -162,10 +162,6 @@ fn place(
 
 fn indices(module: &Module, is: impl Fn(&Function) -> bool) -> Vec<usize> {
     module.functions().iter().enumerate().filter(|(_, function)| is(function)).map(|(at, _)| at).collect()
-}
-
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// Whether a qualified name is, or ends in, the wanted one at a dot.

@@ -164,8 +164,7 @@ impl Fixed {
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
         // What the function begins with, however often it has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
-        let name = function.at.rsplit(['.', ':']).next().unwrap_or(&function.at);
-        let name = name.split('#').next().unwrap_or(name).to_owned();
+        let name = order::last(&function.at).to_owned();
         let missing_one = described(&name, module, wanted.function, &function.description);
 
         let failed = |what: String| Stop::End(End::ModelError, Some(what));
@@ -293,8 +292,7 @@ fn go_on(step: Result<(), Stop>) -> Result<Option<End>, Ended> {
 /// The functions that are to be written again: those without code, those that the errors name, or else all.
 fn to_repair(order: &[usize], work: &Work<'_>, outcome: &Outcome) -> Vec<usize> {
     let in_traceback = |place: usize| {
-        let at = &work.task.functions[place].at;
-        let name = at.rsplit(['.', ':']).next().unwrap_or(at).split('#').next().unwrap_or(at);
+        let name = order::last(&work.task.functions[place].at);
         outcome.failures.iter().any(|failure| failure.stderr.contains(&format!("in {name}\n")))
     };
     let named: Vec<usize> =

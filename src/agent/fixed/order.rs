@@ -40,7 +40,7 @@ fn calls(task: &Task, at: &str) -> Vec<String> {
 }
 
 /// The last part of a dotted name or a selector.
-fn last(name: &str) -> &str {
+pub(super) fn last(name: &str) -> &str {
     let name = name.split('#').next().unwrap_or(name);
     name.rsplit(['.', ':']).next().unwrap_or(name)
 }

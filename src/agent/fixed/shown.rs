@@ -6,7 +6,7 @@ use super::{Code, CodeChoice};
 use crate::agent::TaskFunction;
 use crate::agent::prompts::fixed::{Missing, STAND_IN};
 use crate::agent::retrieval::Wanted;
-use crate::code::{Function, Module};
+use crate::code::{Function, Module, last_part};
 
 /// Characters of a file above which only a part of it is shown.
 const MOST_SHOWN: usize = 12_000;
@@ -70,7 +70,7 @@ pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (St
     let first = own.saturating_sub(around);
     let end = (it.last_line + around).min(lines.len());
     let class = it.class.as_ref().map(|class| {
-        let class = class.rsplit('.').next().unwrap_or(class);
+        let class = last_part(class);
         let begins =
             |line: &&&str| line.trim_start().strip_prefix("class ").is_some_and(|rest| rest.starts_with(class));
         lines[..first.min(lines.len())]
@@ -95,7 +95,7 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let family = target.class.as_deref().map_or_else(Vec::new, |class| family(module, class));
     let stays = |index: usize| {
         let it = &functions[index];
-        let related = it.class.as_deref().is_some_and(|class| family.iter().any(|name| name == last(class)));
+        let related = it.class.as_deref().is_some_and(|class| family.iter().any(|name| name == last_part(class)));
         it.overlaps(target) || (related && sets_attributes(module, it))
     };
     let (mut bytes, mut at, mut left_out) = (Vec::new(), 0, Vec::new());
@@ -124,13 +124,13 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
 /// A class and those of its bases that are in the file, by their last names.
 fn family(module: &Module, class: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(module.source());
-    let is_here = |name: &str| module.functions().iter().any(|it| it.class.as_deref().map(last) == Some(name));
-    let mut found = vec![last(class).to_owned()];
+    let is_here = |name: &str| module.functions().iter().any(|it| it.class.as_deref().map(last_part) == Some(name));
+    let mut found = vec![last_part(class).to_owned()];
     let mut at = 0;
     while let Some(header) = found.get(at).map(|name| format!("class {name}(")) {
         at += 1;
         let listed = text.lines().filter_map(|line| line.trim_start().strip_prefix(&header));
-        for base in listed.flat_map(|rest| rest.split([',', ')'])).map(|base| last(base.trim())) {
+        for base in listed.flat_map(|rest| rest.split([',', ')'])).map(|base| last_part(base.trim())) {
             if is_here(base) && !found.iter().any(|name| name == base) {
                 found.push(base.to_owned());
             }
@@ -154,7 +154,7 @@ fn place_of(module: &Module, function: &Function) -> String {
     let before = &module.source()[..function.whole.start];
     let depth = before.iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
     let depth = " ".repeat(depth);
-    let name = function.name.rsplit('.').next().unwrap_or(&function.name);
+    let name = last_part(&function.name);
     format!("{depth}# `{name}` goes here.")
 }
 
@@ -174,11 +174,6 @@ pub(super) fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
     others
         .map(|(path, module)| (path.display().to_string(), String::from_utf8_lossy(module.source()).into_owned()))
         .collect()
-}
-
-/// The last part of a dotted name.
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 #[cfg(test)]

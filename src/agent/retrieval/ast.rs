@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::snippet::{Code, Snippet};
+use crate::code::last_part;
 
 /// A score for each snippet by how near it stands to a function: 4 for a caller, 3 for a method of the same class, 2 for
 /// what a caller calls too, 1 for a function of the same file, 0 for all others.
@@ -15,15 +16,15 @@ pub fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize)
     let Some(module) = code.modules.get(file) else { return vec![0.0; snippets.len()] };
     let Some(target) = module.functions().get(function) else { return vec![0.0; snippets.len()] };
     // A constructor and the like is called by the name of its class.
-    let own = last(&target.name);
+    let own = last_part(&target.name);
     let called = match &target.class {
-        Some(class) if own.starts_with("__") => last(class),
+        Some(class) if own.starts_with("__") => last_part(class),
         _ => own,
     };
     let calls = |snippet: &Snippet| -> BTreeSet<String> {
         let module = code.modules.get(&snippet.file);
         let calls = module.map(|module| module.calls(snippet.function)).unwrap_or_default();
-        calls.iter().map(|call| last(call).to_owned()).collect()
+        calls.iter().map(|call| last_part(call).to_owned()).collect()
     };
     let is_target = |snippet: &Snippet| snippet.file == file && snippet.function == function;
     let callers: Vec<bool> = snippets.iter().map(|it| !is_target(it) && calls(it).contains(called)).collect();
@@ -40,7 +41,7 @@ pub fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize)
                 4.0
             } else if same_file && target.class.is_some() && other.class == target.class {
                 3.0
-            } else if beside.contains(last(&other.name)) {
+            } else if beside.contains(last_part(&other.name)) {
                 2.0
             } else if same_file {
                 1.0
@@ -49,10 +50,6 @@ pub fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize)
             }
         })
         .collect()
-}
-
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use tree_sitter::Tree;
 
-use super::function::Function;
+use super::function::{Function, last_part};
 use super::module::Module;
 use super::walk;
 use names::{BindingKind, bindings, mentioned, parameters};
@@ -63,8 +63,8 @@ impl Module {
     }
 
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
-        let name = last(&old.name);
-        let class = old.class.as_deref().map(last);
+        let name = last_part(&old.name);
+        let class = old.class.as_deref().map(last_part);
         // Small models write `def Class.method(`, as the method was named to them.
         let dotted = format!("def {}(", old.name);
         let candidates: Vec<String> =
@@ -118,10 +118,10 @@ impl Module {
 
     /// The file's classes but the one around `old`, by their last names.
     fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
-        let own = old.class.as_deref().map(last);
+        let own = old.class.as_deref().map(last_part);
         self.functions()
             .iter()
-            .filter_map(|it| it.class.as_deref().map(last))
+            .filter_map(|it| it.class.as_deref().map(last_part))
             .filter(|class| own != Some(class))
             .collect()
     }
@@ -130,11 +130,11 @@ impl Module {
     /// name.
     fn renamed(&self, text: &str, own: &[String]) -> Option<Taken> {
         let (module, tree) = parsed(text).ok()?;
-        let known: BTreeSet<&str> = self.functions().iter().map(|function| last(&function.name)).collect();
+        let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
         let mut fitting = (0..module.functions().len()).filter(|&at| {
             let function = &module.functions()[at];
             function.parent.is_none()
-                && !known.contains(last(&function.name))
+                && !known.contains(last_part(&function.name))
                 && parameters(&module.header(at)).is_some_and(|names| names == own)
         });
         let function = fitting.next().filter(|_| !own.is_empty())?;
@@ -165,7 +165,7 @@ impl Module {
                 }
             }
             // The name is the file's: a reply may have taken another.
-            let header = taken.module.header(taken.function).replacen(last(&new.name), last(&old.name), 1);
+            let header = taken.module.header(taken.function).replacen(last_part(&new.name), last_part(&old.name), 1);
             text.push_str(&header.replace('\n', &ending));
         }
         if let Some(docstring) = &old.docstring {
@@ -190,7 +190,7 @@ impl Module {
                 text.push_str(&ending);
                 text.push_str(&line.place(&outer));
             }
-            added.push(last(&taken.module.functions()[sibling].name).to_owned());
+            added.push(last_part(&taken.module.functions()[sibling].name).to_owned());
         }
         let mut edits = vec![(range, self.encoded(&text)?)];
         self.add_needed(old, taken, wanted, &ending, &mut edits, &mut added)?;
@@ -205,17 +205,17 @@ impl Module {
             return Vec::new();
         }
         let known: BTreeSet<&str> =
-            self.functions().iter().filter(|it| it.class == old.class).map(|it| last(&it.name)).collect();
+            self.functions().iter().filter(|it| it.class == old.class).map(|it| last_part(&it.name)).collect();
         let mut chosen: Vec<usize> = Vec::new();
         loop {
             let next = (0..functions.len()).find(|&at| {
-                let (it, name) = (&functions[at], last(&functions[at].name));
+                let (it, name) = (&functions[at], last_part(&functions[at].name));
                 at != taken.function
                     && it.class.as_ref() == Some(class)
                     && it.parent == functions[taken.function].parent
                     && !known.contains(name)
                     && wanted.contains(name)
-                    && !chosen.iter().any(|&other| last(&functions[other].name) == name)
+                    && !chosen.iter().any(|&other| last_part(&functions[other].name) == name)
             });
             let Some(next) = next else { break };
             wanted.extend(mentioned(&taken.tree, &taken.text, &functions[next].whole));
@@ -299,11 +299,6 @@ impl Module {
     }
 }
 
-/// The last part of a dotted name.
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
-}
-
 fn parsed(text: &str) -> Result<(Module, Tree), String> {
     let module = Module::parse(Path::new("reply.py"), text.as_bytes().to_vec()).map_err(|error| {
         let line = error.place.as_ref().and_then(|(_, line)| *line).unwrap_or(1);
@@ -323,15 +318,15 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {
-            (Some(theirs), Some(own), _) if last(theirs) == last(own) => 3,
+            (Some(theirs), Some(own), _) if last_part(theirs) == last_part(own) => 3,
             (None, _, None) => 2,
             (Some(_), _, None) => 1,
             _ => 0,
         }
     };
     let mut elsewhere = None;
-    let own = (0..functions.len()).filter(|&at| last(&functions[at].name) == last(&old.name)).filter(|&at| {
-        let class = functions[at].class.as_deref().map(last).filter(|class| others.contains(class));
+    let own = (0..functions.len()).filter(|&at| last_part(&functions[at].name) == last_part(&old.name)).filter(|&at| {
+        let class = functions[at].class.as_deref().map(last_part).filter(|class| others.contains(class));
         elsewhere = elsewhere.take().or(class.map(str::to_owned));
         class.is_none()
     });
