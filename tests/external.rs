@@ -166,8 +166,8 @@ fn installed(lab: &Lab, agent: &str) -> bool {
 /// An agent of the test's own: a Python script.
 fn own_agent(lab: &Lab, script: &str) -> &'static str {
     let manifest = format!(
-        "command = ['python3', '{{scratch}}/agent.py']\nanswer = 'file'\nvariables = {{ BASE = '{{openai_url}}', ANSWER = \
-         '{{answer_file}}' }}\n[files]\n\"{{scratch}}/agent.py\" = '''\n{PRELUDE}{script}'''\n"
+        "command = ['python3', '{{scratch}}/agent.py']\nanswer = 'file'\nvariables = {{ BASE = '{{openai_url}}', KEY = '{{key}}', \
+         ANSWER = '{{answer_file}}' }}\n[files]\n\"{{scratch}}/agent.py\" = '''\n{PRELUDE}{script}'''\n"
     );
     lab.write("agents/own/agent.toml", &manifest);
     "cli:own"
@@ -178,7 +178,7 @@ const PRELUDE: &str = r"
 import json, os, socket, subprocess, sys, time, urllib.request, urllib.error
 def call(text='hi', wait=60):
     body = json.dumps({'model': 'x', 'messages': [{'role': 'user', 'content': text}]}).encode()
-    request = urllib.request.Request(os.environ['BASE'] + '/chat/completions', body, {'authorization': 'Bearer sandbox'})
+    request = urllib.request.Request(os.environ['BASE'] + '/chat/completions', body, {'authorization': 'Bearer ' + os.environ['KEY']})
     try:
         with urllib.request.urlopen(request, timeout=wait) as reply:
             return reply.status, json.load(reply)
@@ -440,7 +440,7 @@ fn a_program_whose_requests_cannot_be_passed_on_is_told_of_by_what_was_wrong_wit
     let lab = Lab::new();
     let script = r"
 def post(path, body):
-    request = urllib.request.Request(os.environ['BASE'] + path, json.dumps(body).encode(), {'authorization': 'Bearer sandbox'})
+    request = urllib.request.Request(os.environ['BASE'] + path, json.dumps(body).encode(), {'authorization': 'Bearer ' + os.environ['KEY']})
     try:
         urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
