@@ -21,8 +21,14 @@ use support::engine::{Engine, Kind};
 const ASKED: &str = "AUTOEXPERIMENT_FAULTS";
 
 /// Parts of the masked functions' bodies, and gold results.
-const SECRETS: [&str; 5] =
-    ["body-of-", "4.166666666666667", "3.5830831474778333", "4.826388888888889", "1.1583333333333334"];
+const SECRETS: [&str; 6] = [
+    "body-of-arithmetic",
+    "body-of-geometric",
+    "4.166666666666667",
+    "3.5830831474778333",
+    "4.826388888888889",
+    "1.1583333333333334",
+];
 
 /// A lab with exported tasks, and an engine that has their base: images of Python cannot be pulled everywhere, so the
 /// paper's env stands in for it, with the same version of Python.
@@ -209,7 +215,7 @@ fn without_network(task: &Path) {
 fn harbor_runs_its_oracle_and_its_nop(engine: &Engine, lab: &Lab) {
     let (Some(readers), Some(docker)) = (Readers::harbor(), compose()) else { return };
     let mut running = Vec::new();
-    for (agent, task, reward) in [("oracle", "tiny_0", 1.0), ("oracle", "tiny_2-3", 1.0), ("nop", "tiny_0-1", 0.0)] {
+    for (agent, task, reward) in [("oracle", "tiny_0", 1.0), ("oracle", "tiny_1-2", 1.0), ("nop", "tiny_0-1", 0.0)] {
         let folder = lab.path(&format!("run/{agent}-{task}"));
         support::copy(&lab.path(&format!("harbor/tasks/{task}")), &folder.join(task));
         without_network(&folder.join(task));
