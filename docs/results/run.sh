@@ -12,6 +12,8 @@
 #   paper-none-0.5b paper-oracle-0.5b paper-full-0.5b, and the same of masked ones: paper-none-masked-0.5b ...
 #   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
 #   dynamic-0.5b dynamic-1.5b      react, calls by text
+# With `primer-` before them, parts are of the easy functions of docs/results/primer: `short` all 27 of them, one masked at
+# a time, and `masked` 12 drawn pairs and 12 triples.
 set -euo pipefail
 usage="usage: run.sh RUNS MODELS PART..."
 runs=${1:?$usage}
@@ -22,6 +24,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 export LOCAL_LLM_SLOTS=${LOCAL_LLM_SLOTS:-4} LOCAL_LLM_CONTEXT=${LOCAL_LLM_CONTEXT:-32768}
 
 samples() { printf -- '--sample %s ' "$@"; }
+# The primer's.
+primer_short="-n 1"
+primer_masked="-n 2,3 --limit 12"
 # All 14 functions of the suite that have at most 13 lines (`autoexperiment list PAPER`).
 short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_25 mmd_2 mmd_12 mmd_13 consistency_5 \
   consistency_14 calibration_5)
@@ -29,13 +34,13 @@ short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_
 masked=$(samples ucb_3,4 ucb_8,10 ucb_4,15 kmeanspp_0,22 kmeanspp_22,25 mmd_2,12 mmd_12,13 consistency_5,14 \
   ucb_3,4,8 ucb_8,10,15 kmeanspp_0,22,25 mmd_2,12,13)
 
-run() { # NAME ARGUMENTS...
-  local name=$1
-  shift
+run() { # NAME SUITE ARGUMENTS...
+  local name=$1 suite=$2
+  shift 2
   if [ -e "$runs/$name" ]; then
     autoexperiment resume "$name" --runs "$runs"
   else
-    autoexperiment run --suite "$root" --runs "$runs" --name "$name" --seed 1 --no-baseline "$@"
+    autoexperiment run --suite "$suite" --runs "$runs" --name "$name" --seed 1 --no-baseline "$@"
   fi
 }
 
@@ -47,23 +52,27 @@ fixed=fixed:code=ast,passages=2,snippets=1
 for part; do
   size=${part##*-}
   what=${part%-*}
+  suite=$root all=$short some=$masked
+  if [[ $what == primer-* ]]; then
+    suite=$root/docs/results/primer all=$primer_short some=$primer_masked what=${what#primer-}
+  fi
   # Words are split on purpose: none holds a blank.
   # shellcheck disable=SC2206
   case $what in
-  short) chosen=($short --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  short) chosen=($all --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
   easiest) chosen=(--sample ucb_3 -k 20 --agent $fixed) ;;
   drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
-  masked) chosen=($masked --agent $fixed) ;;
-  paper-*-masked) what=${what#paper-} && chosen=($masked --agent "$fixed,paper=${what%-masked}") ;;
-  paper-*) chosen=($short --agent "$fixed,paper=${what#paper-}") ;;
-  reasoning) chosen=($short --agent $fixed,reasoning=512) ;;
-  repair) chosen=($short --agent $fixed,repair=2) ;;
-  dynamic) chosen=($short --agent react:protocol=text) ;;
+  masked) chosen=($some --agent $fixed) ;;
+  paper-*-masked) what=${what#paper-} && chosen=($some --agent "$fixed,paper=${what%-masked}") ;;
+  paper-*) chosen=($all --agent "$fixed,paper=${what#paper-}") ;;
+  reasoning) chosen=($all --agent $fixed,reasoning=512) ;;
+  repair) chosen=($all --agent $fixed,repair=2) ;;
+  dynamic) chosen=($all --agent react:protocol=text) ;;
   *) echo "run.sh: there is no part \`$part\`" >&2 && exit 2 ;;
   esac
   [ -n "${ports[$size]:-}" ] || { echo "run.sh: \`$part\` does not end with 0.5b or 1.5b" >&2 && exit 2; }
   model=qwen2.5-coder-$size
   url=$(LOCAL_LLM_PORT=${ports[$size]} "$root/tests/support/local-llm.sh" up "$models" "$model")
-  run "$part" --model "$model" --base-url "$url" --price 0,0 --request-timeout 30m --temperature 0.8 --max-tokens 600 \
+  run "$part" "$suite" --model "$model" --base-url "$url" --price 0,0 --request-timeout 30m --temperature 0.8 --max-tokens 600 \
     --steps 20 -j "${JOBS:-4}" "${chosen[@]}"
 done
