@@ -12,8 +12,9 @@
 #   paper-none-0.5b paper-oracle-0.5b paper-full-0.5b, and the same of masked ones: paper-none-masked-0.5b ...
 #   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
 #   dynamic-0.5b dynamic-1.5b      react, calls by text
-# With `primer-` before them, parts are of the easy functions of docs/results/primer: `short` all 27 of them, one masked at
-# a time, and `masked` 12 drawn pairs and 12 triples.
+# With `primer-` before them, parts are of the easy functions of docs/results/primer: all 27 of them, one masked at a time,
+# two attempts each where it is not said; `masked` 12 drawn pairs and 12 triples, `dynamic` 12 drawn functions. One more:
+#   primer-ast-0.5b                with a snippet of other code in the prompt
 set -euo pipefail
 usage="usage: run.sh RUNS MODELS PART..."
 runs=${1:?$usage}
@@ -25,8 +26,9 @@ export LOCAL_LLM_SLOTS=${LOCAL_LLM_SLOTS:-4} LOCAL_LLM_CONTEXT=${LOCAL_LLM_CONTE
 
 samples() { printf -- '--sample %s ' "$@"; }
 # The primer's.
-primer_short="-n 1"
-primer_masked="-n 2,3 --limit 12"
+primer_all="-n 1 -k 2"
+primer_some="-n 2,3 --limit 12"
+primer_few="-n 1 --limit 12"
 # All 14 functions of the suite that have at most 13 lines (`autoexperiment list PAPER`).
 short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_25 mmd_2 mmd_12 mmd_13 consistency_5 \
   consistency_14 calibration_5)
@@ -47,19 +49,21 @@ run() { # NAME SUITE ARGUMENTS...
 # A run that is resumed asks at the address that it began with.
 declare -A ports=([0.5b]=18105 [1.5b]=18115)
 
-# Short prompts, and none that asks for files: reading is what takes a processor's time.
-fixed=fixed:code=ast,passages=2,snippets=1
 for part; do
   size=${part##*-}
   what=${part%-*}
-  suite=$root all=$short some=$masked
+  suite=$root all=$short some=$masked few=$short
+  # Short prompts, and none that asks for files: reading is what takes a processor's time.
+  fixed=fixed:code=ast,passages=2,snippets=1
   if [[ $what == primer-* ]]; then
-    suite=$root/docs/results/primer all=$primer_short some=$primer_masked what=${what#primer-}
+    suite=$root/docs/results/primer all=$primer_all some=$primer_some few=$primer_few what=${what#primer-}
+    fixed=fixed:code=none,passages=1
   fi
   # Words are split on purpose: none holds a blank.
   # shellcheck disable=SC2206
   case $what in
-  short) chosen=($all --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  short) chosen=(${all% -k 2} --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  ast) chosen=($all --agent "${fixed/none/ast},snippets=1") ;;
   easiest) chosen=(--sample ucb_3 -k 20 --agent $fixed) ;;
   drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
   masked) chosen=($some --agent $fixed) ;;
@@ -67,7 +71,7 @@ for part; do
   paper-*) chosen=($all --agent "$fixed,paper=${what#paper-}") ;;
   reasoning) chosen=($all --agent $fixed,reasoning=512) ;;
   repair) chosen=($all --agent $fixed,repair=2) ;;
-  dynamic) chosen=($all --agent react:protocol=text) ;;
+  dynamic) chosen=($few --agent react:protocol=text) ;;
   *) echo "run.sh: there is no part \`$part\`" >&2 && exit 2 ;;
   esac
   [ -n "${ports[$size]:-}" ] || { echo "run.sh: \`$part\` does not end with 0.5b or 1.5b" >&2 && exit 2; }

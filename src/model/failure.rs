@@ -13,9 +13,10 @@
 
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use genai::webc;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ModelError, Usage, wire};
 
@@ -24,6 +25,9 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Characters of a provider's answer that an error quotes.
 const QUOTED: usize = 400;
+
+/// How the client says that there was no connection, where its own type cannot be asked.
+const NO_CONNECTION: &str = "client error (Connect)";
 
 /// How providers say that the conversation is too long, in lower case: OpenAI's code and message (also vLLM's),
 /// Anthropic's two messages, Gemini's, llama.cpp's type and message.
@@ -104,6 +108,23 @@ impl Failure {
             genai::Error::ChatResponseGeneration { response_body, cause, .. } => {
                 Self::from_odd_body(response_body, cause, key, first)
             }
+            genai::Error::HttpError { status, body, headers, .. } => {
+                Self::from_answer(status.as_u16(), body, headers, key, first)
+            }
+            // Of a stream: an error event, what is no event, and whatever ends it.
+            genai::Error::ChatResponse { body, .. } => {
+                Self::from_odd_body(&json!({"error": body}), "an error in its stream", key, first)
+            }
+            genai::Error::StreamParse { serde_error, .. } => {
+                Self::unanswered(format!("the answer is a broken stream: {serde_error}"))
+            }
+            genai::Error::WebStream { error, .. } => {
+                if let Some(error) = error.downcast_ref::<genai::Error>() {
+                    return Self::from_genai(error, key, first);
+                }
+                let causes = quote(&without(key, &with_causes(error.as_ref())));
+                if causes.contains(NO_CONNECTION) { Self::passing(causes) } else { Self::unanswered(causes) }
+            }
             other => Self::lasting(ModelError::Denied(quote(&without(key, &other.to_string())))),
         }
     }
@@ -112,9 +133,7 @@ impl Failure {
         let safe = |text: &str| quote(&without(key, text));
         match error {
             webc::Error::ResponseFailedStatus { status, body, headers } => {
-                let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-                let wait = asked_wait(header("retry-after-ms"), header("retry-after"), jiff::Timestamp::now());
-                Self::from_status(status.as_u16(), &without(key, body), wait, first)
+                Self::from_answer(status.as_u16(), body, headers, key, first)
             }
             webc::Error::ResponseFailedNotJson { content_type, body } => {
                 Self::passing(format!("the answer is `{}`, not JSON: {}", safe(content_type), safe(body)))
@@ -136,6 +155,12 @@ impl Failure {
                 Self::passing(format!("the answer is no reply: {}", safe(&error.to_string())))
             }
         }
+    }
+
+    fn from_answer(status: u16, body: &str, headers: &HeaderMap, key: Option<&str>, first: bool) -> Self {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let wait = asked_wait(header("retry-after-ms"), header("retry-after"), jiff::Timestamp::now());
+        Self::from_status(status, &without(key, body), wait, first)
     }
 
     /// A status that is no success, with the answer's body, at an attempt's first call, if that was ours, or another one.

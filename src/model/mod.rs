@@ -24,6 +24,7 @@ pub use open::{Options, open};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -216,6 +217,15 @@ impl From<ModelError> for QueryFailed {
     }
 }
 
+/// A part of a reply, as it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Of its text.
+    Text(String),
+    /// Of its reasoning, where the provider shows that.
+    Reasoning(String),
+}
+
 /// A language model. Shared by all attempts of a run; holds no conversation.
 #[async_trait]
 pub trait Model: Send + Sync {
@@ -227,4 +237,10 @@ pub trait Model: Send + Sync {
     }
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;
+    /// As [`Model::query`], and what is written goes out piece by piece meanwhile; the pieces are a beginning of the
+    /// reply, its tool calls excepted. Once there was one no other try is made, for its reply would be another. A model
+    /// that has its reply at once sends no pieces.
+    async fn stream(&self, request: &Request, _pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+        self.query(request).await
+    }
 }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
+use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatRequest, StopReason};
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::failure::Failure;
 use super::price::Price;
-use super::{Model, ModelError, QueryFailed, Reply, Request, Usage, wire};
+use super::{Model, ModelError, Piece, QueryFailed, Reply, Request, Usage, wire};
 use crate::error::{Error, Kind, Result};
 
 /// The longest wait between two tries, unless the provider asks for more.
@@ -71,50 +73,27 @@ impl Provider {
     }
 
     /// One try of an attempt's first call, if that is of our own making, or of another one.
-    async fn ask(&self, chat: ChatRequest, options: &ChatOptions, first: bool) -> Result<Reply, Failure> {
+    async fn ask(
+        &self,
+        chat: ChatRequest,
+        options: &ChatOptions,
+        first: bool,
+        pieces: Option<&UnboundedSender<Piece>>,
+    ) -> Result<Reply, Failure> {
         let settings = &self.settings;
-        let key = settings.key.as_deref();
         let model = ModelIden::new(settings.kind, settings.model.as_str());
-        let answer = tokio::time::timeout(settings.request_timeout, self.client.exec_chat(model, chat, Some(options)));
-        let Ok(answer) = answer.await else {
+        let mut sent = false;
+        let answer = async {
+            match pieces {
+                None => self.whole(model, chat, options, first).await,
+                Some(pieces) => self.in_pieces(model, chat, options, first, pieces, &mut sent).await,
+            }
+        };
+        let answer = tokio::time::timeout(settings.request_timeout, answer).await.unwrap_or_else(|_| {
             let seconds = settings.request_timeout.as_secs_f64();
-            return Err(Failure::unanswered(format!("no whole answer within {seconds} s")));
-        };
-        let mut told = Usage::default();
-        let reply = match answer {
-            Ok(response) => {
-                let body = response.captured_raw_body.as_ref();
-                told = body.map(wire::reported_usage).unwrap_or_default();
-                let lacks_choices = |body: &&serde_json::Value| body.pointer("/choices/0").is_none();
-                if settings.kind == AdapterKind::OpenAI
-                    && let Some(body) = body.filter(lacks_choices)
-                {
-                    return Err(Failure::from_odd_body(body, "no choices", key, first));
-                }
-                let withheld = match &response.stop_reason {
-                    Some(StopReason::ContentFilter(reason)) => Some(reason.clone()),
-                    _ => None,
-                };
-                let reply = wire::reply(response);
-                if let Some(reason) = withheld
-                    && reply.text.is_empty()
-                    && reply.tool_calls.is_empty()
-                {
-                    return Err(Failure {
-                        usage: reply.usage,
-                        ..Failure::lasting(ModelError::Refused(format!("the reply was withheld: {reason}")))
-                    });
-                }
-                reply
-            }
-            Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
-                if settings.kind == AdapterKind::OpenAI
-                    && let Some(reply) = wire::lenient_openai_reply(response_body) =>
-            {
-                reply
-            }
-            Err(error) => return Err(Failure::from_genai(&error, key, first)),
-        };
+            Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
+        });
+        let (reply, told) = answer.map_err(|failure| Failure { retry: failure.retry && !sent, ..failure })?;
         if reply.usage.input.saturating_add(reply.usage.output) == 0 && !settings.price.is_free() {
             let error = ModelError::Denied(
                 "the server reports no token usage, or not in a form that can be read, so that the cost cannot be \
@@ -126,8 +105,77 @@ impl Provider {
         Ok(reply)
     }
 
+    /// The reply as one answer, and the tokens that the provider reports in whichever shape.
+    async fn whole(
+        &self,
+        model: ModelIden,
+        chat: ChatRequest,
+        options: &ChatOptions,
+        first: bool,
+    ) -> Result<(Reply, Usage), Failure> {
+        let (kind, key) = (self.settings.kind, self.settings.key.as_deref());
+        match self.client.exec_chat(model, chat, Some(options)).await {
+            Ok(response) => {
+                let body = response.captured_raw_body.as_ref();
+                let told = body.map(wire::reported_usage).unwrap_or_default();
+                let lacks_choices = |body: &&serde_json::Value| body.pointer("/choices/0").is_none();
+                if kind == AdapterKind::OpenAI
+                    && let Some(body) = body.filter(lacks_choices)
+                {
+                    return Err(Failure::from_odd_body(body, "no choices", key, first));
+                }
+                let stop = response.stop_reason.clone();
+                Ok((unless_withheld(wire::reply(response), stop)?, told))
+            }
+            Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
+                if kind == AdapterKind::OpenAI
+                    && let Some(reply) = wire::lenient_openai_reply(response_body) =>
+            {
+                Ok((reply, Usage::default()))
+            }
+            Err(error) => Err(Failure::from_genai(&error, key, first)),
+        }
+    }
+
+    /// The reply as a stream. `sent` says whether a piece has gone out.
+    async fn in_pieces(
+        &self,
+        model: ModelIden,
+        chat: ChatRequest,
+        options: &ChatOptions,
+        first: bool,
+        pieces: &UnboundedSender<Piece>,
+        sent: &mut bool,
+    ) -> Result<(Reply, Usage), Failure> {
+        let failed = |error: genai::Error| Failure::from_genai(&error, self.settings.key.as_deref(), first);
+        let mut stream = self.client.exec_chat_stream(model, chat, Some(options)).await.map_err(failed)?.stream;
+        let mut text = String::new();
+        while let Some(event) = stream.next().await {
+            let piece = match event.map_err(failed)? {
+                ChatStreamEvent::Chunk(chunk) => {
+                    text.push_str(&chunk.content);
+                    Piece::Text(chunk.content)
+                }
+                ChatStreamEvent::ReasoningChunk(chunk) => Piece::Reasoning(chunk.content),
+                ChatStreamEvent::End(end) => {
+                    let stop = end.captured_stop_reason.clone();
+                    return Ok((unless_withheld(wire::streamed_reply(text, end), stop)?, Usage::default()));
+                }
+                _ => continue,
+            };
+            *sent = true;
+            // Whoever listened has gone away; the reply is paid for all the same.
+            let _ = pieces.send(piece);
+        }
+        Err(Failure::unanswered("the answer breaks off".to_owned()))
+    }
+
     /// Tries until there is a reply, tries run out, or another one cannot help.
-    async fn ask_patiently(&self, request: &Request) -> Result<Reply, Failure> {
+    async fn ask_patiently(
+        &self,
+        request: &Request,
+        pieces: Option<&UnboundedSender<Piece>>,
+    ) -> Result<Reply, Failure> {
         let settings = &self.settings;
         let chat = wire::request(settings.kind, request);
         let options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), &request.sampling);
@@ -140,7 +188,7 @@ impl Provider {
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
         let first = request.call == 0 && !request.foreign;
-        let outcome = (|| self.ask(chat.clone(), &options, first))
+        let outcome = (|| self.ask(chat.clone(), &options, first, pieces))
             .retry(waits)
             .sleep(tokio::time::sleep)
             .when(|failure| failure.retry)
@@ -183,7 +231,16 @@ impl Model for Provider {
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        let answer = self.ask_patiently(request).await;
+        self.priced(self.ask_patiently(request, None).await)
+    }
+
+    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+        self.priced(self.ask_patiently(request, Some(pieces)).await)
+    }
+}
+
+impl Provider {
+    fn priced(&self, answer: Result<Reply, Failure>) -> Result<Reply, QueryFailed> {
         let usage = match &answer {
             Ok(reply) => reply.usage,
             Err(failure) => failure.usage,
@@ -197,5 +254,18 @@ impl Model for Provider {
             Ok(reply) => Ok(Reply { cost, ..reply }),
             Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
         }
+    }
+}
+
+/// Refuses an empty reply that ends because a filter withheld it.
+fn unless_withheld(reply: Reply, stop: Option<StopReason>) -> Result<Reply, Failure> {
+    match stop {
+        Some(StopReason::ContentFilter(reason)) if reply.text.is_empty() && reply.tool_calls.is_empty() => {
+            Err(Failure {
+                usage: reply.usage,
+                ..Failure::lasting(ModelError::Refused(format!("the reply was withheld: {reason}")))
+            })
+        }
+        _ => Ok(reply),
     }
 }

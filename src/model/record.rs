@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::recording::{self, Call, Outcome};
-use super::{Model, ModelError, QueryFailed, Reply, Request};
+use super::{Model, ModelError, Piece, QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 
 /// A model whose calls are appended to a file.
@@ -68,10 +69,22 @@ impl Model for Recorder {
     /// Once the recording cannot be written, no call is made any more: whoever asked for it would pay for replies
     /// that are lost. The one that was being written is charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        if let Some(error) = self.failed.get() {
-            return Err(error.clone().into());
-        }
-        let answer = self.model.query(request).await;
+        self.goes_on()?;
+        self.keep(request, self.model.query(request).await)
+    }
+
+    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+        self.goes_on()?;
+        self.keep(request, self.model.stream(request, pieces).await)
+    }
+}
+
+impl Recorder {
+    fn goes_on(&self) -> Result<(), QueryFailed> {
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone().into()))
+    }
+
+    fn keep(&self, request: &Request, answer: Result<Reply, QueryFailed>) -> Result<Reply, QueryFailed> {
         let (outcome, usage, cost) = match &answer {
             Ok(reply) => (Outcome::Reply(reply.clone()), reply.usage, reply.cost),
             Err(failed) => match failed.error {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use genai::adapter::AdapterKind;
 use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ContentPart, MessageContent, ReasoningEffort,
-    Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
+    StreamEnd, Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
 };
 use serde_json::{Value, json};
 
@@ -86,7 +86,13 @@ fn sent_call(call: &ToolCall) -> GenaiToolCall {
 /// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
 /// `-low` or `-high` at its end as the effort of reasoning and cut it off.
 pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> ChatOptions {
-    let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
+    let mut options = ChatOptions::default()
+        .with_capture_raw_body(true)
+        .with_capture_usage(true)
+        .with_capture_content(true)
+        .with_capture_tool_calls(true)
+        .with_capture_reasoning_content(true)
+        .with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
     options.max_tokens = sampling.max_tokens;
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS);
@@ -139,10 +145,23 @@ fn effort(kind: AdapterKind, model: &str, budget: u32) -> Option<ReasoningEffort
 
 /// The reply, without its cost.
 pub(super) fn reply(response: ChatResponse) -> Reply {
-    let usage = usage(&response.usage);
-    let mut reply = Reply { reasoning: response.reasoning_content.filter(|text| !text.is_empty()), ..Reply::default() };
+    let (texts, reply) = parts(response.content, response.reasoning_content, &response.usage);
+    Reply { text: texts.join("\n\n"), ..reply }
+}
+
+/// The reply at the end of a stream, whose text came before in pieces.
+pub(super) fn streamed_reply(text: String, end: StreamEnd) -> Reply {
+    let usage = end.captured_usage.unwrap_or_default();
+    let (_, reply) = parts(end.captured_content.unwrap_or_default(), end.captured_reasoning_content, &usage);
+    Reply { text, ..reply }
+}
+
+/// Texts, and a reply of everything else.
+fn parts(content: MessageContent, reasoning: Option<String>, tokens: &genai::chat::Usage) -> (Vec<String>, Reply) {
+    let reasoning = reasoning.filter(|text| !text.is_empty());
+    let mut reply = Reply { reasoning, usage: usage(tokens), ..Reply::default() };
     let mut texts = Vec::new();
-    for part in response.content {
+    for part in content {
         match part {
             ContentPart::Text(text) => texts.push(text),
             ContentPart::ToolCall(call) => reply.tool_calls.push(ToolCall {
@@ -154,9 +173,7 @@ pub(super) fn reply(response: ChatResponse) -> Reply {
             _ => {}
         }
     }
-    reply.text = texts.join("\n\n");
-    reply.usage = usage;
-    reply
+    (texts, reply)
 }
 
 /// Tokens as [`Usage`] documents them.

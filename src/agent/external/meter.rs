@@ -6,13 +6,13 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::step::{self, Next};
 use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::{Message, Model, ModelError, QueryFailed, Request, Sampling, Tool};
+use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -145,7 +145,7 @@ impl<'a> Meter<'a> {
             // It has gone away while it waited.
             return;
         }
-        let answered = self.answer(std::mem::take(&mut ask.request)).await;
+        let answered = self.answer(std::mem::take(&mut ask.request), ask.pieces.as_ref()).await;
         // An agent that does not wait any more has spent its budget all the same.
         let _ = ask.answer.send(answered);
     }
@@ -160,7 +160,11 @@ impl<'a> Meter<'a> {
         }
     }
 
-    async fn answer(&mut self, mut request: Request) -> Result<Given, Refusal> {
+    async fn answer(
+        &mut self,
+        mut request: Request,
+        pieces: Option<&UnboundedSender<Piece>>,
+    ) -> Result<Given, Refusal> {
         if let Some(error) = self.trajectory.failed() {
             // What is not recorded must not cost more.
             let detail = format!("the trajectory cannot be written: {error}");
@@ -179,9 +183,15 @@ impl<'a> Meter<'a> {
         }
         let most = request.sampling.max_tokens;
         let begun = Instant::now();
+        let asking = async {
+            match pieces {
+                Some(pieces) => self.model.stream(&request, pieces).await,
+                None => self.model.query(&request).await,
+            }
+        };
         let asked = tokio::select! {
             biased;
-            asked = self.model.query(&request) => asked,
+            asked = asking => asked,
             given_up = given_up(&self.cancel) => Err(given_up),
         };
         let waited = begun.elapsed();

@@ -1,12 +1,10 @@
 //! Anthropic's messages, read and written.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use super::openai::content;
-use super::{Answer, Finish, Read, Refusal, Why, pieces};
-use crate::model::{Message, Request, Role, Sampling, Tool, ToolCall, Usage};
+use super::{Finish, Head, Read, Refusal, Why};
+use crate::model::{Message, Reply, Request, Role, Sampling, Tool, ToolCall, Usage};
 
 /// Characters that are taken for a token where only a guess is asked for.
 const CHARACTERS_A_TOKEN: usize = 4;
@@ -104,8 +102,7 @@ pub(super) fn count(read: &Read) -> Value {
 }
 
 /// The reply as one body.
-pub(super) fn body(answer: &Answer<'_>) -> Value {
-    let reply = answer.reply;
+pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
     let mut blocks = Vec::new();
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         blocks.push(json!({"type": "text", "text": reply.text}));
@@ -117,45 +114,46 @@ pub(super) fn body(answer: &Answer<'_>) -> Value {
             .map(|call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input(call)})),
     );
     json!({
-        "id": id(answer), "type": "message", "role": "assistant", "model": answer.model, "content": blocks,
-        "stop_reason": stop_reason(answer.finish), "stop_sequence": null, "usage": usage(&reply.usage),
+        "id": id(head), "type": "message", "role": "assistant", "model": head.model, "content": blocks,
+        "stop_reason": stop_reason(finish), "stop_sequence": null, "usage": usage(&reply.usage),
     })
 }
 
-/// The reply as the events of a stream.
-pub(super) fn events(answer: &Answer<'_>) -> String {
-    let reply = answer.reply;
+/// How a stream begins; what was read is known only at its end, where it is said again.
+pub(super) fn begin(head: &Head) -> String {
+    event(&json!({"type": "message_start", "message": {
+        "id": id(head), "type": "message", "role": "assistant", "model": head.model, "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": usage(&Usage::default()),
+    }}))
+}
+
+/// How the block of text begins, the first of all.
+pub(super) fn begin_text() -> String {
+    let block = json!({"type": "text", "text": ""});
+    event(&json!({"type": "content_block_start", "index": 0, "content_block": block}))
+}
+
+/// A piece of the block of text.
+pub(super) fn text(text: &str) -> String {
+    event(&json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}))
+}
+
+/// How a stream ends, once its text is said, if there was any.
+pub(super) fn end(reply: &Reply, finish: Finish, has_text: bool) -> String {
     let mut events = String::new();
-    let mut push = |event: &Value| push(&mut events, event);
-    let mut begun = usage(&reply.usage);
-    begun["output_tokens"] = json!(0);
-    push(&json!({"type": "message_start", "message": {
-        "id": id(answer), "type": "message", "role": "assistant", "model": answer.model, "content": [],
-        "stop_reason": null, "stop_sequence": null, "usage": begun,
-    }}));
-    let mut index = 0;
-    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
-        let block = json!({"type": "text", "text": ""});
-        push(&json!({"type": "content_block_start", "index": index, "content_block": block}));
-        for piece in pieces(&reply.text) {
-            let delta = json!({"type": "text_delta", "text": piece});
-            push(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
-        }
-        push(&json!({"type": "content_block_stop", "index": index}));
-        index += 1;
+    if has_text {
+        events += &event(&json!({"type": "content_block_stop", "index": 0}));
     }
-    for call in &reply.tool_calls {
+    for (index, call) in (usize::from(has_text)..).zip(&reply.tool_calls) {
         let block = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});
-        push(&json!({"type": "content_block_start", "index": index, "content_block": block}));
+        events += &event(&json!({"type": "content_block_start", "index": index, "content_block": block}));
         let delta = json!({"type": "input_json_delta", "partial_json": input(call).to_string()});
-        push(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
-        push(&json!({"type": "content_block_stop", "index": index}));
-        index += 1;
+        events += &event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        events += &event(&json!({"type": "content_block_stop", "index": index}));
     }
-    let delta = json!({"stop_reason": stop_reason(answer.finish), "stop_sequence": null});
-    push(&json!({"type": "message_delta", "delta": delta, "usage": usage(&reply.usage)}));
-    push(&json!({"type": "message_stop"}));
-    events
+    let delta = json!({"stop_reason": stop_reason(finish), "stop_sequence": null});
+    events += &event(&json!({"type": "message_delta", "delta": delta, "usage": usage(&reply.usage)}));
+    events + &event(&json!({"type": "message_stop"}))
 }
 
 /// A refusal as a body.
@@ -169,18 +167,16 @@ pub(super) fn error(refusal: &Refusal) -> Value {
 
 /// A refusal as the last event of a stream.
 pub(super) fn error_events(refusal: &Refusal) -> String {
-    let mut events = String::new();
-    push(&mut events, &error(refusal));
-    events
+    event(&error(refusal))
 }
 
-fn push(events: &mut String, event: &Value) {
+fn event(event: &Value) -> String {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    let _ = write!(events, "event: {kind}\ndata: {event}\n\n");
+    format!("event: {kind}\ndata: {event}\n\n")
 }
 
-fn id(answer: &Answer<'_>) -> String {
-    format!("msg_{}", answer.number)
+fn id(head: &Head) -> String {
+    format!("msg_{}", head.number)
 }
 
 /// A call's input is an object, also where the model wrote none.

@@ -9,13 +9,15 @@
 mod anthropic;
 mod openai;
 mod serve;
+mod stream;
 
 #[cfg(test)]
 mod tests;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::{Reply, Request};
+use super::{Piece, Reply, Request};
 
 pub use serve::{Gateway, serve};
 
@@ -33,6 +35,8 @@ pub enum Asked {
 pub struct Ask {
     /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
     pub request: Request,
+    /// Where the reply goes piece by piece, where the agent wants to see it come.
+    pub pieces: Option<UnboundedSender<Piece>>,
     /// Where the answer goes. Closed when the agent has gone away meanwhile.
     pub answer: oneshot::Sender<Result<Given, Refusal>>,
 }
@@ -121,34 +125,11 @@ impl Finish {
     }
 }
 
-/// A whole reply, and what its protocol wants to know beside it.
-struct Answer<'a> {
-    reply: &'a Reply,
-    model: &'a str,
+/// Which call an answer is to, as its protocol says it.
+struct Head {
+    model: String,
     /// Number of the call at this gateway, from 0.
     number: u64,
-    finish: Finish,
+    /// Whether a stream ends with the tokens used.
     counts: bool,
-}
-
-/// Cuts a text before the first of these.
-fn stop_at(text: &mut String, stops: &[String]) {
-    let end = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    if let Some(end) = end {
-        text.truncate(end);
-    }
-}
-
-/// A text in pieces, as they would come from a model: few enough to cost nothing.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    const PIECE: usize = 400;
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE.min(rest.len())));
-        rest = after;
-        Some(piece)
-    })
 }

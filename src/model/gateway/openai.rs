@@ -1,11 +1,9 @@
 //! OpenAI's chat completions, read and written.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
-use super::{Answer, Finish, Read, Refusal, Why, pieces};
-use crate::model::{Message, Request, Role, Sampling, Tool, ToolCall, Usage};
+use super::{Finish, Head, Read, Refusal, Why};
+use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage};
 
 /// Reads a request.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
@@ -108,8 +106,7 @@ fn tool(tool: &Value) -> Result<Tool, Refusal> {
 }
 
 /// The reply as one body.
-pub(super) fn body(answer: &Answer<'_>) -> Value {
-    let reply = answer.reply;
+pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
     let mut message = json!({"role": "assistant", "content": null});
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         message["content"] = json!(reply.text);
@@ -121,43 +118,48 @@ pub(super) fn body(answer: &Answer<'_>) -> Value {
         message["tool_calls"] = reply.tool_calls.iter().map(|call| written_call(call, None)).collect();
     }
     json!({
-        "id": id(answer), "object": "chat.completion", "created": 0, "model": answer.model,
-        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish(answer.finish)}],
+        "id": id(head), "object": "chat.completion", "created": 0, "model": head.model,
+        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": reason(finish)}],
         "usage": usage(&reply.usage),
     })
 }
 
-/// The reply as the events of a stream.
-pub(super) fn events(answer: &Answer<'_>) -> String {
-    let reply = answer.reply;
-    let mut events = String::new();
-    let mut push = |choices: Value, usage: Value| {
-        let mut chunk = json!({
-            "id": id(answer), "object": "chat.completion.chunk", "created": 0, "model": answer.model,
-            "choices": choices,
-        });
-        if !usage.is_null() {
-            chunk["usage"] = usage;
-        }
-        let _ = write!(events, "data: {chunk}\n\n");
-    };
-    let choice = |delta: Value, finish: Option<&str>| json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
-    push(choice(json!({"role": "assistant", "content": ""}), None), Value::Null);
-    for piece in reply.reasoning.iter().flat_map(|text| pieces(text)) {
-        push(choice(json!({"reasoning_content": piece}), None), Value::Null);
+/// How a stream begins.
+pub(super) fn begin(head: &Head) -> String {
+    chunk(head, &json!({"role": "assistant", "content": ""}))
+}
+
+/// A piece of a stream.
+pub(super) fn piece(head: &Head, piece: &Piece) -> String {
+    match piece {
+        Piece::Text(text) => chunk(head, &json!({"content": text})),
+        Piece::Reasoning(text) => chunk(head, &json!({"reasoning_content": text})),
     }
-    for piece in pieces(&reply.text) {
-        push(choice(json!({"content": piece}), None), Value::Null);
+}
+
+/// How a stream ends, once its text is said.
+pub(super) fn end(head: &Head, reply: &Reply, finish: Finish) -> String {
+    let calls = reply.tool_calls.iter().enumerate().map(|(place, call)| written_call(call, Some(place)));
+    let mut events: String = calls.map(|call| chunk(head, &json!({"tool_calls": [call]}))).collect();
+    events += &event(head, &json!([{"index": 0, "delta": {}, "finish_reason": reason(finish)}]), None);
+    if head.counts {
+        events += &event(head, &json!([]), Some(usage(&reply.usage)));
     }
-    for (place, call) in reply.tool_calls.iter().enumerate() {
-        push(choice(json!({"tool_calls": [written_call(call, Some(place))]}), None), Value::Null);
+    events + "data: [DONE]\n\n"
+}
+
+fn chunk(head: &Head, delta: &Value) -> String {
+    event(head, &json!([{"index": 0, "delta": delta, "finish_reason": null}]), None)
+}
+
+fn event(head: &Head, choices: &Value, usage: Option<Value>) -> String {
+    let mut event = json!({
+        "id": id(head), "object": "chat.completion.chunk", "created": 0, "model": head.model, "choices": choices,
+    });
+    if let Some(usage) = usage {
+        event["usage"] = usage;
     }
-    push(choice(json!({}), Some(finish(answer.finish))), Value::Null);
-    if answer.counts {
-        push(json!([]), usage(&reply.usage));
-    }
-    events.push_str("data: [DONE]\n\n");
-    events
+    format!("data: {event}\n\n")
 }
 
 /// A refusal as a body.
@@ -177,11 +179,11 @@ pub(super) fn error_events(refusal: &Refusal) -> String {
     format!("data: {}\n\ndata: [DONE]\n\n", error(refusal))
 }
 
-fn id(answer: &Answer<'_>) -> String {
-    format!("chatcmpl-{}", answer.number)
+fn id(head: &Head) -> String {
+    format!("chatcmpl-{}", head.number)
 }
 
-const fn finish(finish: Finish) -> &'static str {
+const fn reason(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop => "stop",
         Finish::Length => "length",

@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::{Answer, Ask, Asked, Finish, Given, Read, Refusal, Why, anthropic, openai, stop_at};
+use super::stream::{Stream, stop_at};
+use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic, openai};
+use crate::model::Piece;
 
 /// Bytes of the longest request that is read.
 const LONGEST: usize = 8 << 20;
@@ -55,7 +57,7 @@ struct Shared {
 
 /// Which protocol a call is made in.
 #[derive(Debug, Clone, Copy)]
-enum Protocol {
+pub(super) enum Protocol {
     OpenAi,
     Anthropic,
 }
@@ -169,58 +171,78 @@ async fn call(protocol: Protocol, shared: &Shared, request: Request) -> Response
         Err(refusal) => return protocol.refuse(&refusal),
     };
     let Read { request, stops, model, streams, counts } = read;
-    let (answer, mut answered) = oneshot::channel();
-    if shared.asks.send(Asked::Call(Ask { request, answer })).await.is_err() {
+    let (answer, answered) = oneshot::channel();
+    let (to, pieces) = mpsc::unbounded_channel();
+    let ask = Ask { request, pieces: streams.then_some(to), answer };
+    if shared.asks.send(Asked::Call(ask)).await.is_err() {
         return protocol.refuse(&closed());
     }
     drop(parsing);
-    let number = shared.calls.fetch_add(1, Ordering::Relaxed);
-    let written = move |given: Result<Result<Given, Refusal>, oneshot::error::RecvError>| {
-        let mut given = given.unwrap_or_else(|_| Err(closed()))?;
-        stop_at(&mut given.reply.text, &stops);
-        let finish = Finish::of(&given);
-        Ok((given.reply, finish))
-    };
+    let head = Head { model, number: shared.calls.fetch_add(1, Ordering::Relaxed), counts };
     if !streams {
-        return match written(answered.await) {
-            Ok((reply, finish)) => {
-                let answer = Answer { reply: &reply, model: &model, number, finish, counts };
-                json_response(200, &protocol.body(&answer))
-            }
+        return match answered.await.unwrap_or_else(|_| Err(closed())) {
+            Ok(given) => json_response(200, &protocol.body(&head, given, &stops)),
             Err(refusal) => protocol.refuse(&refusal),
         };
     }
-    // Refusals come at once, and clients understand them best as a status.
-    let events = move |reply| match written(reply) {
-        Ok((reply, finish)) => Ok(protocol.events(&Answer { reply: &reply, model: &model, number, finish, counts })),
-        Err(refusal) => Err(refusal),
-    };
-    if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
-        return match events(reply) {
-            Ok(events) => event_stream(Body::from(events)),
-            Err(refusal) => protocol.refuse(&refusal),
-        };
+    let mut reply = Coming { pieces, answered };
+    let stream = Stream::new(protocol, head, stops);
+    match reply.next().await {
+        // Clients understand a refusal best as a status.
+        Next::Answer(Err(refusal)) => protocol.refuse(&refusal),
+        next => {
+            let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
+            tokio::spawn(write(protocol, stream, reply, next, to));
+            event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
+        }
     }
-    let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
-    tokio::spawn(async move {
-        let mut events = Some(events);
-        if to.send(Ok(protocol.patience().into())).await.is_err() {
+}
+
+/// A reply that is under way.
+struct Coming {
+    pieces: mpsc::UnboundedReceiver<Piece>,
+    answered: oneshot::Receiver<Result<Given, Refusal>>,
+}
+
+/// What comes next of it.
+enum Next {
+    Piece(Piece),
+    Silence,
+    Answer(Result<Given, Refusal>),
+}
+
+impl Coming {
+    async fn next(&mut self) -> Next {
+        tokio::select! {
+            // Pieces that were sent come before the answer.
+            biased;
+            Some(piece) = self.pieces.recv() => Next::Piece(piece),
+            answer = &mut self.answered => Next::Answer(answer.unwrap_or_else(|_| Err(closed()))),
+            () = tokio::time::sleep(SILENCE) => Next::Silence,
+        }
+    }
+}
+
+/// Writes a stream to its end, or until the agent has gone away; dropping our end of the answer tells so.
+async fn write(
+    protocol: Protocol,
+    mut stream: Stream,
+    mut reply: Coming,
+    mut next: Next,
+    to: mpsc::Sender<Result<Bytes, Infallible>>,
+) {
+    loop {
+        let (events, goes_on) = match next {
+            Next::Piece(piece) => (stream.piece(piece), true),
+            Next::Silence => (protocol.patience().to_owned(), true),
+            Next::Answer(Ok(given)) => (stream.end(&given.reply, Finish::of(&given)), false),
+            Next::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),
+        };
+        if !events.is_empty() && to.send(Ok(events.into())).await.is_err() || !goes_on {
             return;
         }
-        while let Some(written) = events.take() {
-            let text = if let Ok(reply) = tokio::time::timeout(SILENCE, &mut answered).await {
-                written(reply).unwrap_or_else(|refusal| protocol.error_events(&refusal))
-            } else {
-                events = Some(written);
-                protocol.patience().to_owned()
-            };
-            if to.send(Ok(text.into())).await.is_err() {
-                // The agent has gone away; dropping our end of the answer tells so.
-                return;
-            }
-        }
-    });
-    event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
+        next = reply.next().await;
+    }
 }
 
 impl Shared {
@@ -273,17 +295,12 @@ impl Protocol {
         }
     }
 
-    fn body(self, answer: &Answer<'_>) -> Value {
+    fn body(self, head: &Head, mut given: Given, stops: &[String]) -> Value {
+        let finish = Finish::of(&given);
+        given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
         match self {
-            Self::OpenAi => openai::body(answer),
-            Self::Anthropic => anthropic::body(answer),
-        }
-    }
-
-    fn events(self, answer: &Answer<'_>) -> String {
-        match self {
-            Self::OpenAi => openai::events(answer),
-            Self::Anthropic => anthropic::events(answer),
+            Self::OpenAi => openai::body(head, &given.reply, finish),
+            Self::Anthropic => anthropic::body(head, &given.reply, finish),
         }
     }
 

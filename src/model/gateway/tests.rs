@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-use super::{Ask, Asked, Given, Refusal, Why, anthropic, openai, pieces, serve, stop_at};
-use crate::model::{Reply, Role, ToolCall, Usage};
+use super::stream::stop_at;
+use super::{Ask, Asked, Given, Refusal, Why, anthropic, openai, serve};
+use crate::model::{Piece, Reply, Role, ToolCall, Usage};
 
 /// One request over a connection of its own; status and body. The answerer takes each call.
 async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
@@ -90,6 +91,42 @@ async fn streams_hold_the_same_as_bodies() {
 }
 
 #[tokio::test]
+async fn what_a_model_writes_is_passed_on_while_it_writes() {
+    for (path, last) in [("/v1/chat/completions", "data: [DONE]"), ("/v1/messages", "event: message_stop")] {
+        let (to, connections) = mpsc::channel::<DuplexStream>(1);
+        let (_gateway, mut asked) = serve(connections, None, "m");
+        let (mut ours, theirs) = duplex(1 << 20);
+        to.send(theirs).await.unwrap();
+        let body = json!({"messages": [], "stream": true, "stop": "END", "stop_sequences": ["END"]}).to_string();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+        ours.write_all((head + &body).as_bytes()).await.unwrap();
+        let Some(Asked::Call(ask)) = asked.recv().await else { panic!("no call came") };
+        let pieces = ask.pieces.as_ref().unwrap();
+        let mut text = String::new();
+        let mut until = async |wanted: &str| {
+            let mut buffer = [0; 4096];
+            while !text.contains(wanted) {
+                let read = tokio::time::timeout(Duration::from_secs(5), ours.read(&mut buffer)).await;
+                let read = read.unwrap_or_else(|_| panic!("`{wanted}` is not in: {text}")).unwrap();
+                text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+            text.clone()
+        };
+        // Each piece arrives before the next is written; what may be the stop waits.
+        pieces.send(Piece::Text("Let me".into())).unwrap();
+        until("\"Let me\"").await;
+        pieces.send(Piece::Text(" look.E".into())).unwrap();
+        until("\" look.\"").await;
+        let given = Given { reply: reply(), most: None };
+        ask.answer.send(Ok(given)).unwrap();
+        let whole = until(last).await;
+        assert!(whole.contains("command") && !whole.contains("END") && !whole.contains("\"E"), "{whole}");
+        assert_eq!(whole.matches("Let me").count(), 1, "{whole}");
+    }
+}
+
+#[tokio::test]
 async fn a_used_up_budget_is_a_status_that_no_client_tries_again() {
     for (path, kind) in [("/v1/chat/completions", "insufficient_quota"), ("/v1/messages", "permission_error")] {
         for stream in [true, false] {
@@ -158,9 +195,7 @@ fn results_of_tools_become_messages_of_their_own() {
 
 #[test]
 fn a_text_is_cut_before_the_first_of_its_stops() {
-    let mut text = "one two three".to_owned();
-    stop_at(&mut text, &["three".into(), "two".into(), String::new()]);
-    assert_eq!(text, "one ");
+    assert_eq!(stop_at("one two three", &["three".into(), "two".into(), String::new()]), "one ");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -198,11 +233,6 @@ proptest! {
     fn whatever_is_asked_is_read_or_refused(messages in any_json(), tools in any_json()) {
         let body = json!({"messages": messages, "tools": tools});
         let _ = (openai::read(&body), anthropic::read(&body), openai::read(&messages), anthropic::read(&messages));
-    }
-
-    #[test]
-    fn pieces_make_up_the_text(text in ".{0,900}") {
-        prop_assert_eq!(pieces(&text).collect::<String>(), text);
     }
 }
 

@@ -1,10 +1,11 @@
 //! What goes over the wire to each provider, and what is read from its answers.
 
 use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::server::{Answer, Server};
 use super::{KEY, open_here, openai_text, options, request};
-use crate::model::{Message, Request, Role, ToolCall, Usage};
+use crate::model::{Message, ModelError, Piece, Request, Role, ToolCall, Usage};
 
 #[tokio::test]
 async fn openai_is_asked_and_read_in_its_own_shape() {
@@ -215,4 +216,98 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
     }
     let sent = asked("gemini:gemini-2.5-pro", gemini, 0).await;
     assert_eq!(sent["generationConfig"]["thinkingConfig"], json!(null), "it cannot do without: {sent:#}");
+}
+
+/// An answer of these events, as a stream.
+fn events(events: &[&str]) -> Answer {
+    let body: String = events.iter().map(|event| format!("{event}\n\n")).collect();
+    Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}"))
+}
+
+/// The text and the reasoning that came in pieces.
+fn pieces(from: &mut UnboundedReceiver<Piece>) -> (String, String) {
+    let (mut texts, mut thoughts) = (String::new(), String::new());
+    while let Ok(piece) = from.try_recv() {
+        match piece {
+            Piece::Text(text) => texts += &text,
+            Piece::Reasoning(text) => thoughts += &text,
+        }
+    }
+    (texts, thoughts)
+}
+
+#[tokio::test]
+async fn a_stream_ends_in_the_same_reply() {
+    let openai = events(&[
+        r#"data: {"choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "I think."}}]}"#,
+        r#"data: {"choices": [{"index": 0, "delta": {"content": "Ne"}}]}"#,
+        r#"data: {"choices": [{"index": 0, "delta": {"content": "xt."}}]}"#,
+        r#"data: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "list_files", "arguments": "{\"path\":"}}]}}]}"#,
+        r#"data: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": " \"src\"}"}}]}}]}"#,
+        r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}"#,
+        r#"data: {"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 200, "prompt_tokens_details": {"cached_tokens": 600}}}"#,
+        "data: [DONE]",
+    ]);
+    let anthropic = events(&[
+        "event: message_start\ndata: {\"type\": \"message_start\", \"message\": {\"id\": \"m\", \"role\": \"assistant\", \"content\": [], \"usage\": {\"input_tokens\": 400, \"cache_read_input_tokens\": 600, \"output_tokens\": 1}}}",
+        "event: content_block_start\ndata: {\"type\": \"content_block_start\", \"index\": 0, \"content_block\": {\"type\": \"text\", \"text\": \"\"}}",
+        "event: content_block_delta\ndata: {\"type\": \"content_block_delta\", \"index\": 0, \"delta\": {\"type\": \"text_delta\", \"text\": \"Ne\"}}",
+        "event: content_block_delta\ndata: {\"type\": \"content_block_delta\", \"index\": 0, \"delta\": {\"type\": \"text_delta\", \"text\": \"xt.\"}}",
+        "event: content_block_stop\ndata: {\"type\": \"content_block_stop\", \"index\": 0}",
+        "event: content_block_start\ndata: {\"type\": \"content_block_start\", \"index\": 1, \"content_block\": {\"type\": \"tool_use\", \"id\": \"a\", \"name\": \"list_files\", \"input\": {}}}",
+        "event: content_block_delta\ndata: {\"type\": \"content_block_delta\", \"index\": 1, \"delta\": {\"type\": \"input_json_delta\", \"partial_json\": \"{\\\"path\\\": \\\"src\\\"}\"}}",
+        "event: content_block_stop\ndata: {\"type\": \"content_block_stop\", \"index\": 1}",
+        "event: message_delta\ndata: {\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"tool_use\"}, \"usage\": {\"output_tokens\": 200}}",
+        "event: message_stop\ndata: {\"type\": \"message_stop\"}",
+    ]);
+    for (name, answer, thoughts) in [("openai:m", openai, "I think."), ("anthropic:m", anthropic, "")] {
+        let server = Server::start(vec![answer]).await;
+        let model = open_here(name, &options(&format!("{}/v1", server.url)));
+        let (to, mut from) = unbounded_channel();
+        let reply = model.stream(&request(), &to).await.unwrap();
+        assert_eq!(reply.text, "Next.", "{name}");
+        assert_eq!(reply.reasoning.unwrap_or_default(), thoughts, "{name}");
+        let call = ToolCall { id: "a".into(), name: "list_files".into(), arguments: json!({"path": "src"}) };
+        assert_eq!(reply.tool_calls, [call], "{name}");
+        assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (1000, 600, 200), "{name}");
+        assert!((reply.cost - 0.003).abs() < 1e-12, "{name}: {}", reply.cost);
+        assert_eq!(pieces(&mut from), ("Next.".to_owned(), thoughts.to_owned()), "{name}");
+        assert_eq!(server.asked()[0].body["stream"], json!(true));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
+    let good = || {
+        events(&[
+            r#"data: {"choices": [{"index": 0, "delta": {"content": "yes"}}]}"#,
+            r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}"#,
+            r#"data: {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}"#,
+            "data: [DONE]",
+        ])
+    };
+    let limited = || Answer::status(429, json!({"error": {"message": "slow down"}}));
+    let broken = || events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
+    let asked = async |answers: Vec<Answer>| {
+        let server = Server::start(answers).await;
+        let (to, mut from) = unbounded_channel();
+        let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await;
+        (reply, pieces(&mut from).0, server.asked().len())
+    };
+    let (reply, text, tries) = asked(vec![limited(), Answer::Close, events(&[]), good()]).await;
+    assert!(reply.is_err(), "two more tries than the first: {reply:?}");
+    assert_eq!((text.as_str(), tries), ("", 3));
+    let (reply, text, tries) = asked(vec![limited(), Answer::Close, good()]).await;
+    assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
+    let (reply, text, tries) = asked(vec![broken(), good()]).await;
+    assert!(matches!(reply.unwrap_err().error, ModelError::Unavailable(why) if why.contains("breaks off")));
+    assert_eq!((text.as_str(), tries), ("ye", 1), "what was said cannot be said anew");
+    // Refusals are told apart as those of whole answers.
+    let long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
+    let (reply, _, tries) = asked(vec![Answer::status(400, long)]).await;
+    assert!(matches!(reply.unwrap_err().error, ModelError::ContextLength(_)));
+    assert_eq!(tries, 1);
+    let failed = r#"data: {"error": {"message": "overloaded", "code": 503}}"#;
+    let (reply, _, tries) = asked(vec![events(&[failed]), good()]).await;
+    assert_eq!((reply.unwrap().text.as_str(), tries), ("yes", 2));
 }

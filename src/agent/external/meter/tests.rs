@@ -77,14 +77,14 @@ async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
     let mut bench = Bench::new(Limits { cost: 100.0, ..Limits::default() });
     let mut meter = bench.meter(&model);
     for call in 0..19 {
-        let answer = meter.answer(request("hi")).await;
+        let answer = meter.answer(request("hi"), None).await;
         assert_eq!(answer.is_ok(), call == 9, "{answer:?}");
         assert!(meter.stopped.is_none(), "after call {call}");
     }
-    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Filtered);
+    assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Filtered);
     assert_eq!(meter.stopped.as_ref().map(|(end, _)| *end), Some(End::Refused));
     assert!(meter.stop.is_cancelled());
-    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
+    assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
     assert_eq!(model.asked.lock().unwrap().len(), 20);
 }
 
@@ -95,12 +95,12 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
     let mut meter = bench.meter(&model);
     meter.room = 3000;
     let first = request(&"a".repeat(2000));
-    assert!(meter.answer(first.clone()).await.is_ok());
+    assert!(meter.answer(first.clone(), None).await.is_ok());
     // What stands in the record already takes no room.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
-    assert!(meter.answer(longer).await.is_ok());
-    let refusal = meter.answer(request(&"b".repeat(2000))).await.unwrap_err();
+    assert!(meter.answer(longer, None).await.is_ok());
+    let refusal = meter.answer(request(&"b".repeat(2000)), None).await.unwrap_err();
     assert_eq!(refusal.why, Why::Budget);
     assert!(refusal.message.contains("no more room"), "{refusal:?}");
     assert_eq!((meter.refused, model.asked.lock().unwrap().len()), (Some(End::DiskLimit), 2));
@@ -116,9 +116,9 @@ async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
     let mut meter = bench.meter(&model);
     let most = |most| Request { sampling: Sampling { max_tokens: most, ..Sampling::default() }, ..request("hi") };
     for (asked, given) in [(Some(4000), 1000), (None, 600), (Some(50), 50)] {
-        assert_eq!(meter.answer(most(asked)).await.unwrap().most, Some(given));
+        assert_eq!(meter.answer(most(asked), None).await.unwrap().most, Some(given));
     }
-    assert_eq!(meter.answer(most(None)).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
+    assert_eq!(meter.answer(most(None), None).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
     let sent: Vec<_> = model.asked.lock().unwrap().iter().map(|request| request.sampling.max_tokens).collect();
     assert_eq!(sent, [Some(1000), Some(600), Some(50)]);
 }
@@ -131,13 +131,13 @@ async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment
         let cancel = bench.cancel.clone();
         let mut meter = bench.meter(&model);
         let begun = tokio::time::Instant::now();
-        let (answer, ()) = tokio::join!(meter.answer(request("hi")), async {
+        let (answer, ()) = tokio::join!(meter.answer(request("hi"), None), async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             cancel.cancel();
         });
         assert_eq!(answer.is_ok(), cost > 0.0, "{answer:?}");
         assert!(begun.elapsed() <= Duration::from_millis(1100) + LAST_REPLY, "{:?}", begun.elapsed());
-        assert_eq!(meter.answer(request("more")).await.unwrap_err().why, Why::Closed);
+        assert_eq!(meter.answer(request("more"), None).await.unwrap_err().why, Why::Closed);
         assert!((bench.budget.cost - cost).abs() < 1e-9);
         let events = bench.events();
         match events.last() {
