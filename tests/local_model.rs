@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use autoexperiment::agent::conversation;
 use autoexperiment::agent::{End, Event, Trajectory};
-use autoexperiment::model::{Message, ModelError, Options, Request, Role, Sampling, Tool, Usage, open};
+use autoexperiment::model::{Message, ModelError, Options, Piece, Request, Role, Sampling, Tool, Usage, open};
 use serde_json::{Value, json};
 use support::Lab;
 
@@ -50,6 +50,16 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert!(reply.text.contains("def "), "{reply:?}");
     assert!(reply.usage.input > 20 && (1..=128).contains(&reply.usage.output), "{:?}", reply.usage);
     assert!(reply.cost.abs() < f64::EPSILON);
+
+    // As a stream it says the same, and says it bit by bit.
+    let (to, mut from) = tokio::sync::mpsc::unbounded_channel();
+    let streamed = model.stream(&request, &to).await.unwrap();
+    let mut pieces = Vec::new();
+    while let Ok(Piece::Text(piece)) = from.try_recv() {
+        pieces.push(piece);
+    }
+    assert_eq!((pieces.concat(), streamed.usage.output), (streamed.text, reply.usage.output));
+    assert!(pieces.len() > 5, "{pieces:?}");
 
     // Whether a model this small calls a tool, and how, is its own affair; it must be able to be offered one.
     let mut with_tool = ask("List the files with the tool.".into());

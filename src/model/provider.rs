@@ -234,8 +234,11 @@ impl Model for Provider {
         self.priced(self.ask_patiently(request, None).await)
     }
 
+    /// Not every server counts the tokens of a stream: one that costs money and is not the provider's own is asked for
+    /// the whole reply.
     async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
-        self.priced(self.ask_patiently(request, Some(pieces)).await)
+        let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
+        self.priced(self.ask_patiently(request, counts.then_some(pieces)).await)
     }
 }
 

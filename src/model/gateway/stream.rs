@@ -11,6 +11,8 @@ pub(super) struct Stream {
     /// What the text stops at.
     stops: Vec<String>,
     begun: bool,
+    /// Whether one of them has come.
+    stopped: bool,
     /// Whether reasoning was sent.
     reasoned: bool,
     /// The text so far.
@@ -21,16 +23,19 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(protocol: Protocol, head: Head, stops: Vec<String>) -> Self {
-        Self { protocol, head, stops, begun: false, reasoned: false, text: String::new(), sent: 0 }
+        Self { protocol, head, stops, begun: false, stopped: false, reasoned: false, text: String::new(), sent: 0 }
     }
 
     /// The events for a piece; none where it must wait for more.
     pub(super) fn piece(&mut self, piece: Piece) -> String {
         match piece {
+            Piece::Text(_) if self.stopped => String::new(),
             Piece::Text(text) => {
                 self.text.push_str(&text);
-                let safe = safe(&self.text, &self.stops);
-                self.say(safe)
+                // What was sent held no beginning of a stop, so only the rest is searched.
+                let rest = &self.text[self.sent..];
+                self.stopped = stop_at(rest, &self.stops).len() < rest.len();
+                self.say(self.sent + safe(rest, &self.stops))
             }
             Piece::Reasoning(text) => self.reason(text),
         }
