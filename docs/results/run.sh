@@ -13,7 +13,7 @@
 #   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
 #   dynamic-0.5b dynamic-1.5b      react, calls by text
 # With `primer-` before them, parts are of the easy functions of docs/results/primer: all 27 of them, one masked at a time,
-# two attempts each where it is not said; `masked` 12 drawn pairs and 12 triples, `dynamic` 12 drawn functions. One more:
+# two attempts each where it is not said; `masked` 27 drawn pairs and 27 triples, `dynamic` 12 drawn functions. One more:
 #   primer-ast-0.5b                with a snippet of other code in the prompt
 set -euo pipefail
 usage="usage: run.sh RUNS MODELS PART..."
@@ -27,7 +27,7 @@ export LOCAL_LLM_SLOTS=${LOCAL_LLM_SLOTS:-4} LOCAL_LLM_CONTEXT=${LOCAL_LLM_CONTE
 samples() { printf -- '--sample %s ' "$@"; }
 # The primer's.
 primer_all="-n 1 -k 2"
-primer_some="-n 2,3 --limit 12"
+primer_some="-n 2,3 --limit 27"
 primer_few="-n 1 --limit 12"
 # All 14 functions of the suite that have at most 13 lines (`autoexperiment list PAPER`).
 short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_25 mmd_2 mmd_12 mmd_13 consistency_5 \
@@ -62,7 +62,7 @@ for part; do
   # Words are split on purpose: none holds a blank.
   # shellcheck disable=SC2206
   case $what in
-  short) chosen=(${all% -k 2} --agent $fixed -k "$([ "$size" = 0.5b ] && echo 5 || echo 2)") ;;
+  short) chosen=(${all% -k 2} --agent $fixed -k "$([ "$part" = short-1.5b ] && echo 2 || echo 5)") ;;
   ast) chosen=($all --agent "${fixed/none/ast},snippets=1") ;;
   easiest) chosen=(--sample ucb_3 -k 20 --agent $fixed) ;;
   drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
