@@ -86,7 +86,16 @@ impl Provider {
         let answer = async {
             match pieces {
                 None => self.whole(model, chat, options, first).await,
-                Some(pieces) => self.in_pieces(model, chat, options, first, pieces, &mut sent).await,
+                Some(pieces) => {
+                    let streamed = self.in_pieces(model.clone(), chat.clone(), options, first, pieces, &mut sent).await;
+                    match streamed {
+                        // Some models stream for some accounts only, some servers not at all.
+                        Err(failure) if !sent && !failure.retry && failure.error.to_string().contains("stream") => {
+                            self.whole(model, chat, options, first).await
+                        }
+                        streamed => streamed,
+                    }
+                }
             }
         };
         let answer = tokio::time::timeout(settings.request_timeout, answer).await.unwrap_or_else(|_| {
@@ -148,18 +157,22 @@ impl Provider {
         sent: &mut bool,
     ) -> Result<(Reply, Usage), Failure> {
         let failed = |error: genai::Error| Failure::from_genai(&error, self.settings.key.as_deref(), first);
-        let mut stream = self.client.exec_chat_stream(model, chat, Some(options)).await.map_err(failed)?.stream;
-        let mut text = String::new();
+        let options = wire::streaming(options);
+        let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
+        let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let piece = match event.map_err(failed)? {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
                     Piece::Text(chunk.content)
                 }
-                ChatStreamEvent::ReasoningChunk(chunk) => Piece::Reasoning(chunk.content),
+                ChatStreamEvent::ReasoningChunk(chunk) => {
+                    thoughts.push_str(&chunk.content);
+                    Piece::Reasoning(chunk.content)
+                }
                 ChatStreamEvent::End(end) => {
                     let stop = end.captured_stop_reason.clone();
-                    return Ok((unless_withheld(wire::streamed_reply(text, end), stop)?, Usage::default()));
+                    return Ok((unless_withheld(wire::streamed_reply(text, thoughts, end), stop)?, Usage::default()));
                 }
                 _ => continue,
             };

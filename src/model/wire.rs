@@ -86,13 +86,7 @@ fn sent_call(call: &ToolCall) -> GenaiToolCall {
 /// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
 /// `-low` or `-high` at its end as the effort of reasoning and cut it off.
 pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> ChatOptions {
-    let mut options = ChatOptions::default()
-        .with_capture_raw_body(true)
-        .with_capture_usage(true)
-        .with_capture_content(true)
-        .with_capture_tool_calls(true)
-        .with_capture_reasoning_content(true)
-        .with_normalize_reasoning_content(true);
+    let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
     options.max_tokens = sampling.max_tokens;
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS);
@@ -149,10 +143,16 @@ pub(super) fn reply(response: ChatResponse) -> Reply {
     Reply { text: texts.join("\n\n"), ..reply }
 }
 
-/// The reply at the end of a stream, whose text came before in pieces.
-pub(super) fn streamed_reply(text: String, end: StreamEnd) -> Reply {
+/// These options for a stream, at whose end the whole reply is wanted. Thoughts are taken from its pieces: capturing them would
+/// ask Gemini for thoughts.
+pub(super) fn streaming(options: &ChatOptions) -> ChatOptions {
+    options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true)
+}
+
+/// The reply at the end of a stream, whose text and thoughts came before in pieces.
+pub(super) fn streamed_reply(text: String, thoughts: String, end: StreamEnd) -> Reply {
     let usage = end.captured_usage.unwrap_or_default();
-    let (_, reply) = parts(end.captured_content.unwrap_or_default(), end.captured_reasoning_content, &usage);
+    let (_, reply) = parts(end.captured_content.unwrap_or_default(), Some(thoughts), &usage);
     Reply { text, ..reply }
 }
 

@@ -320,3 +320,15 @@ async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_as
     assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
     assert!(server.asked()[0].body.get("stream").is_none_or(|stream| stream == false));
 }
+
+#[tokio::test]
+async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
+    let message = "Your organization must be verified to stream this model.";
+    let refused = Answer::status(400, json!({"error": {"message": message, "param": "stream"}}));
+    let server = Server::start(vec![refused, Answer::ok(openai_text("yes"))]).await;
+    let (to, mut from) = unbounded_channel();
+    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
+    assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
+    assert_eq!(server.asked().len(), 2);
+}
