@@ -220,8 +220,8 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
 
 /// An answer of these events, as a stream.
 fn events(events: &[&str]) -> Answer {
-    let body: String = events.iter().map(|event| format!("{event}\n\n")).collect();
-    Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}"))
+    let body = events.join("\n\n");
+    Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}\n\n"))
 }
 
 /// The text and the reasoning that came in pieces.
