@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 use super::{Call, parse};
 use crate::agent::tools::ToolSet;
 
+/// How fences of Python are labelled.
+const PYTHON: [&str; 3] = ["python", "py", "ipython"];
+
 /// A code fence.
 #[derive(Debug, PartialEq)]
 struct Fence<'a> {
@@ -38,7 +41,15 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
         return Ok(found);
     }
     let anywhere = super::calls(text, &[], &|name| tools.get(name).is_some());
-    anywhere.map_err(|what| trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call")))
+    anywhere.map_err(|what| {
+        let what = trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call"));
+        // Small models show the code that they were to write, again and again.
+        let has_code = fences(text).iter().any(|fence| PYTHON.contains(&fence.label.as_str()));
+        if has_code && what.ends_with("no code fence with a call") {
+            return format!("{what}, and code that only stands in a reply is in no file");
+        }
+        what
+    })
 }
 
 /// The call that a fence is, if it is one.
@@ -53,7 +64,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
             return written.or_else(|| fence.body.trim_start().starts_with('"').then(bare).flatten()).map(Ok);
         }
         "bash" | "sh" | "shell" | "console" if !known(&fence.label) => tools.shell()?,
-        "python" | "py" | "ipython" if !known(&fence.label) => tools.python()?,
+        label if PYTHON.contains(&label) && !known(label) => tools.python()?,
         label => tools.shown().iter().find(|tool| tool.name == label)?.name.as_str(),
     };
     if !fence.closed {
@@ -206,7 +217,8 @@ mod tests {
         let text = "As in\n```python\nx = 1\n```\nand\n```json\n{\"x\": 1}\n```\nso\n```list_files\n```";
         assert_eq!(one(text), ("list_files".to_owned(), json!({})));
         let none = "the reply has no code fence with a call";
-        assert_eq!(read(ToolChoice::Autoexperiment, "```python\nx = 1\n```").unwrap_err(), none);
+        let shown = read(ToolChoice::Autoexperiment, "So:\n```python\nx = 1\n```").unwrap_err();
+        assert_eq!(shown, format!("{none}, and code that only stands in a reply is in no file"));
         assert_eq!(read(ToolChoice::Autoexperiment, "I shall look.").unwrap_err(), none);
         let python = read(ToolChoice::Super, "```python\nx = 1\n```").unwrap();
         assert_eq!(python, [("execute".to_owned(), Ok(json!({"code": "x = 1"})))]);
