@@ -22,6 +22,9 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// What is said of a stream that ends before its reply does, or that is none.
+const BROKEN_OFF: &str = "the stream breaks off";
+
 /// Where a provider's model is and how it is called.
 #[derive(Debug)]
 pub(super) struct Settings {
@@ -89,8 +92,7 @@ impl Provider {
                 Some(pieces) => {
                     let streamed = self.in_pieces(model.clone(), chat.clone(), options, first, pieces, &mut sent).await;
                     match streamed {
-                        // Some models stream for some accounts only, some servers not at all.
-                        Err(failure) if !sent && !failure.retry && failure.error.to_string().contains("stream") => {
+                        Err(failure) if !sent && does_not_stream(&failure) => {
                             self.whole(model, chat, options, first).await
                         }
                         streamed => streamed,
@@ -180,7 +182,7 @@ impl Provider {
             // Whoever listened has gone away; the reply is paid for all the same.
             let _ = pieces.send(piece);
         }
-        Err(Failure::unanswered("the answer breaks off".to_owned()))
+        Err(Failure::unanswered(BROKEN_OFF.to_owned()))
     }
 
     /// Tries until there is a reply, tries run out, or another one cannot help.
@@ -271,6 +273,12 @@ impl Provider {
             Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
         }
     }
+}
+
+/// Whether another way of asking may help: some models stream for some accounts only, some servers not at all.
+fn does_not_stream(failure: &Failure) -> bool {
+    let said = failure.error.to_string();
+    said.contains(BROKEN_OFF) || (!failure.retry && said.contains("stream"))
 }
 
 /// Refuses an empty reply that ends because a filter withheld it.

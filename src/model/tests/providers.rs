@@ -296,7 +296,7 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
     };
     let (reply, text, tries) = asked(vec![limited(), Answer::Close, events(&[]), good()]).await;
     assert!(reply.is_err(), "two more tries than the first: {reply:?}");
-    assert_eq!((text.as_str(), tries), ("", 3));
+    assert_eq!((text.as_str(), tries), ("", 4), "an empty stream is asked for as a whole, and that is none");
     let (reply, text, tries) = asked(vec![limited(), Answer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
@@ -325,10 +325,14 @@ async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_as
 async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = Answer::status(400, json!({"error": {"message": message, "param": "stream"}}));
-    let server = Server::start(vec![refused, Answer::ok(openai_text("yes"))]).await;
-    let (to, mut from) = unbounded_channel();
-    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
-    let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
-    assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
-    assert_eq!(server.asked().len(), 2);
+    let whole = || Answer::ok(openai_text("yes"));
+    // The second answers as if it had not been asked for a stream.
+    for first in [refused, whole()] {
+        let server = Server::start(vec![first, whole()]).await;
+        let (to, mut from) = unbounded_channel();
+        let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+        let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
+        assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
+        assert_eq!(server.asked().len(), 2);
+    }
 }
