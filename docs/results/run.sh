@@ -13,7 +13,8 @@
 #   reasoning-0.5b repair-0.5b     thoughts of 512 tokens; two rounds of repair
 #   dynamic-0.5b dynamic-1.5b      react, calls by text
 # With `primer-` before them, parts are of the easy functions of docs/results/primer: all 27 of them, one masked at a time,
-# two attempts each where it is not said; `masked` 27 drawn pairs and 27 triples, `dynamic` 12 drawn functions. One more:
+# two attempts each where it is not said; `masked` 27 drawn pairs and 27 triples, with `paper` the pairs
+# alone, `dynamic` 12 drawn functions. One more:
 #   primer-ast-0.5b                with a snippet of other code in the prompt
 set -euo pipefail
 usage="usage: run.sh RUNS MODELS PART..."
@@ -28,6 +29,7 @@ samples() { printf -- '--sample %s ' "$@"; }
 # The primer's.
 primer_all="-n 1 -k 2"
 primer_some="-n 2,3 --limit 27"
+primer_pairs="-n 2 --limit 27"
 primer_few="-n 1 --limit 12"
 # All 14 functions of the suite that have at most 13 lines (`autoexperiment list PAPER`).
 short=$(samples ucb_3 ucb_4 ucb_8 ucb_10 ucb_15 kmeanspp_0 kmeanspp_22 kmeanspp_25 mmd_2 mmd_12 mmd_13 consistency_5 \
@@ -52,11 +54,12 @@ declare -A ports=([0.5b]=18105 [1.5b]=18115)
 for part; do
   size=${part##*-}
   what=${part%-*}
-  suite=$root all=$short some=$masked few=$short
+  suite=$root all=$short some=$masked pairs=$masked few=$short
   # Short prompts, and none that asks for files: reading is what takes a processor's time.
   fixed=fixed:code=ast,passages=2,snippets=1
   if [[ $what == primer-* ]]; then
-    suite=$root/docs/results/primer all=$primer_all some=$primer_some few=$primer_few what=${what#primer-}
+    suite=$root/docs/results/primer what=${what#primer-}
+    all=$primer_all some=$primer_some pairs=$primer_pairs few=$primer_few
     fixed=fixed:code=none,passages=1
   fi
   # Words are split on purpose: none holds a blank.
@@ -67,7 +70,7 @@ for part; do
   easiest) chosen=(--sample ucb_3 -k 20 --agent $fixed) ;;
   drawn) chosen=(-n 1,2 --limit 1 --agent $fixed) ;;
   masked) chosen=($some --agent $fixed) ;;
-  paper-*-masked) what=${what#paper-} && chosen=($some --agent "$fixed,paper=${what%-masked}") ;;
+  paper-*-masked) what=${what#paper-} && chosen=($pairs --agent "$fixed,paper=${what%-masked}") ;;
   paper-*) chosen=($all --agent "$fixed,paper=${what#paper-}") ;;
   reasoning) chosen=($all --agent $fixed,reasoning=512) ;;
   repair) chosen=($all --agent $fixed,repair=2) ;;
