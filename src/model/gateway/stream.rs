@@ -33,9 +33,9 @@ impl Stream {
             Piece::Text(text) => {
                 self.text.push_str(&text);
                 // What was sent held no beginning of a stop, so only the rest is searched.
-                let rest = &self.text[self.sent..];
-                self.stopped = stop_at(rest, &self.stops).len() < rest.len();
-                self.say(self.sent + safe(rest, &self.stops))
+                let (length, stopped) = safe(&self.text[self.sent..], &self.stops);
+                self.stopped = stopped;
+                self.say(self.sent + length)
             }
             Piece::Reasoning(text) => self.reason(text),
         }
@@ -114,18 +114,18 @@ pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
 }
 
 /// Bytes of a text that goes on that no stop can take away any more: all up to the first stop, and but for an end with
-/// which one may begin.
-fn safe(text: &str, stops: &[String]) -> usize {
+/// which one may begin. And whether there is a stop.
+fn safe(text: &str, stops: &[String]) -> (usize, bool) {
     let whole = stop_at(text, stops);
     if whole.len() < text.len() {
-        return whole.len();
+        return (whole.len(), true);
     }
     let begins = |stop: &String| {
         (1..stop.len().min(text.len() + 1))
             .rev()
             .find(|&length| stop.is_char_boundary(length) && text.ends_with(&stop[..length]))
     };
-    text.len() - stops.iter().filter_map(begins).max().unwrap_or(0)
+    (text.len() - stops.iter().filter_map(begins).max().unwrap_or(0), false)
 }
 
 #[cfg(test)]
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn an_end_that_may_become_a_stop_waits() {
         let stops = ["STOP".to_owned(), "é!".to_owned()];
-        assert_eq!(safe("go ST", &stops), 3);
-        assert_eq!(safe("go STx", &stops), 6);
-        assert_eq!(safe("go STOP on", &stops), 3);
-        assert_eq!(safe("go é", &stops), 3);
-        assert_eq!(safe("", &stops), 0);
+        assert_eq!(safe("go ST", &stops), (3, false));
+        assert_eq!(safe("go STx", &stops), (6, false));
+        assert_eq!(safe("go STOP on", &stops), (3, true));
+        assert_eq!(safe("go é", &stops), (3, false));
+        assert_eq!(safe("", &stops), (0, false));
     }
 
     proptest! {
