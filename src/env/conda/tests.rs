@@ -1,4 +1,4 @@
-//! Specifications and lock files; what needs a channel is in `tests/conda.rs`.
+//! Specifications and lock files; what needs a channel is in `tests/it/conda.rs`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

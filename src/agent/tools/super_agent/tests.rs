@@ -1,4 +1,4 @@
-//! SUPER's tools through the whole loop, as plain processes; `tests/dynamic.rs` uses them in the sandbox that runs are made
+//! SUPER's tools through the whole loop, as plain processes; `tests/it/dynamic.rs` uses them in the sandbox that runs are made
 //! in.
 
 use serde_json::json;

@@ -1,0 +1,222 @@
+//! Comparisons and verifiers over stored runs, from the command line.
+
+use crate::support::Lab;
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn runs_are_compared_on_the_samples_that_both_have() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1..2", "--agent", "gold", "--name", "all"]);
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "some"]);
+    let rows = json(&lab.ok(&["compare", "all", "some", "--json"]).stdout);
+    let row = &rows[0];
+    assert_eq!((row["samples"].as_u64(), row["unmatched"].as_u64()), (Some(4), Some(5)));
+    assert_eq!((row["difference"].as_f64(), row["only_first"].as_u64()), (Some(-1.0), Some(4)));
+    // Four pairs that all go one way: 2 / 2^4.
+    assert!((row["p"].as_f64().unwrap() - 0.125).abs() < 1e-12);
+
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--steps", "7", "--name", "other-budget"]);
+    let said = lab.fails(2, &["compare", "all", "other-budget"]);
+    assert!(said.contains("differ in the budget of an attempt"), "{said}");
+    lab.ok(&["compare", "all", "other-budget", "--force"]);
+    lab.fails(2, &["compare", "some"]);
+}
+
+#[test]
+fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r1"]);
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r1", "--runs", "other"]);
+    let report = json(&lab.ok(&["report", "runs/r1", "other/r1", "--json"]).stdout);
+    let rows = report["rows"].as_array().unwrap();
+    let passed = |agent: &str| rows.iter().find(|row| row["agent"] == agent).map(|row| row["passed"].clone());
+    assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
+    let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
+    assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
+    // By the same names everywhere, each of the two by its folder.
+    let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
+    assert_eq!((&compared[0]["first"], &compared[0]["second"]), (&"runs/r1/gold".into(), &"other/r1/noop".into()));
+    lab.ok(&["report", "runs/r1", "other/r1", "--html", "report.html"]);
+    let page = lab.read("report.html");
+    assert!(page.contains("runs/r1/gold") && page.contains("other/r1/noop"));
+
+    for more in [&[][..], &["--how"], &["--html", "report.html"]] {
+        let said = lab.fails(2, &[&["report", "r1", "./runs/../runs/r1"], more].concat());
+        assert!(said.contains("is named twice"), "{said}");
+    }
+    lab.fails(2, &["compare", "r1", "runs/r1"]);
+}
+
+#[test]
+fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "-k", "2", "--agent", "gold", "--name", "r"]);
+    let rows = json(&lab.ok(&["verify-runs", "r", "--verifier", "execution", "--verifier", "oracle", "--json"]).stdout);
+    assert_eq!(rows.as_array().unwrap().len(), 2);
+    for row in rows.as_array().unwrap() {
+        assert_eq!((row["samples"].as_u64(), row["k"].as_u64()), (Some(4), Some(2)));
+        assert_eq!(row["rates"], json("[1.0, 1.0, 1.0]"));
+    }
+    let choices = lab.read("runs/r/choices.jsonl");
+    assert_eq!(choices.lines().count(), 8);
+    assert!(choices.contains("2 of 2 run; 2 of 2 agree"), "{choices}");
+    lab.ok(&["verify-runs", "r", "--verifier", "execution"]);
+    assert_eq!(lab.read("runs/r/choices.jsonl"), choices, "no choice is made twice");
+
+    // A model is asked only where attempts differ: these are all the same.
+    lab.write("votes.jsonl", "{\"text\": \"\"}\n");
+    let model = format!("scripted:{}", lab.path("votes.jsonl").display());
+    lab.ok(&["verify-runs", "r", "--verifier", "model", "--model", &model]);
+    assert!(lab.read("runs/r/choices.jsonl").contains("all attempts are the same"));
+    lab.fails(2, &["verify-runs", "r", "--verifier", "model"]);
+    lab.fails(2, &["verify-runs", "r", "--verifier", "best"]);
+}
+
+#[test]
+fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1..3", "-k", "6", "--agent", "mutant:0.4", "--name", "r"]);
+    // Functions differ where one of them is never written rightly.
+    let mut records = lab.records("r");
+    for record in &mut records {
+        let (_, masked) = record["sample"].as_str().unwrap().split_once('_').unwrap();
+        if masked.split(',').any(|function| function == "0") {
+            record["pass"] = false.into();
+        }
+    }
+    lab.write("runs/r/attempts.jsonl", &crate::support::json_lines(&records));
+    let report = || json(&lab.ok(&["report", "r", "--difficulty", "--json"]).stdout);
+    let named = |report: &Value| -> Vec<bool> {
+        report["functions"].as_array().unwrap().iter().map(|function| function["name"].is_string()).collect()
+    };
+    let before = report();
+    assert!(!named(&before).is_empty() && named(&before).iter().all(|&named| named), "{before:#}");
+    // Another function in the first place: its name would be a wrong one for what was run.
+    lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
+    let after = report();
+    assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
+    let said = "paper `tiny` is not known to be the one that was run: its functions are numbers only";
+    assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
+    // One that cannot be read is not gone.
+    lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
+    let broken = report()["notes"].to_string();
+    assert!(broken.contains("paper `tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
+    assert!(!broken.contains("any more"), "{broken}");
+    std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
+    assert!(report()["notes"].to_string().contains("is not in the suite any more"));
+}
+
+#[test]
+fn functions_have_the_names_of_their_own_run_s_suite() {
+    let (one, other) = (Lab::new(), Lab::new());
+    // A suite without the paper is named first; the second run's has it.
+    one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);
+    other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
+    std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
+    let second = other.path("runs/b").display().to_string();
+    let report = json(&one.ok(&["report", "a", &second, "--difficulty", "--json"]).stdout);
+    assert!(!report["notes"].to_string().contains("numbers only"), "{}", report["notes"]);
+    let alone = json(&one.ok(&["report", "a", "--difficulty", "--json"]).stdout);
+    assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
+    let elsewhere = json(&one.ok(&["report", &second, "--difficulty", "--json", "--suite", "."]).stdout);
+    assert!(elsewhere["notes"].to_string().contains("is not in the suite `.`"), "{}", elsewhere["notes"]);
+}
+
+#[test]
+fn a_suite_that_is_named_has_to_be_there_for_power_and_one_that_is_not_is_left_out() {
+    let lab = Lab::new();
+    let rows = |more: &[&str]| {
+        json(&lab.ok(&[&["power", "--diff", "0.2", "--json"], more].concat()).stdout)["rows"][0]["available"].clone()
+    };
+    assert_eq!(rows(&[]), 4);
+    assert_eq!(rows(&["--suite", "."]), 4);
+    let said = lab.fails(3, &["power", "--diff", "0.2", "--suite", "nowhere"]);
+    assert!(said.contains("nowhere"), "{said}");
+    std::fs::rename(lab.path("papers"), lab.path("elsewhere")).unwrap();
+    assert_eq!(rows(&[]), Value::Null);
+}
+
+/// The commands of the table in `docs/agents.md`, with what they are for.
+fn commands_of_the_docs() -> Vec<(String, String)> {
+    let docs = std::fs::read_to_string("docs/agents.md").unwrap();
+    let (_, table) = docs.split_once("## The paper's experiments").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix("` |"));
+    rows.map(|row| {
+        let (what, command) = row.split_once(" | `").unwrap();
+        (what.to_owned(), command.to_owned())
+    })
+    .collect()
+}
+
+#[test]
+fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
+    let commands = commands_of_the_docs();
+    let figures = ["Figure 2", "Figure 3", "Figure 4, r", "Figure 4, i", "Figure 5"];
+    for part in figures.iter().chain(&["Table 2", "Table 3", "Table 6", "Table 8", "Table 9"]) {
+        assert!(commands.iter().any(|(what, _)| what.starts_with(part)), "{part} has a command");
+    }
+    let lab = Lab::new();
+    // In turn the report of each set of tools, so that every agent comes to an end.
+    let answer = r#"{"Experiment 1": {"arithmetic": 1}}"#;
+    let call = |name: &str, arguments: Value| serde_json::json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}], "cost": 0.001});
+    let printed = format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
+    let turn = [
+        call("final_answer", serde_json::json!({ "answer": answer })),
+        call("submit", serde_json::json!({ "answer": answer })),
+        call("bash", serde_json::json!({ "command": printed })),
+    ];
+    let replies: Vec<Value> = turn.iter().cycle().take(60).cloned().collect();
+    lab.write("model.jsonl", &crate::support::json_lines(&replies));
+    let program = std::path::Path::new(crate::support::PROGRAM).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    for (what, command) in commands {
+        // One sample is enough to see that it runs.
+        let quick = command.replace("autoexperiment run ", "autoexperiment run --limit 1 --no-baseline ");
+        let mut shell = std::process::Command::new("bash");
+        let ours = lab.command(&[]);
+        for (name, value) in ours.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            shell.env(name, value);
+        }
+        shell.args(["-e", "-c", &quick]).current_dir(lab.path("")).env("PATH", &path);
+        shell.env("MODEL", "scripted:model.jsonl").env("MODELS", "scripted:model.jsonl");
+        let output = shell.output().unwrap();
+        let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{what}: {command}\n{out}\n{said}");
+    }
+    let agents = |run: &str| {
+        let mut labels: Vec<String> =
+            lab.records(run).iter().map(|record| record["agent"].as_str().unwrap().to_owned()).collect();
+        labels.sort();
+        labels.dedup();
+        labels.len()
+    };
+    let counts = ["reasoning", "contexts", "tools", "agents", "promptings", "retrieval", "tries"].map(agents);
+    assert_eq!(counts, [4, 5, 4, 2, 12, 5, 2]);
+    assert_eq!(agents("steps-20"), 1);
+    let verifiers = json(&lab.ok(&["report", "pass-at-5", "--json"]).stdout)["verifiers"].clone();
+    let mut names: Vec<&str> =
+        verifiers.as_array().unwrap().iter().map(|row| row["verifier"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert!(lab.path("by-n.html").exists() && lab.path("steps.html").exists());
+}
+
+#[test]
+fn each_comparison_of_the_paper_is_a_flag_of_run() {
+    let help = Lab::bare().ok(&["run", "--help"]).stdout;
+    let flags = "--agent --model --paper --code --prompt --history --tools --protocol --reflexion --reasoning-tokens --repair \
+                 --fill --steps --verifier --orders -n, -k, --max-cost --temperature";
+    for flag in flags.split_whitespace() {
+        assert!(help.contains(&format!("{flag} ")), "{flag} is not in:\n{help}");
+    }
+    for heading in
+        ["Samples:", "Agents and models:", "Retrieval:", "Dynamic agent:", "Fixed agent:", "Verifiers:", "Budget:"]
+    {
+        assert!(help.contains(&format!("\n{heading}\n")), "{heading} is not in:\n{help}");
+    }
+}

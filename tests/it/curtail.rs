@@ -1,0 +1,96 @@
+//! `autoexperiment curtail` on a small paper whose shortest experiment cannot tell right from wrong.
+
+use crate::support::Lab;
+use serde_json::Value;
+
+/// The experiment `means` takes time in proportion to the number of values that it reads. With one value, a mean that
+/// multiplies by the number of values in place of dividing is right.
+fn lab() -> Lab {
+    slow(Lab::new(), "nothing stored")
+}
+
+/// All labs share a cache of what trials gave. `name` makes the code another one, so that tests that run side by side do
+/// not write down what came of the same trials.
+fn slow(lab: Lab, name: &str) -> Lab {
+    let main = "repos/tiny/tiny/__main__.py";
+    lab.edit(main, "type=int, default=1", "type=int, default=4");
+    lab.edit(
+        main,
+        "values = [value**options.power for value in json.load(file)]",
+        &format!(
+            "values = json.load(file)[: min(options.power, 4)]\n    sum(range(options.power * 1000000))  # {name}"
+        ),
+    );
+    let manifest = "papers/tiny/paper.toml";
+    lab.edit(manifest, "parameters.full = { power = 3 }", "parameters.full = { power = 12 } # the paper's");
+    let allowed = "parameters.curtailed = { power = 2 }\nparameters.allowed = { power = [1, 3, 12] }";
+    lab.edit(manifest, "parameters.curtailed = { power = 1 }", allowed);
+    lab
+}
+
+/// The report.
+fn curtail(lab: &Lab, more: &[&str]) -> Value {
+    let mut arguments = vec!["curtail", "tiny", "--experiment", "means", "--mutants", "6", "--json"];
+    arguments.extend(more);
+    serde_json::from_str(&lab.ok(&arguments).stdout).unwrap()
+}
+
+#[test]
+fn the_cheapest_setting_that_tells_right_from_wrong_is_found_and_written() {
+    let lab = lab();
+    let found = curtail(&lab, &[]);
+    let means = &found["experiments"][0];
+    assert_eq!((&means["settings"], &means["given_up"]), (&2.into(), &1.into()), "{found:#}");
+    let chosen = &means["chosen"];
+    assert_eq!((&chosen["setting"]["power"], &chosen["reached"]), (&3.into(), &true.into()));
+    let agreement = &chosen["agreement"];
+    assert_eq!((&agreement["precision"]["value"], &agreement["recall"]["value"]), (&1.0.into(), &1.0.into()));
+    assert_eq!((&agreement["false_pass"], &chosen["disagreements"]), (&0.into(), &Value::Array(vec![])));
+    assert_eq!(found["pairs"], found["attempts"]);
+    assert!(means["full_seconds"].as_f64() > chosen["seconds"].as_f64());
+
+    let again = curtail(&lab, &["--write", "--budget", "1"]);
+    assert_eq!((&again["experiments"], &again["cpu"]), (&found["experiments"], &0.0.into()));
+    let manifest = lab.read("papers/tiny/paper.toml");
+    assert!(
+        manifest.contains("parameters.full = { power = 12 } # the paper's\nparameters.curtailed = { power = 3 }\n"),
+        "{manifest}"
+    );
+    assert!(
+        manifest.contains("parameters.evidence = { command = \"python -m tiny means --power 3\", attempts = "),
+        "{manifest}"
+    );
+    lab.ok(&["list", "tiny"]);
+    lab.edit("papers/tiny/paper.toml", "parameters.curtailed = { power = 3 }", "parameters.curtailed = { power = 2 }");
+    insta::assert_snapshot!(lab.fails(3, &["list", "tiny"]), @"error: [lab]/papers/tiny/paper.toml:30: experiment `means`: `parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment curtail --write`");
+}
+
+#[test]
+fn what_agents_wrote_in_a_stored_run_is_told_apart_too() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1..2", "--agent", "gold", "--agent", "noop", "--no-baseline", "--name", "stored"]);
+    let lab = slow(lab, "a stored run");
+    let without = curtail(&lab, &[]);
+    let with = curtail(&lab, &["--from", "stored"]);
+    let figure = |report: &Value, name: &str| report["experiments"][0]["chosen"]["agreement"][name].as_u64().unwrap();
+    let right = |record: &&Value| record["agent"] == "gold" && record["results"]["means"].is_object();
+    let right = lab.records("stored").iter().filter(right).count() as u64;
+    assert!(right >= 2);
+    assert_eq!(figure(&with, "both"), figure(&without, "both") + right, "{with:#}");
+    assert_eq!(figure(&with, "neither"), figure(&without, "neither"));
+}
+
+#[test]
+fn a_spent_budget_stops_the_search_and_says_so() {
+    let lab = lab();
+    // Other code each time, so that nothing is known of it.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    lab.edit("repos/tiny/tiny/__main__.py", "* 1000000))", &format!("* 1000000))  # {now},"));
+    let ran = lab.ok(&["curtail", "tiny", "--experiment", "means", "--budget", "0.01"]);
+    insta::assert_snapshot!(ran.stderr.lines().find(|line| line.starts_with("note")).unwrap_or_default(), @"note: experiment `means`: 0 of 15 solutions were run in full: the budget is spent; the same command goes on from here");
+    let error = lab.fails(2, &["curtail", "tiny", "--experiment", "mean"]);
+    insta::assert_snapshot!(error, @r"
+    error: paper `tiny` has no experiment `mean`
+      hint: it has means, spread, table
+    ");
+}

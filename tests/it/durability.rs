@@ -1,0 +1,215 @@
+//! Nothing finished is ever lost: kills, signals, full disks, torn stores.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::Lab;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const RUN: [&str; 8] = ["run", "-n", "1..3", "--agent", "gold", "--agent", "noop", "--no-baseline"];
+
+/// Verdicts by attempt, each of which must be there once.
+fn verdicts(lab: &Lab, run: &str) -> BTreeMap<(String, String, u64), bool> {
+    let mut verdicts = BTreeMap::new();
+    for record in lab.records(run) {
+        let text = |field: &str| record[field].as_str().unwrap().to_owned();
+        let key = (text("agent"), text("sample"), record["attempt"].as_u64().unwrap());
+        let twice = verdicts.insert(key, record["pass"].as_bool().unwrap());
+        assert!(twice.is_none(), "{record} was run twice");
+    }
+    verdicts
+}
+
+/// Processes on this machine whose command line or working folder names this lab.
+fn survivors(lab: &Lab) -> Vec<String> {
+    let needle = lab.path("").display().to_string();
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        let folder = fs::read_link(process.path().join("cwd")).unwrap_or_default();
+        let is_test = process.file_name().to_string_lossy() == std::process::id().to_string();
+        if !is_test && (command.contains(&needle) || folder.starts_with(&needle)) {
+            found.push(command);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
+    let lab = Lab::new();
+    let mut reference = RUN.to_vec();
+    reference.extend(["--name", "reference"]);
+    let begun = Instant::now();
+    lab.ok(&reference);
+    let whole = begun.elapsed();
+    let expected = verdicts(&lab, "reference");
+    assert_eq!(expected.len(), 2 * 11);
+
+    // Moments from a fixed sequence, spread over a whole run, the torn middle of starting and of ending included.
+    let mut kills = 0;
+    let mut round = 0;
+    while kills < 50 {
+        let name = format!("killed-{round}");
+        round += 1;
+        let mut arguments = RUN.to_vec();
+        arguments.extend(["--name", &name]);
+        let mut stored = String::new();
+        loop {
+            let mut child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let moment = whole.mul_f64(f64::from(kills * 37 % 50) / 50.0);
+            std::thread::sleep(moment);
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+            let path = lab.path(&format!("runs/{name}/attempts.jsonl"));
+            let now = fs::read_to_string(&path).unwrap_or_default();
+            let kept = &stored[..stored.rfind('\n').map_or(0, |last| last + 1)];
+            assert!(now.starts_with(kept), "what was finished changed");
+            stored = now;
+            if lab.path(&format!("runs/{name}/run.json")).exists() {
+                arguments = vec!["resume", &name, "--no-baseline"];
+            }
+            if ended.is_some_and(|status| status.success()) || kills >= 50 {
+                break;
+            }
+        }
+        if arguments[0] == "run" && !lab.path(&format!("runs/{name}/run.json")).exists() {
+            continue;
+        }
+        lab.ok(&["resume", &name, "--no-baseline"]);
+        let kept = &stored[..stored.rfind('\n').map_or(0, |last| last + 1)];
+        assert!(lab.read(&format!("runs/{name}/attempts.jsonl")).starts_with(kept));
+        assert_eq!(verdicts(&lab, &name), expected);
+        let table = |run: &str| {
+            let text = lab.ok(&["report", run, "--json"]).stdout;
+            let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+            report["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| (row["agent"].clone(), row["n"].clone(), row["passed"].clone(), row["pass_at"].clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(table(&name), table("reference"));
+    }
+    let begun = Instant::now();
+    while !survivors(&lab).is_empty() && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(survivors(&lab), Vec::<String>::new());
+    // The last session swept what the killed ones had left.
+    let left: Vec<_> = fs::read_dir(lab.path("scratch")).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
+    let lab = Lab::new();
+    lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 30\"}}\n");
+    let agent = format!("scripted:{}", lab.path("steps").display());
+    let arguments = ["run", "-n", "1", "--agent", "noop", "--agent", &agent, "--name", "r", "--no-baseline", "-j", "2"];
+    let child = lab.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while fs::read_to_string(lab.path("runs/r/attempts.jsonl")).unwrap_or_default().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no attempt finished");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let begun = Instant::now();
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(output.status.code(), Some(130));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("autoexperiment resume runs/r"), "{message}");
+    // The attempt that was stopped is on record for the step that it took, and will be made again.
+    assert!(lab.records("r").iter().all(|record| record["agent"] == "noop" || record["end"] == "cancelled"));
+}
+
+#[test]
+fn a_torn_last_line_is_dropped_and_that_attempt_made_again() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
+    let whole = lab.read("runs/r/attempts.jsonl");
+    lab.write("runs/r/attempts.jsonl", &whole[..whole.len() - 40]);
+    assert!(lab.ok(&["report", "r", "--json"]).stdout.contains("\"attempts\": 3"));
+    lab.ok(&["resume", "r"]);
+    assert_eq!(verdicts(&lab, "r").len(), 4);
+}
+
+#[test]
+fn a_run_with_a_broken_line_in_the_middle_is_not_resumed_and_the_line_is_named() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
+    let whole = lab.read("runs/r/attempts.jsonl");
+    lab.write("runs/r/attempts.jsonl", &whole.replacen("{\"agent\"", "garbage", 1));
+    let message = lab.fails(7, &["resume", "r"]);
+    assert!(message.contains("attempts.jsonl:1: broken line"), "{message}");
+}
+
+#[test]
+fn two_processes_never_write_to_one_run() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
+    let lock = fs::File::open(lab.path("runs/r/lock")).unwrap();
+    lock.lock().unwrap();
+    let message = lab.fails(7, &["resume", "r"]);
+    assert!(message.contains("is being written by another process"), "{message}");
+}
+
+#[test]
+fn a_run_of_another_format_version_is_refused() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
+    lab.edit("runs/r/run.json", "\"format\": 1", "\"format\": 2");
+    let message = lab.fails(7, &["report", "r"]);
+    assert!(message.contains("the run is of format 2, this version reads format 1"), "{message}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_fails_the_run_before_anything_is_spent() {
+    let lab = Lab::new();
+    let message = lab.fails(7, &["run", "-n", "1", "--agent", "noop", "--runs", "/proc/runs"]);
+    assert!(message.contains("--runs DIR"), "{message}");
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_finished() {
+    let lab = Lab::new();
+    if !nix::unistd::getuid().is_root() {
+        println!("skipped: mounting a small disk needs root");
+        return;
+    }
+    // A disk of 300 KiB for the runs, in a mount namespace that goes with the shell.
+    let script = format!(
+        "mkdir -p small && mount -t tmpfs -o size=220k tmpfs small && \
+         {program} run -n 1..3 -k 12 --agent gold --no-baseline --runs small --name r; code=$?; \
+         cp -r small/r kept; exit $code",
+        program = crate::support::PROGRAM
+    );
+    let mut command = lab.command(&[]);
+    let template: Vec<_> =
+        command.get_envs().map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned))).collect();
+    command = std::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(lab.path(""));
+    for (key, value) in template {
+        if let Some(value) = value {
+            command.env(key, value);
+        }
+    }
+    let ran: crate::support::Ran = command.output().unwrap().into();
+    assert_eq!(ran.code, 7, "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("free some space"), "{}", ran.stderr);
+    let kept = lab.read("kept/attempts.jsonl");
+    assert!(kept.lines().count() > 3, "{kept}");
+    lab.ok(&["resume", "kept", "--runs", ".", "--no-baseline"]);
+    let finished = lab.read("kept/attempts.jsonl");
+    let whole = &kept[..=kept.rfind('\n').unwrap()];
+    assert!(finished.starts_with(whole));
+    assert_eq!(finished.lines().count(), 11 * 12);
+}

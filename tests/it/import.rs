@@ -1,0 +1,385 @@
+//! `autoexperiment import mlrc`: the published layout, with a small tree for each defect that the published data has.
+
+use crate::support::{Lab, json_lines};
+use serde_json::{Value, json};
+
+/// Six functions of one name, as published: told apart by what the paper says of them.
+const LOSSES: &str = r#"import math
+
+
+def cached(function):
+    return function
+
+
+class Loss:
+    def __call__(self, weights, box):
+        raise NotImplementedError
+
+
+class EnergyLoss(Loss):
+    """Energy inside the box."""
+
+    def __init__(self):
+        self.binarize = False
+
+    @cached
+    def __call__(self, weights, box):
+        # all of it
+        inside = sum(w for w, b in zip(weights, box) if b)
+        return 1 - inside / sum(weights)
+
+
+class RRRLoss(Loss):
+    def __call__(
+        self,
+        weights,
+        box,
+    ):
+
+        outside = [w for w, b in zip(weights, box) if not b]
+        return sum(w * w for w in outside)
+
+
+class L1Loss(Loss):
+    def __call__(self, weights, box):
+        return sum(abs(w - b) for w, b in zip(weights, box))
+
+
+class EntropyLoss(Loss):
+    def __call__(self, weights, box):
+        return -sum(math.log(w) for w, b in zip(weights, box) if b)
+
+
+class EntropyLossTwin(Loss):
+    def __call__(self, weights, box):
+        return -sum(math.log(w) for w, b in zip(weights, box) if b)
+
+
+def scale(weights):
+    top = max(weights)
+    return [w / top for w in weights]
+
+
+def total(weights): return sum(weights)
+"#;
+
+const MAIN: &str =
+    "import json, sys\nfrom losses import *\nprint(json.dumps({'loss': EnergyLoss()([0.5, 0.25], [1, 0])}))\n";
+
+const PAPER: &str = "# Losses\n\n## Energy {#sec:energy}\n\nThe energy loss is one minus the energy that lies inside the box.\n\n## Results\n\n| loss | IoU |\n|------|-----|\n| energy | 0.3333 |\n";
+
+fn function(number: &str, name: &str, lines: [usize; 3], description: &str) -> Value {
+    json!({
+        "paper_id": "2303.00001", "func_id": number, "file": "losses.py", "name": name, "header_line": lines[0],
+        "line_start": lines[1], "line_end": lines[2], "description": description, "relevant_paper": "",
+    })
+}
+
+fn experiment(number: &str, result: &str, needs: &str) -> Value {
+    json!({
+        "paper_id": "2303.00001", "exp_id": number, "description": "Loss: {\"loss\": 0.0}.", "result": result,
+        "func_dependencies": needs, "solution": format!("python main.py --number {number}"),
+    })
+}
+
+/// A suite without papers, and a published paper with these functions and experiments.
+fn lab(functions: &[Value], experiments: &[Value]) -> Lab {
+    let lab = Lab::bare();
+    std::fs::create_dir_all(lab.path("suite/papers")).unwrap();
+    std::fs::create_dir_all(lab.path("suite/repos")).unwrap();
+    let paper = "MLRC/2303.00001";
+    lab.write(&format!("{paper}/code/losses.py"), LOSSES);
+    lab.write(&format!("{paper}/code/main.py"), MAIN);
+    lab.write(&format!("{paper}/paper.txt"), PAPER);
+    lab.write(&format!("{paper}/losses.yml"), "name: losses\ndependencies:\n  - python>=3.10\n");
+    lab.write(&format!("{paper}/functions.jsonl"), &json_lines(functions));
+    lab.write(&format!("{paper}/experiments.jsonl"), &json_lines(experiments));
+    lab.write(
+        "MLRC/mlrc_main.csv",
+        "Title,github,paper_id,conda_env\nLosses,https://example.org/losses,2303.00001,losses\n",
+    );
+    lab
+}
+
+const IMPORT: [&str; 5] = ["import", "mlrc", "MLRC", "--suite", "suite"];
+
+/// Imports what must be importable: the selectors and all that is told.
+fn import(lab: &Lab, more: &[&str]) -> (Vec<String>, String) {
+    let ran = lab.ok(&[&IMPORT[..], more].concat());
+    let manifest = lab.read("suite/papers/2303.00001/paper.toml");
+    let selectors =
+        manifest.lines().filter_map(|line| line.strip_prefix("at = ")).map(|at| at.trim_matches('"').to_owned());
+    (selectors.collect(), ran.stdout)
+}
+
+fn refusal(functions: &[Value]) -> String {
+    let lab = lab(functions, &[experiment("0", "{\"loss\": 0.5}", "0")]);
+    let message = lab.fails(3, &IMPORT);
+    assert!(!lab.path("suite/papers/2303.00001").exists() && !lab.path("suite/repos/2303.00001").exists());
+    message
+}
+
+#[test]
+fn a_name_that_is_there_once_is_found_whatever_the_lines_say() {
+    let lab = lab(
+        // One exact; one 20 lines off; one whose range is somewhere else altogether.
+        &[
+            function("0", "scale", [52, 53, 54], ""),
+            function("1", "total", [37, 37, 38], ""),
+            function("2", "cached", [900, 901, 950], ""),
+        ],
+        &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
+    );
+    let (selectors, said) = import(&lab, &[]);
+    assert_eq!(selectors, ["losses.py::scale", "losses.py::total", "losses.py::cached"]);
+    assert!(!said.contains("function 0:"), "nothing is wrong with it: {said}");
+    assert!(said.contains("correction: function 1: lines 37 and 37 to 38 were published, it is 57"), "{said}");
+    assert!(said.contains("function 2:") && said.contains("off by -896"), "{said}");
+}
+
+#[test]
+fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines() {
+    let with_class = |mut function: Value, class: &str| {
+        function["class"] = json!(class);
+        function
+    };
+    let lab = lab(
+        &[
+            // Stale lines, but only one candidate speaks of energy.
+            function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
+            // Lines that begin at the class, so that `def` goes too; the class is given.
+            with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
+            // Nothing but lines, one too many as ever.
+            function("2", "__call__", [38, 39, 40], "Loss."),
+        ],
+        &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
+    );
+    let (selectors, said) = import(&lab, &[]);
+    assert_eq!(
+        selectors,
+        ["losses.py::EnergyLoss.__call__", "losses.py::RRRLoss.__call__", "losses.py::L1Loss.__call__"]
+    );
+    assert!(said.contains("correction: function 0: `__call__` is `EnergyLoss.__call__`"), "{said}");
+    assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, its lines being stale"), "{said}");
+    assert!(
+        said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("takes what stands above"),
+        "{said}"
+    );
+    assert!(
+        said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines alone"),
+        "{said}"
+    );
+}
+
+#[test]
+fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_in_published_lines() {
+    let lab = lab(
+        &[
+            function("0", "EnergyLoss.__call__", [19, 20, 23], ""),
+            function("1", "RRRLoss.__call__", [27, 28, 34], ""),
+            function("2", "EntropyLoss.__call__", [43, 44, 44], ""),
+        ],
+        &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
+    );
+    let (selectors, said) = import(&lab, &[]);
+    assert_eq!(selectors.len(), 3);
+    assert!(
+        said.contains(
+            "function 0: lines 19 and 20 to 23 were published, it is 20 and 21 to 23: the header is a decorator's line"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("function 1: lines 27 and 28 to 34 were published, it is 27 and 32 to 34: the range begins inside the signature"), "{said}");
+    // What the mask then is, is proven by parsing; that it takes nothing else is seen here.
+    for (place, gone, kept) in
+        [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
+    {
+        let tree = format!("masked{place}");
+        let arguments = ["mask", "2303.00001", "-f", place, "-o", &tree, "--suite", "suite"];
+        lab.ok(&arguments);
+        let masked = lab.read(&format!("{tree}/losses.py"));
+        assert_eq!(masked.matches("raise NotImplementedError").count(), 2, "{masked}");
+        assert!(gone.is_empty() || !masked.contains(gone), "{masked}");
+        assert!(
+            masked.contains(kept) && masked.contains("def __init__(self):\n        self.binarize = False"),
+            "{masked}"
+        );
+    }
+}
+
+#[test]
+fn functions_listed_out_of_line_order_are_each_their_own() {
+    let lab = lab(
+        &[
+            function("0", "scale", [52, 53, 54], ""),
+            function("1", "cached", [4, 5, 5], ""),
+            function("2", "L1Loss.__call__", [38, 39, 39], ""),
+        ],
+        &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
+    );
+    import(&lab, &[]);
+    lab.ok(&["mask", "2303.00001", "-f", "0,1,2", "-o", "masked", "--suite", "suite"]);
+    let masked = lab.read("masked/losses.py");
+    assert_eq!(masked.matches("raise NotImplementedError").count(), 4);
+    assert!(!masked.contains("top = max") && !masked.contains("return function") && !masked.contains("abs(w - b)"));
+    assert!(masked.contains("1 - inside / sum(weights)"), "the others stay");
+}
+
+#[test]
+fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
+    let message = refusal(&[
+        function("0", "__call__", [900, 901, 902], "Loss."),
+        function("1", "scaled", [52, 53, 54], ""),
+        function("2", "scale", [52, 53, 54], ""),
+    ]);
+    for part in [
+        "function 0 (`__call__` in `losses.py`): 6 functions have the name, and nothing published tells them apart",
+        "`losses.py::EntropyLossTwin.__call__` (line 48)",
+        "function 1 (`scaled` in `losses.py`): the file has no function of that name; near names: scale",
+        "--at 2303.00001:NUMBER=FILE::NAME",
+    ] {
+        assert!(message.contains(part), "{part}\n{message}");
+    }
+    // The description speaks for one, exact lines for another.
+    let message = refusal(&[function("0", "__call__", [38, 39, 39], "Energy inside the box.")]);
+    assert!(message.contains("its description speaks for one function and its lines for another"), "{message}");
+    // Twice the same function.
+    let message = refusal(&[function("0", "scale", [52, 53, 54], ""), function("1", "scale", [52, 53, 54], "")]);
+    assert!(message.contains("it is `losses.py::scale`, which is function 0 already"), "{message}");
+}
+
+#[test]
+fn a_person_decides_what_cannot_be_told_or_leaves_it_out() {
+    let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
+    let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
+    let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);
+    assert_eq!(selectors, ["losses.py::EntropyLossTwin.__call__", "losses.py::scale"]);
+    let left = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
+    let (selectors, said) = import(&left, &["--leave-out"]);
+    assert_eq!(selectors, ["losses.py::scale"]);
+    assert!(
+        said.contains("left out: function 0:") && said.contains("left out: experiment 0: it needs function 0"),
+        "{said}"
+    );
+    let wrong = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
+    let place = "2303.00001:0=losses.py::Gone.__call__";
+    assert!(wrong.fails(3, &[&IMPORT[..], &["--at", place]].concat()).contains("no function `Gone.__call__`"));
+}
+
+#[test]
+fn dependencies_are_kept_and_contradictions_told() {
+    let mut says_otherwise = function("1", "scale", [52, 53, 54], "");
+    says_otherwise["exp_dependencies"] = json!(["0", "1"]);
+    let lab = lab(
+        &[function("0", "total", [57, 57, 57], ""), says_otherwise],
+        &[experiment("0", "{\"loss\": 0.5}", "0"), experiment("1", "{\"loss\": 0.9}", "0, 1,7")],
+    );
+    let (_, said) = import(&lab, &[]);
+    let matrix: Value = serde_json::from_str(&lab.read("suite/papers/2303.00001/dependencies.json")).unwrap();
+    assert_eq!(matrix["needs"], json!({ "e0": ["losses.py::total"], "e1": ["losses.py::scale", "losses.py::total"] }));
+    assert!(said.contains("left out: experiment 1: it needs function 7, which is not there"), "{said}");
+    assert!(said.contains("doubt: function 1: its own list of experiments differs"), "{said}");
+    let sample = lab.ok(&["sample", "-p", "2303.00001", "-n", "1", "--limit", "9", "--suite", "suite"]).stdout;
+    assert!(sample.contains(r#""sample":"2303.00001_1","paper":"2303.00001","n":1,"functions":["losses.py::scale"],"experiments":["e1"]"#), "{sample}");
+}
+
+#[test]
+fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
+    let lab = lab(
+        &[function("0", "total", [57, 57, 57], "")],
+        &[
+            experiment("0", "{\"loss\": 0.5}", "0"),
+            experiment("1", "{'loss': 0.51}", "0"),
+            experiment("2", "loss: 3", "0"),
+        ],
+    );
+    lab.write(
+        "MLRC/experiments.jsonl",
+        &json_lines(&[experiment("0", "{\"loss\": 0.502}", "0"), experiment("1", "{\"loss\": 0.8}", "0")]),
+    );
+    let sample = json!({
+        "paper_id": "2303.00001", "func_ids": "0", "results": { "Experiment 1": { "loss": 0.9 } },
+        "solution": "echo Experiment 1\npython main.py --number 0\n",
+    });
+    lab.write("MLRC/mlrc_n=1.jsonl", &json_lines(&[sample]));
+    let (_, said) = import(&lab, &[]);
+    assert!(said.contains("doubt: experiment 0: its published results disagree by more than 5%: the paper's experiments.jsonl and mlrc_n=1.jsonl"), "{said}");
+    assert!(said.contains("doubt: experiment 1: its published results disagree by more than 5%: the paper's experiments.jsonl and experiments.jsonl"), "{said}");
+    assert!(said.contains("doubt: experiment 1: answers of experiments 0 pass for it"), "{said}");
+    assert!(
+        said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is no JSON: `loss: 3`"),
+        "{said}"
+    );
+    let published: Value = serde_json::from_str(&lab.read("suite/papers/2303.00001/published.json")).unwrap();
+    let expected = json!({ "the paper's experiments.jsonl": { "loss": 0.5 }, "experiments.jsonl": { "loss": 0.502 }, "mlrc_n=1.jsonl": { "loss": 0.9 } });
+    assert_eq!(published["e0"], expected);
+}
+
+#[test]
+fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() {
+    let mut energy = function("0", "EnergyLoss.__call__", [20, 21, 23], "Energy.");
+    energy["relevant_paper"] = json!("The energy loss is one minus the energy\nthat lies inside the box.");
+    let lab = lab(&[energy], &[experiment("0", "{\"loss\": 0.3333}", "0")]);
+    let (_, said) = import(&lab, &[]);
+    let text = lab.read("suite/papers/2303.00001/paper.md");
+    assert!(!text.contains("0.3333") && text.contains("| energy |"), "{text}");
+    assert!(said.contains("correction: paper.md: 1 results still stood in the published text"), "{said}");
+    let manifest = lab.read("suite/papers/2303.00001/paper.toml");
+    for line in ["title = \"Losses\"", "year = 2023", "url = \"https://arxiv.org/abs/2303.00001\"", "    \"main.py\","]
+    {
+        assert!(manifest.contains(line), "{line}\n{manifest}");
+    }
+    assert!(manifest.contains("passages = [\"Energy {#sec:energy}\"]"), "{manifest}");
+    assert_eq!(lab.run(&["list", "2303.00001", "--suite", "suite"]).code, 0);
+}
+
+#[test]
+fn nothing_is_overwritten_and_a_folder_without_papers_is_refused() {
+    let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
+    import(&lab, &[]);
+    // Unless it is asked for by name, what is there is passed over.
+    let before = lab.read("suite/papers/2303.00001/paper.toml");
+    let again = lab.ok(&IMPORT);
+    assert!(again.stdout.is_empty() && again.stderr.contains("2303.00001: in the suite already, left as it is"));
+    assert!(
+        lab.fails(2, &[&IMPORT[..], &["-p", "2303.00001"]].concat()).contains("there is a paper `2303.00001` already")
+    );
+    assert_eq!(lab.read("suite/papers/2303.00001/paper.toml"), before);
+    assert!(lab.fails(2, &["import", "mlrc", "suite", "--suite", "suite"]).contains("no published paper in"));
+    assert!(lab.fails(2, &[&IMPORT[..], &["-p", "x"]].concat()).contains("no paper `x`"));
+}
+
+#[test]
+fn a_refused_paper_keeps_no_other_from_being_imported_and_all_refusals_are_told() {
+    let lab = lab(&[function("0", "gone", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
+    let first = lab.path("MLRC/2303.00001");
+    for (id, name) in [("2303.00002", "total"), ("2303.00003", "lost")] {
+        crate::support::copy(&first, &lab.path(&format!("MLRC/{id}")));
+        let renamed = |value: Value| value.to_string().replace("2303.00001", id) + "\n";
+        lab.write(&format!("MLRC/{id}/functions.jsonl"), &renamed(function("0", name, [57, 57, 57], "")));
+        lab.write(&format!("MLRC/{id}/experiments.jsonl"), &renamed(experiment("0", "{\"loss\": 0.5}", "0")));
+    }
+    let ran = lab.run(&[&IMPORT[..], &["--json"]].concat());
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let imported: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(imported[0]["paper"], "2303.00002");
+    assert_eq!(imported.as_array().unwrap().len(), 1);
+    assert!(lab.path("suite/papers/2303.00002").exists() && !lab.path("suite/papers/2303.00001").exists());
+    for refused in ["(`gone` in `losses.py`)", "(`lost` in `losses.py`)"] {
+        assert!(ran.stderr.contains(refused), "{refused}\n{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_published_paper_that_cannot_be_read_keeps_no_other_from_being_imported() {
+    for (more, code) in [(&["-p", "2303.00001"][..], 0), (&[], 3)] {
+        let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
+        crate::support::copy(&lab.path("MLRC/2303.00001"), &lab.path("MLRC/2303.00000"));
+        lab.write("MLRC/2303.00000/functions.jsonl", "{\"func_id\": 0, \"file\":\n");
+        let ran = lab.run(&[&IMPORT[..], more].concat());
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(lab.path("suite/papers/2303.00001").exists());
+        let told = ran.stderr.contains("2303.00000: refused") && ran.stderr.contains("2303.00000/functions.jsonl");
+        assert_eq!(told, code != 0, "{}", ran.stderr);
+    }
+}

@@ -1,0 +1,194 @@
+//! A real model, a small one, answers through an OpenAI-compatible server, and `react` works with it.
+
+use std::time::Instant;
+
+use crate::support::Lab;
+use autoexperiment::agent::conversation;
+use autoexperiment::agent::{End, Event, Trajectory};
+use autoexperiment::model::{Message, ModelError, Options, Piece, Request, Role, Sampling, Tool, Usage, open};
+use serde_json::{Value, json};
+
+fn ask(text: String) -> Request {
+    Request {
+        messages: vec![Message::new(Role::System, "You write Python."), Message::new(Role::User, text)],
+        tools: Vec::new(),
+        sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
+        call: 0,
+        foreign: false,
+    }
+}
+
+#[tokio::test]
+async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it() {
+    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("calls.jsonl");
+    let options = Options {
+        base_url: Some(server.base_url.clone()),
+        price: Some((0.0, 0.0)),
+        record: Some(recording.clone()),
+        ..Options::default()
+    };
+    let model = open(crate::support::local_model::NAME, &options).unwrap();
+    let request = ask("Write a function that returns the n-th Fibonacci number.".into());
+    let start = Instant::now();
+    let reply = model.query(&request).await.unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{} tokens read and {} written in {seconds:.1} s, {:.1} written a second:\n{}",
+        reply.usage.input,
+        reply.usage.output,
+        reply.usage.output as f64 / seconds,
+        reply.text
+    );
+    assert!(reply.text.contains("def "), "{reply:?}");
+    assert!(reply.usage.input > 20 && (1..=128).contains(&reply.usage.output), "{:?}", reply.usage);
+    assert!(reply.cost.abs() < f64::EPSILON);
+
+    // As a stream it says the same, and says it bit by bit.
+    let (to, mut from) = tokio::sync::mpsc::unbounded_channel();
+    let streamed = model.stream(&request, &to).await.unwrap();
+    let mut pieces = Vec::new();
+    while let Ok(Piece::Text(piece)) = from.try_recv() {
+        pieces.push(piece);
+    }
+    assert_eq!((pieces.concat(), streamed.usage.output), (streamed.text, reply.usage.output));
+    assert!(pieces.len() > 5, "{pieces:?}");
+
+    // Whether a model this small calls a tool, and how, is its own affair; it must be able to be offered one.
+    let mut with_tool = ask("List the files with the tool.".into());
+    with_tool.tools = vec![Tool {
+        name: "list_files".into(),
+        description: "Lists the files of a folder.".into(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+    }];
+    let offered = model.query(&with_tool).await.unwrap();
+    println!("{offered:?}");
+    assert!(offered.text.contains("list_files") || !offered.tool_calls.is_empty(), "{offered:?}");
+
+    let too_long = model.query(&ask("word ".repeat(20_000))).await.unwrap_err();
+    assert!(matches!(too_long.error, ModelError::ContextLength(_)), "{too_long}");
+
+    drop(server);
+    let replay = open(&format!("replay:{}", recording.display()), &Options::default()).unwrap();
+    assert_eq!(replay.query(&request).await.unwrap(), reply);
+}
+
+/// What the model says is its own affair. What is tested is that whatever it says ends in a typed end, and that the
+/// record, the report and the conversation say the same about it.
+#[test]
+fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took() {
+    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let lab = Lab::new();
+    lab.ok(&[
+        "run",
+        "--sample",
+        "tiny_1",
+        "--sample",
+        "tiny_3",
+        "--agent",
+        "react",
+        "--name",
+        "r",
+        "--jobs",
+        "1",
+        "--model",
+        crate::support::local_model::NAME,
+        "--base-url",
+        &server.base_url,
+        "--price",
+        "0,0",
+        "--temperature",
+        "0.7",
+        "--steps",
+        "4",
+        "--time",
+        "1m",
+        "--max-tokens",
+        "150",
+    ]);
+    let records = lab.records("r");
+    assert_eq!(records.len(), 2);
+    let mut taken = Usage::default();
+    for record in &records {
+        let end: End = serde_json::from_value(record["end"].clone()).unwrap();
+        assert!(!end.is_infrastructure(), "{record:#}");
+        let file = format!("runs/r/trajectories/react/{}.0.jsonl", record["sample"].as_str().unwrap());
+        let lines = Trajectory::read(&lab.path(&file)).unwrap();
+        assert!(lines.iter().any(|line| matches!(line.event, Event::Ended { end: told, .. } if told == end)));
+
+        // The record's sums are those of the trajectory's lines.
+        let mut usage = Usage::default();
+        let (mut steps, mut waited, mut tools) = (0, 0.0, 0.0);
+        for line in &lines {
+            match &line.event {
+                Event::Reply { step, usage: used, seconds, .. } => {
+                    steps += 1;
+                    assert_eq!(*step, steps, "steps are numbered from 1 without a gap");
+                    assert!(used.input > 0 && used.output > 0, "{used:?}");
+                    usage += *used;
+                    waited += seconds;
+                }
+                Event::ToolModelCall { usage: used, seconds, .. } => {
+                    usage += *used;
+                    waited += seconds;
+                }
+                Event::Observation { seconds, .. } => tools += seconds,
+                _ => {}
+            }
+        }
+        assert!((1..=4).contains(&steps));
+        assert_eq!(record["steps"], steps);
+        assert_eq!(serde_json::from_value::<Usage>(record["usage"].clone()).unwrap(), usage);
+        let seconds = |key: &str| record[key].as_f64().unwrap();
+        assert!((seconds("model_seconds") - waited).abs() < 0.01, "{waited}: {record:#}");
+        // Reading what a tool needs also takes time when the call is then refused, and is in no observation.
+        assert!(seconds("tool_seconds") >= tools - 0.01, "{tools}: {record:#}");
+        assert!(seconds("cost").abs() < f64::EPSILON);
+        taken += usage;
+
+        // What was said can be said again: system, user, then the model and its tools by turns.
+        let conversation = conversation::replay(&lines);
+        let roles: Vec<Role> = conversation.iter().map(|message| message.role).collect();
+        assert_eq!(roles[..3], [Role::System, Role::User, Role::Assistant]);
+        assert_eq!(roles.iter().filter(|role| **role == Role::Assistant).count(), steps as usize);
+        println!("{}: {end:?} after {steps} steps, {usage:?}, {waited:.0} s", record["sample"]);
+    }
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    let row = &report["rows"][0];
+    assert_eq!((&row["agent"], &row["model"]), (&json!("react"), &json!(crate::support::local_model::NAME)));
+    assert_eq!((&row["attempts"], &row["lost"]), (&json!(2), &json!(0)));
+    assert_eq!(serde_json::from_value::<Usage>(row["usage"].clone()).unwrap(), taken);
+    let shown = lab.ok(&["report", "r"]).stdout;
+    assert!(shown.contains(crate::support::local_model::NAME), "{shown}");
+}
+
+/// As above for the fixed agent: whatever the model writes ends typed, and what it reports is scored.
+#[test]
+fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {
+    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let lab = Lab::new();
+    let agents = ["--agent", "fixed", "--agent", "fixed:paper=oracle,repair=1,reasoning=60"];
+    let model = [
+        "--model",
+        crate::support::local_model::NAME,
+        "--base-url",
+        &server.base_url,
+        "--price",
+        "0,0",
+        "--temperature",
+        "0",
+    ];
+    let run = ["run", "--sample", "tiny_0", "--sample", "tiny_2", "--max-tokens", "200", "--jobs", "1", "--name", "r"];
+    lab.ok(&[&run[..], &agents[..], &model[..]].concat());
+    let records = lab.records("r");
+    assert_eq!(records.len(), 4);
+    for record in &records {
+        let end: End = serde_json::from_value(record["end"].clone()).unwrap();
+        assert!(!end.is_infrastructure(), "{record:#}");
+        assert!(record["reported"].is_object() && record["verified"].is_object(), "{record:#}");
+        let usage: Usage = serde_json::from_value(record["usage"].clone()).unwrap();
+        assert!(usage.input > 100 && usage.output > 0, "{usage:?}");
+        println!("{} {}: {end:?}, passed: {}, {usage:?}", record["agent"], record["sample"], record["pass"]);
+    }
+}

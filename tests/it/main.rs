@@ -1,0 +1,37 @@
+//! The program end to end and the library from outside, in one binary, so that one build and one link do for all: one
+//! module per subject. `cargo test --test it run::` runs the tests of one.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "a test's helpers may panic")]
+
+mod support;
+
+mod bad_input;
+mod comparison;
+#[cfg(feature = "conda")]
+mod conda;
+mod curtail;
+mod durability;
+mod dynamic;
+mod engines;
+mod export;
+mod external;
+mod faults;
+mod fixed;
+mod harbor;
+mod import;
+mod local_model;
+mod masking_oracle;
+mod masking_properties;
+mod mutants;
+mod mutation;
+mod new;
+mod partial_stores;
+mod provider;
+mod run;
+mod sandbox;
+mod scrub;
+mod suite;
+mod terminal;
+mod verifiers;
+mod verify;
+mod view;

@@ -1,0 +1,137 @@
+//! Mutants judged by Python's own compiler: every mutant of functions drawn from the standard library compiles, shows in
+//! Python's syntax tree, and leaves every byte outside the function's body as it was.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use autoexperiment::code::{Module, choose, index_tree};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+/// Functions drawn; `AUTOEXPERIMENT_ORACLE=full` takes ten times as many.
+const FUNCTIONS: usize = 300;
+
+/// Every so many mutants, one is parsed from nothing, since mutants are proved by parsing only what changed.
+const PARSED_ONE_IN: usize = 10;
+
+/// Files that only Python's test-suite or an old Python can read are no research code.
+const FOREIGN: [&str; 4] = ["site-packages", "dist-packages", "test", "lib2to3"];
+
+#[test]
+fn python_compiles_every_mutant_of_functions_of_its_standard_library() {
+    let Ok(output) =
+        Command::new("python3").args(["-c", "import os; print(os.path.dirname(os.__file__), end='')"]).output()
+    else {
+        println!("skipped: no python3 on the path");
+        return;
+    };
+    let library = PathBuf::from(String::from_utf8(output.stdout).unwrap());
+    let foreign = |path: &Path| path.components().any(|part| FOREIGN.iter().any(|name| part.as_os_str() == *name));
+    let modules: Vec<Module> = index_tree(&library)
+        .into_iter()
+        .filter(|(path, _)| !foreign(path))
+        .filter_map(|(_, module)| module.ok())
+        .collect();
+    let functions = |(at, module): (usize, &Module)| {
+        (0..module.functions().len()).map(move |index| (at, index)).collect::<Vec<_>>()
+    };
+    let mut drawn: Vec<(usize, usize)> = modules.iter().enumerate().flat_map(functions).collect();
+    let seed =
+        std::env::var("AUTOEXPERIMENT_ORACLE_SEED").map_or_else(|_| rand::rng().random(), |seed| seed.parse().unwrap());
+    drawn.shuffle(&mut StdRng::seed_from_u64(seed));
+    let full = std::env::var("AUTOEXPERIMENT_ORACLE").is_ok_and(|value| value == "full");
+    drawn.truncate(if full { 10 * FUNCTIONS } else { FUNCTIONS });
+    assert!(drawn.len() >= FUNCTIONS);
+
+    let mut judge = Judge::start();
+    let (mut judged, mut enough, mut seconds, mut wrong) = (0_usize, 0, 0.0, Vec::new());
+    for (at, function) in drawn {
+        let module = &modules[at];
+        let begin = Instant::now();
+        let mutants = module.mutants(function).unwrap();
+        seconds += begin.elapsed().as_secs_f64();
+        enough += usize::from(choose(&mutants, 12, seed).len() == 12);
+        let body = &module.functions()[function].body;
+        let behind = &module.source()[body.end..];
+        let label = format!("{}::{}", module.path().display(), module.functions()[function].label());
+        judge.send(&json!({"op": "file", "line": module.functions()[function].first_line}), module.source());
+        let mut texts = HashSet::new();
+        for mutant in &mutants {
+            let text = module.mutant_text(mutant);
+            let mut complain = |what: String| wrong.push(format!("{label}: {}: {what}", mutant.id));
+            if !text.starts_with(&module.source()[..body.start]) || !text.ends_with(behind) {
+                complain("changed outside of the body".to_owned());
+            }
+            judge.send(&json!({"op": "mutant"}), &text);
+            if let Some(what) = judge.answer() {
+                complain(what);
+            }
+            if judged.is_multiple_of(PARSED_ONE_IN) {
+                match Module::parse("m.py", text.clone()) {
+                    Ok(after) if after.functions().len() == module.functions().len() => {}
+                    Ok(_) => complain("functions came or went".to_owned()),
+                    Err(error) => complain(error.to_string()),
+                }
+            }
+            judged += 1;
+            if !texts.insert(text) {
+                complain("is made twice".to_owned());
+            }
+        }
+    }
+    println!(
+        "seed {seed}: {judged} mutants, {:.0} a second, {enough} functions have 12 or more",
+        judged as f64 / seconds
+    );
+    let shown: Vec<&str> = wrong.iter().take(40).map(String::as_str).collect();
+    assert!(shown.is_empty(), "seed {seed}: {} of {judged} wrong, among them:\n{}", wrong.len(), shown.join("\n"));
+    assert!(judged > 10 * FUNCTIONS, "only {judged} mutants");
+}
+
+/// A Python process that judges mutants.
+struct Judge {
+    process: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Judge {
+    fn start() -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mutant_oracle.py");
+        let mut process = Command::new("python3")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python starts");
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        Self { process, answers }
+    }
+
+    fn send(&mut self, frame: &serde_json::Value, text: &[u8]) {
+        let mut frame = frame.clone();
+        frame["length"] = json!(text.len());
+        let to = self.process.stdin.as_mut().unwrap();
+        to.write_all(format!("{frame}\n").as_bytes()).unwrap();
+        to.write_all(text).unwrap();
+        to.flush().unwrap();
+    }
+
+    /// What is wrong with the mutant sent last.
+    fn answer(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for Judge {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}

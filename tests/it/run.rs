@@ -1,0 +1,345 @@
+//! Runs on the tiny suite, end to end: the verdicts, what an agent can and cannot get away with, the store.
+
+use crate::support::Lab;
+use serde_json::{Value, json};
+
+/// A script for an agent: tool calls, one a line.
+fn script(lab: &Lab, name: &str, steps: &[Value]) -> String {
+    lab.write(name, &crate::support::json_lines(steps));
+    format!("scripted:{}", lab.path(name).display())
+}
+
+fn tool(name: &str, arguments: &Value) -> Value {
+    json!({"tool": name, "arguments": arguments})
+}
+
+/// The gold of all experiments as an answer.
+fn gold_answer(lab: &Lab) -> Value {
+    let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
+    let results = &gold["results"]["curtailed"];
+    json!({
+        "Experiment 1": results["means"]["result"],
+        "Experiment 2": results["spread"]["result"],
+        "Experiment 3": results["table"]["result"],
+    })
+}
+
+#[test]
+fn gold_passes_and_noop_fails_every_sample_verified() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "0..3", "--agent", "gold", "--agent", "noop", "--name", "r"]);
+    let records = lab.records("r");
+    // 1 + 4 + 5 + 2 samples: a function and the one nested in it are never masked together.
+    assert_eq!(records.len(), 24);
+    for record in &records {
+        let gold = record["agent"] == "gold";
+        assert_eq!(record["pass"], gold, "{record:#}");
+        assert_eq!(record["reported"]["pass"], gold);
+        // With nothing masked the untouched code is right, though noop reports nothing.
+        assert_eq!(record["verified"]["pass"], gold || record["n"] == 0);
+        assert_eq!(record["end"], if gold { "answered" } else { "gave_up" });
+    }
+}
+
+#[test]
+fn a_right_answer_without_code_is_unsupported() {
+    let lab = Lab::new();
+    let agent = script(&lab, "s", &[tool("final_answer", &json!({"answer": gold_answer(&lab)}))]);
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
+    let record = &lab.records("r")[0];
+    assert_eq!(
+        (&record["pass"], &record["reported"]["pass"], &record["verified"]["pass"]),
+        (&json!(false), &json!(true), &json!(false))
+    );
+    assert_eq!(record["verified"]["experiments"][0]["reason"], "exit code 1");
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    assert_eq!(report["rows"][0]["unsupported"], 1);
+    // Those who accept the paper's rule alone can have it.
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--no-verify", "--name", "paper-rule"]);
+    assert_eq!(lab.records("paper-rule")[0]["pass"], true);
+}
+
+#[test]
+fn changes_to_protected_files_are_not_taken_over() {
+    let lab = Lab::new();
+    let forged =
+        "import json\nprint(json.dumps({\"arithmetic\": 4.166666666666667, \"geometric\": 3.5830831474778333}))\n";
+    let agent = script(
+        &lab,
+        "s",
+        &[
+            tool("write_file", &json!({"path": "tiny/__main__.py", "content": forged})),
+            tool("final_answer", &json!({"answer": gold_answer(&lab)})),
+        ],
+    );
+    lab.ok(&["run", "--sample", "tiny_1", "--agent", &agent, "--name", "r"]);
+    let record = &lab.records("r")[0];
+    assert_eq!(record["ignored"], json!(["tiny/__main__.py"]));
+    assert_eq!((&record["pass"], &record["reported"]["pass"]), (&json!(false), &json!(true)));
+    let patch = lab.read("runs/r/diffs/scripted/tiny_1.0.patch");
+    assert!(patch.contains("+++ b/tiny/__main__.py"), "{patch}");
+}
+
+#[test]
+fn a_module_that_shadows_the_library_or_a_protected_file_is_not_taken_over() {
+    let lab = Lab::new();
+    let printed = gold_answer(&lab)["Experiment 1"].to_string();
+    let forged = format!("import os\nos.write(1, b'{printed}' + bytes([10]))\nos._exit(0)\n");
+    for path in ["json.py", "tiny/__main__/__init__.py"] {
+        let agent = script(
+            &lab,
+            "s",
+            &[
+                tool("write_file", &json!({"path": path, "content": forged})),
+                tool("final_answer", &json!({"answer": gold_answer(&lab)})),
+            ],
+        );
+        let name = path.replace('/', "-");
+        lab.ok(&["run", "--sample", "tiny_1", "--agent", &agent, "--name", &name]);
+        let record = &lab.records(&name)[0];
+        assert_eq!(record["ignored"], json!([path]), "{record:#}");
+        assert_eq!((&record["pass"], &record["reported"]["pass"]), (&json!(false), &json!(true)), "{path}");
+        let warnings = record["verified"]["warnings"].to_string();
+        assert!(warnings.contains(path), "{warnings}");
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_named_beside_the_verdict() {
+    let lab = Lab::new();
+    let command = "cp tiny/means.py real.py; ln -sf ../real.py tiny/means.py";
+    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": command}))]);
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["skipped"], &record["changed"]), (&json!(["tiny/means.py"]), &json!(["real.py"])));
+    let warnings = record["verified"]["warnings"].to_string();
+    assert!(warnings.contains("tiny/means.py"), "{warnings}");
+}
+
+#[test]
+fn a_result_file_that_the_agent_left_is_not_read() {
+    let lab = Lab::new();
+    let gold = gold_answer(&lab)["Experiment 2"].to_string();
+    let agent = script(
+        &lab,
+        "s",
+        &[
+            tool("write_file", &json!({"path": "results/spread.json", "content": gold})),
+            tool("final_answer", &json!({"answer": gold_answer(&lab)})),
+        ],
+    );
+    lab.ok(&["run", "--sample", "tiny_2", "--agent", &agent, "--name", "r"]);
+    assert_eq!(lab.records("r")[0]["verified"]["pass"], false);
+}
+
+#[test]
+fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
+    let lab = Lab::new();
+    lab.ok(&["run", "--sample", "tiny_0,1", "--agent", "gold", "--name", "before"]);
+    // Bodies of the masked functions, the first digits of every gold value that is no data, and files by name.
+    let search = "{ grep -rlE 'body-of-(arithmetic|geometric)|4[.]16666|3[.]58308|4[.]82638|1[.]15833' / \
+                  --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr; ls -d .git ../../../*/repos; \
+                  find / -name gold.json -o -name 'attempts*.jsonl' -o -name 'means*.pyc'; } 2>/dev/null; \
+                  grep -c body-of-variance tiny/spread.py; echo done";
+    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": search}))]);
+    lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--name", "r"]);
+    let seen = observation(&lab, "r");
+    // Nothing but the count of a body that is not masked in this sample.
+    assert!(seen.contains("1\ndone") && !seen.contains('/'), "{seen}");
+    // Without a sandbox everything can be found, which shows that the search itself works.
+    let here = format!("grep -rl body-of-arithmetic {}; echo done", lab.path("repos").display());
+    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": here}))]);
+    lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--sandbox", "none", "--name", "none"]);
+    assert!(observation(&lab, "none").contains("means.py"));
+}
+
+/// What the first tool call of the sample `tiny_0,1` showed.
+fn observation(lab: &Lab, run: &str) -> String {
+    let trajectory = lab.read(&format!("runs/{run}/trajectories/scripted/tiny_0,1.0.jsonl"));
+    let mut events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let found = events.find(|line| line["event"] == "observation").unwrap();
+    found["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_repo_that_holds_a_result_is_refused() {
+    let lab = Lab::new();
+    lab.write("repos/tiny/results/spread.json", "{}");
+    let message = lab.fails(3, &["run", "--agent", "noop"]);
+    assert!(message.contains("the repo holds the result of experiment `spread`"), "{message}");
+    assert!(lab.fails(3, &["gold", "tiny"]).contains("every agent would be given it"));
+    assert_eq!(lab.run(&["check"]).code, 3);
+}
+
+#[test]
+fn no_sample_or_paper_is_run_twice_however_often_it_is_named() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-p", "tiny", "-p", "tiny", "--limit", "2", "--agent", "noop", "--name", "p"]);
+    assert_eq!(lab.records("p").len(), 2);
+    lab.ok(&[
+        "run", "--sample", "tiny_0", "--sample", "tiny_0", "--sample", "tiny_00", "--agent", "noop", "--name", "s",
+    ]);
+    assert_eq!(lab.records("s").len(), 1);
+}
+
+#[test]
+fn a_run_goes_on_over_a_changed_suite_only_when_told_to() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "r"]);
+    lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
+    let message = lab.fails(3, &["resume", "r"]);
+    assert!(message.contains("manifest, text or gold of paper `tiny` has changed"), "{message}");
+    lab.ok(&["resume", "r", "--changed-suite", "--no-baseline"]);
+    let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
+    assert_eq!((&run["sessions"][0]["baseline"], &run["sessions"][1]["baseline"]), (&json!(true), &json!(false)));
+    assert_eq!(run["sessions"][1]["differences"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_run_is_resumed_from_any_folder() {
+    let lab = Lab::new();
+    script(&lab, "s", &[tool("command_line", &json!({"command": "true"}))]);
+    lab.ok(&["run", "-n", "1", "--agent", "scripted:s", "--name", "r"]);
+    let ran = lab.command(&["resume", &lab.path("runs/r").display().to_string()]).current_dir("/").output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn mask_writes_the_tree_that_an_agent_is_given() {
+    let lab = Lab::new();
+    lab.ok(&["mask", "tiny", "-f", "0", "-o", "out"]);
+    assert!(lab.read("out/tiny/means.py").contains("raise NotImplementedError"));
+    assert!(lab.read("out/paper.txt").contains("Tiny Means"));
+    assert!(lab.path("out/run_experiments.sh").exists() && !lab.path("out.partial").exists());
+    let diff = lab.ok(&["mask", "tiny", "-f", "0"]).stdout;
+    assert!(diff.contains("-    total = 0.0") && diff.contains("+    raise NotImplementedError"), "{diff}");
+    lab.fails(2, &["mask", "tiny", "-f", "0", "-o", "out"]);
+}
+
+#[test]
+fn a_finished_run_has_nothing_to_resume_and_reports_the_same() {
+    let lab = Lab::new();
+    let first = lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r"]).stdout;
+    let before = lab.read("runs/r/attempts.jsonl");
+    let second = lab.ok(&["resume", "r"]).stdout;
+    assert_eq!(first, second);
+    assert_eq!(before, lab.read("runs/r/attempts.jsonl"));
+}
+
+#[test]
+fn attempts_lost_to_infrastructure_are_in_no_rate_and_made_again_on_resume() {
+    let lab = Lab::new();
+    // A port of our own that nobody listens on: bound and let go.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1");
+    let model = ["--agent", "react", "--model", "any", "--base-url", &url, "--price", "0,0", "--retries", "0"];
+    let mut arguments = vec!["run", "-n", "1", "--agent", "noop", "--tries", "2", "--name", "r"];
+    arguments.extend(model);
+    let message = lab.fails(8, &arguments);
+    assert!(message.contains("4 attempt(s) were lost to infrastructure"), "{message}");
+    assert!(message.contains("autoexperiment resume runs/r"), "{message}");
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!((&rows[0]["agent"], &rows[0]["attempts"], &rows[0]["lost"]), (&json!("noop"), &json!(4), &json!(0)));
+    assert_eq!((&rows[1]["agent"], &rows[1]["attempts"], &rows[1]["lost"]), (&json!("react"), &json!(0), &json!(4)));
+    let before = lab.records("r").len();
+    assert_eq!(before, 4 + 2 * 4, "each try is on record");
+    // They are made again on resume, and only they.
+    lab.fails(8, &["resume", "r"]);
+    let records = lab.records("r");
+    assert!(records[before..].iter().all(|record| record["agent"] == "react"));
+    assert_eq!(records.len(), before + 2 * 4);
+}
+
+#[test]
+fn the_run_stops_before_its_cost_limit_and_goes_on_with_a_higher_one() {
+    let lab = Lab::new();
+    lab.write("replies", "{\"text\": \"no call\", \"cost\": 0.5}\n{\"text\": \"none\", \"cost\": 0.5}\n");
+    let model = format!("scripted:{}", lab.path("replies").display());
+    let run = ["run", "-n", "1", "--agent", "react", "--model", &model, "--name", "r", "--max-cost", "2", "-j", "1"];
+    let message = lab.fails(10, &run);
+    assert!(message.contains("--max-cost"), "{message}");
+    assert_eq!(lab.records("r").len(), 2);
+    lab.ok(&["resume", "r", "--max-cost", "100"]);
+    let records = lab.records("r");
+    assert_eq!(records.len(), 4);
+    assert!(records.iter().all(|record| record["cost"] == 1.0 && record["end"] == "cost_limit"), "{records:#?}");
+}
+
+#[test]
+fn a_recorded_run_plays_back_byte_for_byte() {
+    let lab = Lab::new();
+    let replies = [
+        json!({"text": "look", "tool_calls": [{"name": "command_line", "arguments": {"command": "cat tiny/means.py"}}], "usage": {"input": 5, "cached": 0, "output": 7, "reasoning": 0}}),
+        json!({"text": "report", "tool_calls": [{"name": "final_answer", "arguments": {"answer": gold_answer(&lab)}}]}),
+    ];
+    lab.write("replies", &crate::support::json_lines(&replies));
+    let scripted = format!("scripted:{}", lab.path("replies").display());
+    let replay = format!("replay:{}", lab.path("recording").display());
+    let record = lab.path("recording").display().to_string();
+    lab.ok(&["run", "-n", "1", "--agent", "react", "--model", &scripted, "--record", &record, "--name", "first"]);
+    lab.ok(&["run", "-n", "1", "--agent", "react", "--model", &replay, "--name", "second"]);
+    for sample in ["tiny_0", "tiny_1", "tiny_2", "tiny_3"] {
+        let said = |run: &str| {
+            let text = lab.read(&format!("runs/{run}/trajectories/react/{sample}.0.jsonl"));
+            let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let said = events.filter(|event| event["event"] == "reply" || event["event"] == "message");
+            said.map(|mut event| {
+                for time in ["at", "seconds"] {
+                    event.as_object_mut().unwrap().remove(time);
+                }
+                event.to_string()
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(said("first"), said("second"));
+    }
+}
+
+#[test]
+fn a_stored_run_is_scored_again_without_running_anything() {
+    let lab = Lab::new();
+    lab.ok(&["run", "--sample", "tiny_1", "--agent", "gold", "--name", "r"]);
+    lab.edit("papers/tiny/gold.json", "3.58308314747783", "9.58308314747783");
+    let ran = lab.ok(&["score", "r", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["rows"][0]["passed"], 0);
+    assert!(ran.stderr.contains("gold tiny_1.0: fails now, passes in the store"), "{}", ran.stderr);
+    assert_eq!(lab.records("r")[0]["pass"], true, "the store is as it was");
+}
+
+#[test]
+fn require_pass_tells_failed_attempts_by_the_exit_code() {
+    let lab = Lab::new();
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--require-pass"]);
+    let message = lab.fails(9, &["run", "--sample", "tiny_0", "--agent", "noop", "--require-pass"]);
+    assert!(message.contains("at least one attempt failed"), "{message}");
+}
+
+#[test]
+fn gold_is_compared_value_by_value_and_left_as_it_is() {
+    let lab = Lab::new();
+    let recorded = lab.read("papers/tiny/gold.json");
+    let same: Value = serde_json::from_str(&lab.ok(&["gold", "--check", "--json", "tiny"]).stdout).unwrap();
+    assert_eq!(same[0]["env"]["backend"], "venv");
+    for experiment in same[0]["experiments"].as_array().unwrap() {
+        assert_eq!((&experiment["worst"], &experiment["values"]), (&json!(0.0), &experiment["equal"]));
+    }
+    assert_eq!(lab.read("papers/tiny/gold.json"), recorded);
+    // One percent is within the tolerance and is told; a half is not.
+    let mut gold: Value = serde_json::from_str(&recorded).unwrap();
+    let value = &mut gold["results"]["curtailed"]["means"]["result"]["arithmetic"];
+    let right = value.as_f64().unwrap();
+    for (factor, code, within) in [(1.01, 0, true), (2.0, 4, false)] {
+        gold["results"]["curtailed"]["means"]["result"]["arithmetic"] = json!(right * factor);
+        lab.write("papers/tiny/gold.json", &gold.to_string());
+        let ran = lab.run(&["gold", "--check", "--json", "tiny"]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        let compared: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let means = &compared[0]["experiments"][0];
+        assert_eq!((&means["pass"], &means["equal"]), (&json!(within), &json!(1)), "{means}");
+        let worst = means["worst"].as_f64().unwrap();
+        assert!((worst - (1.0 - 1.0 / factor)).abs() < 1e-9, "{means}");
+        assert!(within || ran.stderr.contains("1 of 3 experiments"), "{}", ran.stderr);
+    }
+}

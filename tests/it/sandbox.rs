@@ -1,0 +1,165 @@
+//! The local sandbox as the runner meets it: chosen by name, examined by the doctor, and lost.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use autoexperiment::error::Kind;
+use autoexperiment::sandbox::{
+    Backend, Command, ExecLimits, Fault, Gpus, LocalBackend, Mode, Sandbox, SandboxLimits, Spec, choose, choose_with,
+    doctor,
+};
+use autoexperiment::workspace::Layers;
+
+const LIMITS: ExecLimits =
+    ExecLimits { wall: Duration::from_secs(30), grace: Duration::from_millis(100), output: 1000 };
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_autoexperiment"))
+}
+
+/// A sandbox by landlock, which works nearly everywhere, or nothing and a reason printed.
+async fn sandbox(dir: &Path) -> Option<Box<dyn Sandbox>> {
+    let backend = LocalBackend::with_mode(Mode::Landlock, Some(program()));
+    if let Some((uid, gid)) = backend.owner() {
+        std::os::unix::fs::chown(dir, Some(uid), Some(gid)).unwrap();
+    }
+    let spec = Spec {
+        layers: Layers::Copy { dir: dir.to_path_buf() },
+        read_only: Vec::new(),
+        variables: BTreeMap::new(),
+        limits: SandboxLimits::default(),
+    };
+    backend.start(&spec).await.inspect_err(|error| println!("skipped: {error}")).ok()
+}
+
+/// The sandbox's first process, below which this command runs: a direct child of this one.
+fn init_above(command: &str) -> Option<i32> {
+    let own = std::process::id().cast_signed();
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let mut pid = running(command)?;
+    while parent(pid)? != own {
+        pid = parent(pid)?;
+    }
+    Some(pid)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_whose_init_was_killed_is_lost_and_stays_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sandbox) = sandbox(dir.path()).await else { return };
+    let begun = Instant::now();
+    let killer = std::thread::spawn(|| {
+        let init = loop {
+            if let Some(init) = init_above("sleep\x003.25") {
+                break nix::unistd::Pid::from_raw(init);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        nix::sys::signal::kill(init, nix::sys::signal::Signal::SIGKILL).unwrap();
+    });
+    let result = sandbox.exec(&Command::shell("sleep 3.25; true"), &LIMITS).await;
+    killer.join().unwrap();
+    assert!(matches!(result, Err(Fault::Lost(_))), "{result:?}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "took {:?}", begun.elapsed());
+    assert!(matches!(sandbox.exec(&Command::shell("true"), &LIMITS).await, Err(Fault::Lost(_))));
+    assert!(matches!(sandbox.read(Path::new("x"), 10).await, Err(Fault::Lost(_))));
+    assert!(matches!(sandbox.list(Path::new(".")).await, Err(Fault::Lost(_))));
+    sandbox.destroy().await.unwrap();
+    assert_eq!(running("sleep\x003.25"), None, "what the sandbox ran outlived its init");
+}
+
+/// A process that has this as its command line, but for what starts it.
+fn running(command: &str) -> Option<i32> {
+    let list = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = list.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(command)))
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
+    let dir = tempfile::tempdir().unwrap();
+    for wrong in ["/bin/true", "/bin/cat", "/nowhere/autoexperiment"] {
+        let backend = LocalBackend::with_mode(Mode::Landlock, Some(Path::new(wrong)));
+        let spec = Spec {
+            layers: Layers::Copy { dir: dir.path().to_path_buf() },
+            read_only: Vec::new(),
+            variables: BTreeMap::new(),
+            limits: SandboxLimits::default(),
+        };
+        let error = backend.start(&spec).await.map(drop).unwrap_err();
+        assert_eq!(error.kind, Kind::Infrastructure, "{wrong}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_not_there_is_named() {
+    let backend = LocalBackend::with_mode(Mode::Namespaces, Some(program()));
+    let spec = Spec {
+        layers: Layers::Copy { dir: PathBuf::from("/nowhere/at/all") },
+        read_only: Vec::new(),
+        variables: BTreeMap::new(),
+        limits: SandboxLimits::default(),
+    };
+    let error = backend.start(&spec).await.map(drop).unwrap_err();
+    assert_eq!(error.kind, Kind::Infrastructure);
+    let at_fault = error.message.contains("/nowhere/at/all");
+    // Where there are no namespaces it does not get as far.
+    assert!(at_fault || error.message.contains("unshare"), "{error}");
+}
+
+#[tokio::test]
+async fn backends_are_chosen_by_name_and_none_warns_loudly() {
+    let error = choose("firecracker", None).await.map(drop).unwrap_err();
+    assert_eq!(error.kind, Kind::Usage);
+    assert!(error.hint.is_some_and(|hint| hint.contains("`local`")));
+    let none = choose("none", None).await.map_err(|error| error.to_string()).unwrap();
+    assert!(none.warnings().iter().all(|warning| warning.contains("NO SANDBOX")) && !none.warnings().is_empty());
+    match choose("local", Some(program())).await {
+        Ok(local) => assert!(["local", "landlock"].contains(&local.name())),
+        Err(error) => assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox none"))),
+    }
+}
+
+#[tokio::test]
+async fn graphics_processors_are_asked_of_containers_only() {
+    let error = choose_with("local", None, Some(Gpus::All)).await.map(drop).unwrap_err();
+    assert_eq!(error.kind, Kind::Usage);
+    assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
+    assert_eq!(("all".parse(), "2".parse()), (Ok(Gpus::All), Ok(Gpus::Count(2))));
+    for wrong in ["0", "-1", "some", ""] {
+        assert!(wrong.parse::<Gpus>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
+    for (engine, variable, remedy) in
+        [("docker", "DOCKER_HOST", "`dockerd &`"), ("podman", "CONTAINER_HOST", "podman system service")]
+    {
+        let mut command = std::process::Command::new(program());
+        command.args(["image", "list", "--engine", engine]).env(variable, "unix:///nowhere/engine.sock");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        assert!(said.contains("/nowhere/engine.sock") && said.contains(remedy), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
+    let findings = doctor::examine(Some(program()), Path::new("/tmp")).await;
+    for finding in &findings {
+        println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
+        assert_eq!(finding.remedy.is_none(), finding.ok, "{finding:?}");
+        assert!(!finding.detail.is_empty(), "{finding:?}");
+    }
+    // What the doctor finds to work must be what is chosen.
+    let overlay = findings.iter().find(|finding| finding.name == "overlay workspaces").unwrap();
+    if let Ok(backend) = LocalBackend::probe(Some(program())).await {
+        assert_eq!(backend.mode() == Mode::Overlay, overlay.ok);
+    }
+}

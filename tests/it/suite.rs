@@ -1,0 +1,122 @@
+//! The suite's table, from the command line.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Lab, PROGRAM, copy};
+
+const MARKS: &str = "# Title\n\n<!-- suite table: begin -->\nold\n<!-- suite table: end -->\n\nrest\n";
+
+/// The tiny suite as it stands in the tree: nothing here needs its env or its gold.
+fn lab() -> Lab {
+    let lab = Lab::bare();
+    copy("tests/trees/tiny".as_ref(), &lab.path(""));
+    lab
+}
+
+#[test]
+fn the_readmes_table_is_what_the_command_gives_now() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let ran = Command::new(PROGRAM).args(["suite", "--markdown", "--suite", root]).output().unwrap();
+    assert!(ran.status.success());
+    let readme = fs::read_to_string(format!("{root}/README.md")).unwrap();
+    let begin = readme.split_once("<!-- suite table: begin -->\n").unwrap().1;
+    let table = begin.split_once("<!-- suite table: end -->").unwrap().0;
+    assert_eq!(
+        table.trim(),
+        String::from_utf8(ran.stdout).unwrap().trim(),
+        "type `autoexperiment suite --readme README.md`"
+    );
+}
+
+#[test]
+fn a_readme_gets_the_table_between_its_marks_once() {
+    let lab = lab();
+    lab.write("README.md", MARKS);
+    let written = lab.ok(&["suite", "--readme", "README.md"]);
+    assert_eq!((written.stdout.as_str(), written.stderr.as_str()), ("", "written: README.md\n"));
+    let readme = lab.read("README.md");
+    assert!(readme.starts_with("# Title\n\n<!-- suite table: begin -->\n\n| paper |"), "{readme}");
+    assert!(readme.ends_with("\n\n<!-- suite table: end -->\n\nrest\n"), "{readme}");
+    assert!(readme.contains(lab.ok(&["suite", "--markdown"]).stdout.trim()));
+    assert_eq!(lab.ok(&["suite", "--readme", "README.md"]).stderr, "unchanged: README.md\n");
+}
+
+#[test]
+fn a_readme_without_marks_is_refused_and_left_as_it_is() {
+    let lab = lab();
+    let broken = MARKS.replace("<!-- suite table: end -->\n", "");
+    lab.write("README.md", &broken);
+    let said = lab.fails(2, &["suite", "--readme", "README.md"]);
+    insta::assert_snapshot!(said, @r"
+    error: README.md: no line `<!-- suite table: end -->`
+      hint: put a line `<!-- suite table: begin -->` and below it a line `<!-- suite table: end -->` where the table is to stand, each once
+    ");
+    assert_eq!(lab.read("README.md"), broken);
+    lab.fails(5, &["suite", "--readme", "missing.md"]);
+}
+
+#[test]
+fn what_has_not_been_measured_or_on_another_repo_is_a_dash() {
+    let lab = lab();
+    let row = |lab: &Lab| -> serde_json::Value {
+        serde_json::from_str::<Vec<serde_json::Value>>(&lab.ok(&["suite", "--json"]).stdout).unwrap().remove(0)
+    };
+    assert_eq!(row(&lab)["containment"], serde_json::Value::Null);
+    assert_eq!(row(&lab)["seconds"], serde_json::Value::Null);
+    let functions = lab.read("papers/tiny/paper.toml");
+    let functions: serde_json::Map<String, serde_json::Value> = functions
+        .lines()
+        .filter_map(|line| line.strip_prefix("at = \"")?.strip_suffix('"'))
+        .map(|at| {
+            let one = serde_json::json!({"mutants": 4, "killed": 3, "equivalent": 0, "survivors": ["a"],
+                "containment": 0.125, "contained_in": "x.py::f"});
+            (at.to_owned(), one)
+        })
+        .collect();
+    let digest = autoexperiment::workspace::repo_digest(&lab.path("repos/tiny")).unwrap();
+    let evidence = serde_json::json!({"format": 1, "repo": digest, "functions": functions});
+    lab.write("papers/tiny/evidence.json", &evidence.to_string());
+    assert_eq!((&row(&lab)["containment"], &row(&lab)["mutation_score"]), (&0.125.into(), &0.75.into()));
+    let dependencies = serde_json::json!({"format": 1, "repo": digest, "needs": {"means": []}});
+    lab.write("papers/tiny/dependencies.json", &dependencies.to_string());
+    assert_eq!(row(&lab)["tests"][0], 0.0);
+    lab.write("repos/tiny/new.txt", "changed");
+    assert_eq!((&row(&lab)["containment"], &row(&lab)["tests"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+    let said = lab.ok(&["suite", "--json"]).stderr;
+    assert_eq!(
+        lab.redact(&said),
+        "left out: [lab]/papers/tiny/evidence.json: measured on another state of the repo\nleft out: [lab]/papers/tiny/dependencies.json: measured on another state of the repo\n"
+    );
+}
+
+#[test]
+fn every_bundled_papers_gold_matrix_and_evidence_are_of_its_repo_as_it_is() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let ran = Command::new(PROGRAM).args(["check", "--suite", root]).output().unwrap();
+    let said = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success() && !said.contains("warning"), "{said}");
+}
+
+#[test]
+fn every_bundled_papers_results_have_three_to_twenty_values() {
+    for paper in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/papers")).unwrap() {
+        let gold = fs::read_to_string(paper.unwrap().path().join("gold.json")).unwrap();
+        let gold: serde_json::Value = serde_json::from_str(&gold).unwrap();
+        for (protocol, experiments) in gold["results"].as_object().unwrap() {
+            for (id, experiment) in experiments.as_object().unwrap() {
+                let count = values(&experiment["result"]);
+                assert!((3..=20).contains(&count), "{protocol} {id}: {count}");
+            }
+        }
+    }
+}
+
+/// How many single values a result holds.
+fn values(result: &serde_json::Value) -> usize {
+    match result {
+        serde_json::Value::Array(items) => items.iter().map(values).sum(),
+        serde_json::Value::Object(items) => items.values().map(values).sum(),
+        _ => 1,
+    }
+}

@@ -1,0 +1,164 @@
+//! What end-to-end tests share: a copy of the tiny suite, and the binary run on it.
+
+pub mod browser;
+#[cfg(feature = "conda")]
+pub mod channel;
+pub mod engine;
+#[cfg(feature = "conda")]
+pub mod http;
+pub mod local_model;
+pub mod readers;
+pub mod session;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
+
+/// A copy of the tiny suite with its gold recorded, in a temporary folder, with caches of its own.
+pub struct Lab {
+    folder: tempfile::TempDir,
+}
+
+/// How a command of the program ended.
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Lab {
+    /// The suite is made ready (env built, gold recorded) once a test process and copied for each test.
+    pub fn new() -> Self {
+        static READY: OnceLock<Lab> = OnceLock::new();
+        Self::of(&READY, "tiny", "tiny", &["tiny"])
+    }
+
+    /// Likewise of another tree, with its env and its papers.
+    pub fn of(ready: &OnceLock<Lab>, tree: &str, env: &str, papers: &[&str]) -> Self {
+        let ready = ready.get_or_init(|| {
+            let lab = Self { folder: tempfile::tempdir().unwrap() };
+            copy(&Path::new("tests/trees").join(tree), &lab.path(""));
+            lab.ok(&["env", "lock", env]);
+            let mut gold = vec!["gold", "--repeats", "2"];
+            gold.extend(papers);
+            lab.ok(&gold);
+            lab
+        });
+        let lab = Self { folder: tempfile::tempdir().unwrap() };
+        for part in ["papers", "repos", "envs"] {
+            copy(&ready.path(part), &lab.path(part));
+        }
+        lab
+    }
+
+    /// An empty folder.
+    pub fn bare() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Replaces a text in a file, which must be there.
+    pub fn edit(&self, path: &str, from: &str, to: &str) {
+        let text = self.read(path);
+        assert!(text.contains(from), "`{from}` is not in {path}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    /// A command of the program in this lab. Envs are cached for all labs, scratch is the lab's own.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("AUTOEXPERIMENT_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+            .env("AUTOEXPERIMENT_SCRATCH", self.path("scratch"))
+            .env_remove("OPENAI_API_KEY")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Runs a command that must succeed.
+    pub fn ok(&self, arguments: &[&str]) -> Ran {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
+        ran
+    }
+
+    /// Runs a command that must fail with this exit code; its message.
+    pub fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
+        self.redact(&ran.stderr)
+    }
+
+    /// The records of a run.
+    pub fn records(&self, run: &str) -> Vec<serde_json::Value> {
+        let text = self.read(&format!("runs/{run}/attempts.jsonl"));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// A text without this lab's paths.
+    pub fn redact(&self, text: &str) -> String {
+        text.replace(&self.folder.path().display().to_string(), "[lab]")
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Says that a test is left out because this machine lacks something. With AUTOEXPERIMENT_CI set that is a failure: what
+/// CI leaves out in silence is not tested at all.
+pub fn skipped(why: &str) {
+    assert!(
+        std::env::var_os("AUTOEXPERIMENT_CI").is_none(),
+        "with AUTOEXPERIMENT_CI set nothing may be missing: {why}"
+    );
+    println!("skipped: {why}");
+}
+
+/// JSON values, one a line.
+pub fn json_lines(values: &[serde_json::Value]) -> String {
+    values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
+}
+
+/// Copies a tree.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

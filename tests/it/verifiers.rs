@@ -1,0 +1,218 @@
+//! Verifiers from the command line: of a run and of stored ones, what they cost, stopped and gone on with.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::{Lab, json_lines};
+use serde_json::{Value, json};
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn lines(lab: &Lab, file: &str) -> Vec<Value> {
+    lab.read(file).lines().map(read).collect()
+}
+
+fn vote(letter: &str) -> Value {
+    json!({"text": format!("It is {letter}.\n{{\"choice\": \"{letter}\"}}"), "cost": 1.0})
+}
+
+/// Attempts of which some pass and some do not, at four samples.
+const DIVERSE: [&str; 9] = ["run", "-n", "1", "-k", "4", "--agent", "mutant:0.5", "--no-baseline", "--name"];
+
+/// A script for two orders, each of which names `letters` in turn.
+fn script(lab: &Lab, letters: &[&str]) -> String {
+    let votes: Vec<Value> = letters.iter().map(|letter| vote(letter)).collect();
+    lab.write("votes.jsonl", &json_lines(&votes));
+    "model:scripted:votes.jsonl".to_owned()
+}
+
+#[test]
+fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_report() {
+    let lab = Lab::new();
+    let model = script(&lab, &["A", "A", "A", "A"]);
+    let verifiers = ["--verifier", "majority", "--verifier", "oracle", "--verifier", &model, "--orders", "2"];
+    let ran = lab.ok(&[&DIVERSE[..], &["r"], &verifiers].concat());
+    assert!(ran.stdout.contains("\nVerifiers\n") && ran.stdout.contains("100 [100, 100]"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("cost $"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ran.stdout);
+    assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
+
+    let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
+    let rows = report["verifiers"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    let of = |name: &str| rows.iter().find(|row| row["verifier"].as_str().unwrap().starts_with(name)).unwrap();
+    let oracle = of("oracle");
+    assert_eq!(oracle["rates"][1], oracle["rates"][2]);
+    assert_eq!(oracle["gap_closed"], 1.0, "{oracle:#}");
+    assert!(oracle["gap_interval"].is_object() && oracle["intervals"].is_array(), "{oracle:#}");
+    // Every call was paid for: two orders where the candidates differ.
+    let votes = lines(&lab, "runs/r/votes.jsonl");
+    assert!(!votes.is_empty());
+    assert!((of("model")["cost"].as_f64().unwrap() - votes.len() as f64).abs() < 1e-9);
+    // The two orders show another one first: a model that always takes A votes for two.
+    let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
+    assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
+
+    // The same choices as those of `verify-runs`, which makes none of them again.
+    lab.ok(&["verify-runs", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
+    assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
+    // And the page has them, with the share of the gap.
+    lab.ok(&["report", "r", "--html", "page.html"]);
+    let page = lab.read("page.html");
+    assert!(page.contains("chosen by oracle") && page.contains("gap closed %"), "the page shows verifiers");
+}
+
+#[test]
+fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_missing() {
+    let lab = Lab::new();
+    let model = script(&lab, &["A", "A", "B", "B"]);
+    let verifiers = ["--verifier", &model, "--verifier", "majority", "--max-cost", "2.5"];
+    let said = lab.fails(10, &[&DIVERSE[..], &["r"], &verifiers].concat());
+    assert!(said.contains("resume"), "{said}");
+    // Three calls of a dollar each: the last one is begun within the limit.
+    assert_eq!(lines(&lab, "runs/r/votes.jsonl").len(), 3);
+    let choices = lines(&lab, "runs/r/choices.jsonl");
+    let of = |name: &str| choices.iter().filter(|line| line["verifier"].as_str().unwrap().starts_with(name)).count();
+    assert_eq!((of("majority"), of("model")), (4, 1), "what costs nothing is chosen all the same");
+
+    lab.ok(&["resume", "r", "--max-cost", "100", "--no-baseline"]);
+    let votes = lines(&lab, "runs/r/votes.jsonl");
+    let mut asked: Vec<String> = votes.iter().map(|vote| format!("{} {}", vote["sample"], vote["order"])).collect();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), votes.len(), "no vote is cast twice: {votes:?}");
+    assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 8);
+
+    // Alone over a stored run, the limit is the verifiers' own.
+    lab.ok(&[&DIVERSE[..], &["s"]].concat());
+    let over = ["verify-runs", "s", "--verifier", &model, "--max-cost"];
+    let ran = lab.run(&[&over[..], &["1"]].concat());
+    assert_eq!((ran.code, lines(&lab, "runs/s/votes.jsonl").len()), (10, 1), "{}", ran.stderr);
+    assert_eq!(lab.run(&[&over[..], &["1"]].concat()).code, 10, "what was spent before counts");
+    assert_eq!(lines(&lab, "runs/s/votes.jsonl").len(), 1);
+    lab.ok(&[&over[..], &["100"]].concat());
+}
+
+#[test]
+fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
+    let lab = Lab::new();
+    let model = script(&lab, &["Z", "A", "Z", "17"]);
+    lab.ok(&[&DIVERSE[..], &["r"], &["--verifier", &model]].concat());
+    let votes = lines(&lab, "runs/r/votes.jsonl");
+    let asked = votes.len() / 4;
+    let named = |value: Value| votes.iter().filter(|vote| vote["named"] == value).count();
+    assert_eq!((named(json!({"unknown": "Z"})), named(json!({"unknown": "17"}))), (2 * asked, asked), "{votes:?}");
+    for choice in lines(&lab, "runs/r/choices.jsonl") {
+        // The second order never names anybody: one of two votes counts.
+        let alike = choice["reason"] == "all attempts are the same";
+        assert!(alike || choice["reason"].as_str().unwrap().starts_with("1 of 2 votes"), "{choice}");
+        assert!(alike || choice["unknown"] == 3, "{choice}");
+    }
+    let report = lab.ok(&["report", "r"]).stdout;
+    let said = format!("named a candidate that does not exist {} times.", 3 * asked);
+    assert!(report.replace('\n', " ").contains(&said), "{report}");
+
+    let model = script(&lab, &["Z", "", "?", "{"]);
+    lab.ok(&[&DIVERSE[..], &["nobody"], &["--verifier", &model]].concat());
+    let choices = lab.read("runs/nobody/choices.jsonl");
+    assert!(choices.contains("no vote could be read; the first attempt"), "{choices}");
+}
+
+#[test]
+fn what_a_run_is_told_of_verifiers_is_checked_before_any_work() {
+    let lab = Lab::new();
+    let fails = |more: &[&str]| lab.fails(2, &[&["run", "--agent", "gold", "--no-baseline"], more].concat());
+    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "best"]), @r#"
+    error: there is no verifier `best`
+      hint: the verifiers are `none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`
+    "#);
+    insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "model"]), @r#"
+    error: verifier `model` needs a model
+      hint: name one with `--model`, or as `model:openai:gpt-5-mini`
+    "#);
+    insta::assert_snapshot!(fails(&["--verifier", "majority"]), @r#"
+    error: verifier `majority` has nothing to choose among: there is one attempt a sample
+      hint: make several attempts at each sample with `-k 5`
+    "#);
+    assert!(fails(&["-k", "2", "--verifier", "majority", "--orders", "0"]).contains("1..=26"));
+    assert!(std::fs::read_dir(lab.path("runs")).is_ok_and(|runs| runs.count() == 0), "no run was begun");
+}
+
+/// A model's server that votes for A so many times and then lets everybody wait.
+fn serve(answers: usize) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || {
+                if number < answers {
+                    answer(stream);
+                } else {
+                    std::thread::sleep(Duration::from_mins(2));
+                }
+            });
+        }
+    });
+    (url, asked)
+}
+
+fn answer(mut stream: TcpStream) {
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&text).contains("\"messages\"") || !text.ends_with(b"}") {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => text.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let body = json!({
+        "id": "x", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "{\"choice\": \"A\"}"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000},
+    })
+    .to_string();
+    let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+}
+
+#[test]
+fn a_run_that_is_killed_while_its_verifier_judges_keeps_what_was_judged() {
+    let lab = Lab::new();
+    let (url, asked) = serve(3);
+    let settings = |url: &str| {
+        ["--verifier", "model", "--model", "m", "--base-url", url, "--price", "1000,1000", "--retries", "0"]
+            .map(str::to_owned)
+    };
+    let own = settings(&url);
+    let arguments: Vec<&str> = DIVERSE.into_iter().chain(["r"]).chain(own.iter().map(String::as_str)).collect();
+    let mut child = lab.command(&arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while asked.load(Ordering::SeqCst) < 4 {
+        assert!(begun.elapsed() < Duration::from_mins(5), "the verifier asks nobody");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let votes = lab.read("runs/r/votes.jsonl");
+    assert_eq!((votes.lines().count(), lines(&lab, "runs/r/choices.jsonl").len()), (3, 1));
+    // A line that the kill has torn is not taken for a vote.
+    lab.write("runs/r/votes.jsonl", &format!("{votes}{{\"verifier\": \"mod"));
+    lab.edit("runs/r/run.json", &url, &serve(100).0);
+    lab.ok(&["resume", "r", "--no-baseline"]);
+    let after = lab.read("runs/r/votes.jsonl");
+    assert!(after.starts_with(&votes), "{after}");
+    let whole: Vec<Value> = after.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut asked: Vec<String> = whole.iter().map(|vote| format!("{} {}", vote["sample"], vote["order"])).collect();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), whole.len(), "no vote is cast twice: {after}");
+    let cost: f64 = lines(&lab, "runs/r/choices.jsonl").iter().map(|choice| choice["cost"].as_f64().unwrap()).sum();
+    assert!((cost - whole.len() as f64).abs() < 1e-9, "each vote costs a dollar, also those before the kill");
+}
