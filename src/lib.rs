@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → view → cli
+//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → view → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -18,6 +18,7 @@ pub mod draft;
 pub mod env;
 pub mod error;
 pub mod export;
+pub mod files;
 pub mod import;
 pub mod model;
 pub mod report;

@@ -13,6 +13,7 @@ use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
 use super::{Agent, Context, End, Event, Task};
 use crate::error::{Error, Kind, Result};
+use crate::files::json_lines;
 use crate::model::{Reply, ToolCall};
 
 /// The agent and its script.
@@ -40,19 +41,16 @@ impl Scripted {
     /// # Errors
     /// Kind `Usage` when the file cannot be read or a line is no such object.
     pub fn open(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = std::fs::read(path).map_err(|error| {
             Error::new(Kind::Usage, format!("failed to read script `{}`", path.display()))
                 .hint("`scripted:FILE` takes a file with one JSON object a line")
                 .because(error)
         })?;
-        let script = text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(index, line)| {
-                serde_json::from_str(line).map_err(|error| {
+        let script = json_lines(&text)
+            .map(|line| {
+                line.value.map_err(|error| {
                     Error::usage("broken line in script")
-                        .at(path, Some(index + 1))
+                        .at(path, Some(line.number))
                         .hint("a line is like {\"tool\": \"command_line\", \"arguments\": {\"command\": \"ls\"}}")
                         .because(error)
                 })

@@ -1,7 +1,5 @@
 //! The record of one attempt: one JSON line an event, written as it happens.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +9,7 @@ use serde_json::Value;
 
 use super::End;
 use crate::error::{Error, Kind, Result};
+use crate::files::{Appender, JsonLine, json_lines};
 use crate::model::{Message, Reply, Role, Sampling, Tool, ToolCall, Usage};
 
 /// What can happen in an attempt.
@@ -231,7 +230,7 @@ pub struct Line {
 /// An open trajectory. A write that fails is kept and fails the attempt: the record is the product.
 pub struct Trajectory {
     path: PathBuf,
-    file: File,
+    file: Appender,
     begun: Instant,
     failed: Option<std::io::Error>,
 }
@@ -242,7 +241,7 @@ impl Trajectory {
     /// # Errors
     /// Kind `Store` when the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|error| {
+        let file = Appender::create(path).map_err(|error| {
             Error::store(format!("failed to create trajectory `{}`", path.display())).because(error)
         })?;
         Ok(Self { path: path.to_owned(), file, begun: Instant::now(), failed: None })
@@ -259,12 +258,7 @@ impl Trajectory {
         if self.failed.is_some() {
             return;
         }
-        let line = Out { at: round(self.begun.elapsed()), event };
-        let written = serde_json::to_vec(&line).map_err(std::io::Error::from).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            self.file.write_all(&bytes)
-        });
-        self.failed = written.err();
+        self.failed = self.file.append(&Out { at: round(self.begun.elapsed()), event }).err();
     }
 
     /// Why the record can no longer be written: nothing more should be paid for.
@@ -278,7 +272,7 @@ impl Trajectory {
     /// # Errors
     /// Kind `Store` when any write had failed.
     pub fn finish(self) -> Result<()> {
-        match self.failed.map_or_else(|| self.file.sync_data(), Err) {
+        match self.failed.map_or_else(|| self.file.sync(), Err) {
             Ok(()) => Ok(()),
             Err(error) => Err(Error::new(Kind::Store, format!("failed to write trajectory `{}`", self.path.display()))
                 .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
@@ -291,16 +285,15 @@ impl Trajectory {
     /// # Errors
     /// Kind `Store` when the file cannot be read or a line before the last is broken.
     pub fn read(path: &Path) -> Result<Vec<Line>> {
-        let text = std::fs::read_to_string(path)
+        let text = std::fs::read(path)
             .map_err(|error| Error::store("failed to read trajectory").at(path, None).because(error))?;
         let mut lines = Vec::new();
-        let mut rest = text.split_inclusive('\n').enumerate().peekable();
-        while let Some((number, line)) = rest.next() {
-            match serde_json::from_str(line) {
+        for JsonLine { number, is_ended, value } in json_lines(&text) {
+            match value {
                 Ok(line) => lines.push(line),
-                Err(_) if rest.peek().is_none() && !line.ends_with('\n') => {}
+                Err(_) if !is_ended => {}
                 Err(error) => {
-                    return Err(Error::store("broken line in trajectory").at(path, Some(number + 1)).because(error));
+                    return Err(Error::store("broken line in trajectory").at(path, Some(number)).because(error));
                 }
             }
         }

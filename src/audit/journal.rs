@@ -1,8 +1,6 @@
 //! Outcomes kept on disk, one line each, found again by the digest of all that decides them.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -10,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::files::{Appender, json_lines};
 
 /// Outcomes, of some type, by their keys. Several processes may append to one file: a line is written in one call.
 pub(super) struct Journal<T> {
@@ -18,7 +17,7 @@ pub(super) struct Journal<T> {
 
 struct State<T> {
     known: HashMap<String, T>,
-    file: File,
+    file: Appender,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,16 +37,12 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).read(true).open(path).map_err(failed)?;
+        let file = Appender::share(path).map_err(failed)?;
         let bytes = std::fs::read(path).map_err(failed)?;
-        let known = bytes
-            .split(|&byte| byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<Line<T>>(line).ok())
+        let known = json_lines::<Line<T>>(&bytes)
+            .filter_map(|line| line.value.ok())
             .map(|line| (line.key, line.outcome))
             .collect();
-        if bytes.last().is_some_and(|&last| last != b'\n') {
-            file.write_all(b"\n").map_err(failed)?;
-        }
         Ok(Self { state: Mutex::new(State { known, file }) })
     }
 
@@ -62,13 +57,10 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
     /// Kind `Machine` when it cannot be written.
     pub(super) fn put(&self, key: String, outcome: &T) -> Result<()> {
         let line = Line { key, outcome: outcome.clone() };
-        let mut bytes = serde_json::to_vec(&line)
-            .map_err(|error| Error::internal("failed to serialise an outcome").because(error))?;
-        bytes.push(b'\n');
         let mut state = self.lock();
         state
             .file
-            .write_all(&bytes)
+            .append(&line)
             .map_err(|error| Error::machine("failed to write to the cache of trials").because(error))?;
         state.known.insert(line.key, line.outcome);
         Ok(())

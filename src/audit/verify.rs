@@ -9,8 +9,9 @@ use super::matrix::{Effort, Matrix};
 use super::mutation::{self, Draw, Mutation};
 use super::trial::Bench;
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 use crate::run::event::Observer;
-use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper, replace_file};
+use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper};
 
 /// Decides which mutants a function gets. Another number would change all evidence.
 pub const MUTANT_SEED: u64 = 0;
@@ -140,5 +141,5 @@ fn save_dependencies(path: &Path, dependencies: &Dependencies) -> Result<()> {
     let mut text = serde_json::to_string_pretty(dependencies)
         .map_err(|error| Error::internal("failed to serialise a dependency matrix").because(error))?;
     text.push('\n');
-    replace_file(path, text.as_bytes())
+    write_durably(path, text.as_bytes())
 }

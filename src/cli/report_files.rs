@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 use crate::report::figures::files::files;
 use crate::report::figures::{Source, figures};
 use crate::report::html::{Details, page};
 use crate::report::{clean, summarise};
-use crate::suite::replace_file;
 use crate::view::Reader;
 
 /// Writes the page of these runs to `file`, and what is too large for it into a folder beside.
@@ -27,7 +27,7 @@ pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
             std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
         }
     }
-    replace_file(file, document.html.as_bytes())?;
+    write_durably(file, document.html.as_bytes())?;
     for note in &gathered.material.notes {
         talk!("{}", clean(note));
     }
@@ -56,10 +56,10 @@ pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
         };
         let made = files(chart)?;
         let path = |extension: &str| folder.join(format!("{}.{extension}", figure.id));
-        replace_file(&path("svg"), made.svg.as_bytes())?;
-        replace_file(&path("pdf"), &made.pdf)?;
-        replace_file(&path("png"), &made.png)?;
-        replace_file(&path("csv"), figure.table.csv()?.as_bytes())?;
+        write_durably(&path("svg"), made.svg.as_bytes())?;
+        write_durably(&path("pdf"), &made.pdf)?;
+        write_durably(&path("png"), &made.png)?;
+        write_durably(&path("csv"), figure.table.csv()?.as_bytes())?;
         written.push(figure.id);
     }
     for note in &material.notes {

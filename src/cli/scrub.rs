@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::shared::print;
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 use crate::scrub::{Audit, Format, Options, Rule, Scrubbed, scrub};
-use crate::suite::{replace_file, result_numbers};
+use crate::suite::result_numbers;
 use crate::workspace::unified_diff;
 
 /// Take the results out of a paper's text
@@ -90,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else if arguments.write && scrubbed.text != text {
         // The text itself, when it is a link to it.
         let real = path.canonicalize().map_err(|error| Error::io("resolve", path, error))?;
-        replace_file(&real, scrubbed.text.as_bytes())?;
+        write_durably(&real, scrubbed.text.as_bytes())?;
     }
     let name = path.to_string_lossy();
     print(&String::from_utf8_lossy(&unified_diff(

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 use crate::report::{suite_console, suite_csv, suite_markdown, suite_rows};
-use crate::suite::{Evidence, LoadedPaper, replace_file};
+use crate::suite::{Evidence, LoadedPaper};
 use crate::workspace::repo_digest;
 
 /// What the table stands between in a README, each on a line of its own.
@@ -94,7 +95,7 @@ fn write_readme(path: &Path, table: &str) -> Result<()> {
         talk!("unchanged: {}", path.display());
         return Ok(());
     }
-    replace_file(path, new.as_bytes())?;
+    write_durably(path, new.as_bytes())?;
     talk!("written: {}", path.display());
     Ok(())
 }

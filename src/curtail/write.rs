@@ -6,7 +6,8 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
 use super::setting::Setting;
 use crate::error::{Error, Result};
-use crate::suite::{CurtailedEvidence, replace_file};
+use crate::files::write_durably;
+use crate::suite::CurtailedEvidence;
 
 /// Replaces the curtailed parameters of these experiments and their evidence.
 ///
@@ -16,7 +17,7 @@ use crate::suite::{CurtailedEvidence, replace_file};
 pub fn write(manifest: &Path, found: &[(&str, &Setting, CurtailedEvidence)]) -> Result<()> {
     let text = std::fs::read_to_string(manifest).map_err(|error| Error::io("read", manifest, error))?;
     let text = rewritten(&text, found).map_err(|message| Error::suite(message).at(manifest, None))?;
-    replace_file(manifest, text.as_bytes())
+    write_durably(manifest, text.as_bytes())
 }
 
 fn rewritten(text: &str, found: &[(&str, &Setting, CurtailedEvidence)]) -> Result<String, String> {

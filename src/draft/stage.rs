@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::command::is_name;
 use crate::error::{Error, Result};
-use crate::suite::{Suite, replace_file};
+use crate::files::write_durably;
+use crate::suite::Suite;
 use crate::workspace::{hex, remove_tree};
 
 /// The venv backend's lock file, and where those of drafts are kept in the cache.
@@ -146,7 +147,7 @@ impl Draft {
         let kept = self.lock_in(cache)?;
         let bytes = fs::read(&from).map_err(|error| Error::io("read", &from, error))?;
         fs::create_dir_all(cache.join(LOCKS)).map_err(|error| Error::io("create", &cache.join(LOCKS), error))?;
-        replace_file(&kept, &bytes)
+        write_durably(&kept, &bytes)
     }
 
     fn lock_in(&self, cache: &Path) -> Result<PathBuf> {

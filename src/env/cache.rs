@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{OnProgress, Progress};
 use crate::error::{Error, Result};
+use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
 /// A finished environment, as its marker tells.
@@ -141,13 +142,9 @@ impl Complete {
 
     /// Writes the marker, whole or not at all.
     pub(super) fn write(&self, home: &Path) -> Result<()> {
-        let path = Self::path(home);
-        let partial = home.join("complete.json.partial");
         let text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::internal("failed to write an env's marker").because(error))?;
-        std::fs::write(&partial, text)
-            .and_then(|()| std::fs::rename(&partial, &path))
-            .map_err(|error| Error::io("write", &path, error))
+        write_whole(&Self::path(home), &text)
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::environment::Environment;
 use super::python::Version;
 use crate::error::{Error, Result};
+use crate::files::write_whole;
 
 /// Raised when the file's meaning changes.
 const FORMAT: u32 = 1;
@@ -119,10 +120,7 @@ impl Lock {
             "# Made from environment.yml by `autoexperiment env lock {}`. Not for editing.\n\n{body}",
             environment.id
         );
-        let partial = folder.join("venv.lock.partial");
-        std::fs::write(&partial, text)
-            .and_then(|()| std::fs::rename(&partial, &path))
-            .map_err(|error| Error::io("write", &path, error))?;
+        write_whole(&path, text.as_bytes())?;
         Ok(path)
     }
 

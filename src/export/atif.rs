@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Act, Destination, Source, Turn, turns};
+use super::{Act, Source, Turn, turns};
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 use crate::model::{Role, Usage};
 use crate::run::AttemptRecord;
 
@@ -26,7 +27,8 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
         let text = serde_json::to_vec_pretty(&trajectory)
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
         let name = format!("{}.{}.json", record.sample, record.attempt);
-        written.push(Destination::save(&path.join(&record.agent).join(name), &text)?);
+        let path = path.join(&record.agent).join(name);
+        written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
     }
     Ok(written)
 }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Destination;
 use super::table::Table;
 use crate::error::Result;
+use crate::files::WholeFile;
 
 /// Writes a table into a file.
 ///
 /// # Errors
 /// Kind `Machine` when it cannot be written.
 pub fn save<R: Serialize>(table: &Table<R>, path: &Path) -> Result<PathBuf> {
-    let mut destination = Destination::create(path)?;
+    let mut destination = WholeFile::create_with_folders(path)?;
     for row in &table.rows {
         destination.json_line(row)?;
     }

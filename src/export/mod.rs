@@ -5,7 +5,6 @@
 //! ([`Source::notes`]), never made up. What each format holds is written down in `docs/formats.md`.
 
 pub mod atif;
-mod destination;
 pub mod harbor;
 pub mod inspect;
 pub mod jsonl;
@@ -17,6 +16,5 @@ pub mod table;
 pub mod traj;
 mod turns;
 
-pub use destination::Destination;
 pub use source::Source;
 pub use turns::{Act, Call, Spoken, Turn, turns};

@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Destination;
 use super::table::{Column, Kind, Table, cells, columns};
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 
 /// Rows that are written together, and held in memory for it.
 const GROUP: usize = 10_000;
@@ -34,7 +34,7 @@ pub fn save<R: Serialize + JsonSchema>(table: &Table<R>, path: &Path) -> Result<
     let schema = parse_message_type(&message(table.name, &columns)).map_err(failed)?;
     let written_by = KeyValue::new("autoexperiment".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![written_by])).build();
-    let destination = Destination::create(path)?;
+    let destination = WholeFile::create_with_folders(path)?;
     let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
     for rows in table.rows.chunks(GROUP) {
         let rows = rows.iter().map(cells).collect::<Result<Vec<_>>>()?;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Destination, Source};
+use super::Source;
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 
 /// A line of a file of predictions.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -49,7 +50,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for ((agent, _, attempt), predictions) in files {
         let path = if is_file { path.to_owned() } else { path.join(format!("{agent}.{attempt}.jsonl")) };
-        let mut destination = Destination::create(&path)?;
+        let mut destination = WholeFile::create_with_folders(&path)?;
         for prediction in &predictions {
             destination.json_line(prediction)?;
         }

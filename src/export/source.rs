@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::agent::Line;
 use crate::error::{Error, Result};
+use crate::files::{JsonLine, json_lines};
 use crate::run::reading::{Detail, Reading, read};
 use crate::run::{AttemptRecord, RunFile, Store, counting, is_file_name};
 
@@ -62,16 +63,12 @@ impl Source {
             }
         };
         let mut lines = Vec::new();
-        for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            match serde_json::from_slice(line) {
+        for JsonLine { number, value, .. } in json_lines(&text) {
+            match value {
                 Ok(line) => lines.push(line),
                 Err(error) => {
-                    let place = number + 1;
                     self.note(format!(
-                        "the trajectory of {} is cut off before its line {place}: {error}",
+                        "the trajectory of {} is cut off before its line {number}: {error}",
                         name(record)
                     ));
                     break;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{Source, jsonl, parquet};
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 use crate::run::AttemptRecord;
 use crate::score::Verdict;
 
@@ -217,7 +218,7 @@ pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<P
 
 fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
     match format {
-        TableFormat::Csv => super::Destination::save(path, csv(table)?.as_bytes()),
+        TableFormat::Csv => WholeFile::create_with_folders(path)?.filled(csv(table)?.as_bytes())?.finish(),
         TableFormat::Parquet => parquet::save(table, path),
         TableFormat::Jsonl => jsonl::save(table, path),
     }

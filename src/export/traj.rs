@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::atif::{arguments, end};
-use super::{Act, Destination, Source, Turn, turns};
+use super::{Act, Source, Turn, turns};
 use crate::agent::{End, Line, conversation};
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 use crate::model::Role;
 use crate::run::AttemptRecord;
 
@@ -23,7 +24,8 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
         let text = serde_json::to_vec_pretty(&file(source, record, &lines))
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
         let name = format!("{}.{}.traj", record.sample, record.attempt);
-        written.push(Destination::save(&path.join(&record.agent).join(name), &text)?);
+        let path = path.join(&record.agent).join(name);
+        written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
     }
     Ok(written)
 }

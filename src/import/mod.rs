@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::draft::{Draft, repo, text};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::scrub::{Format, Options as ScrubOptions, scrub};
 use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
 use crate::workspace::repo_digest;
@@ -235,12 +236,7 @@ fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Fin
 
 /// Reads JSON of one value a line.
 fn json_lines(path: &Path) -> Result<Vec<Value>> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| {
-            serde_json::from_str(line)
-                .map_err(|error| Error::suite(format!("broken line: {error}")).at(path, Some(number + 1)))
-        })
-        .collect()
+    let text = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let broken = |number, error| Error::suite(format!("broken line: {error}")).at(path, Some(number));
+    files::json_lines(&text).map(|line| line.value.map_err(|error| broken(line.number, error))).collect()
 }

@@ -1,7 +1,5 @@
 //! Records every call of a model, for replays.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,12 +9,13 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::recording::{self, Call, Outcome};
 use super::{Model, ModelError, Piece, QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
+use crate::files::Appender;
 
 /// A model whose calls are appended to a file.
 pub(super) struct Recorder {
     model: Arc<dyn Model>,
     path: PathBuf,
-    file: Mutex<File>,
+    file: Mutex<Appender>,
     /// Why it can no longer be written.
     failed: OnceLock<ModelError>,
 }
@@ -29,27 +28,13 @@ impl Recorder {
     pub(super) fn open(model: Arc<dyn Model>, path: &Path) -> Result<Self> {
         // A device or a pipe holds nothing to go on from.
         let whole = if path.is_file() { recording::read(path, |_| ())? } else { 0 };
-        let open = || -> std::io::Result<File> {
-            let file = OpenOptions::new().create(true).append(true).open(path)?;
-            if file.metadata()?.len() > whole {
-                file.set_len(whole)?;
-            }
-            Ok(file)
-        };
-        let file = open().map_err(|error| Error::io("open for recording", path, error))?;
+        let file = Appender::resume_at(path, whole).map_err(|error| Error::io("open for recording", path, error))?;
         Ok(Self { model, path: path.to_owned(), file: Mutex::new(file), failed: OnceLock::new() })
     }
 
     fn append(&self, request: &Request, outcome: Outcome) -> Result<(), ModelError> {
         let call = Call { key: recording::key(request), request: request.clone(), outcome };
-        let write = || -> std::io::Result<()> {
-            let mut line = serde_json::to_vec(&call)?;
-            line.push(b'\n');
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.write_all(&line)?;
-            file.flush()
-        };
-        write().map_err(|error| {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).append(&call).map_err(|error| {
             let error = ModelError::Denied(format!("failed to write the recording `{}`: {error}", self.path.display()));
             self.failed.get_or_init(|| error).clone()
         })

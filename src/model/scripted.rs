@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Model, ModelError, QueryFailed, Reply, Request, ToolCall, Usage};
 use crate::error::{Error, Result};
+use crate::files::json_lines;
 
 /// A script.
 pub(super) struct Scripted {
@@ -74,10 +75,8 @@ impl Scripted {
         let replies: Vec<Line> = if text.trim_start().starts_with('[') {
             serde_json::from_str(&text).map_err(|error| wrong(error.line(), error))?
         } else {
-            let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-            lines
-                .map(|(at, line)| serde_json::from_str(line).map_err(|error| wrong(at + 1, error)))
-                .collect::<Result<_>>()?
+            let lines = json_lines(text.as_bytes());
+            lines.map(|line| line.value.map_err(|error| wrong(line.number, error))).collect::<Result<_>>()?
         };
         if replies.is_empty() {
             return Err(Error::usage("the script has no replies").at(path, None));

@@ -8,14 +8,15 @@
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
 //! ```
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::AttemptRecord;
 use super::run_file::{FORMAT, RunFile};
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
+use crate::files::{Appender, json_lines, write_durably};
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ pub fn is_file_name(name: &str) -> bool {
 
 /// A store opened for writing by one process.
 pub struct Writer {
-    attempts: File,
+    attempts: Appender,
     path: PathBuf,
     // Held for as long as the run is being written; the kernel drops it when the process dies.
     _lock: File,
@@ -249,14 +250,10 @@ impl Store {
         let mut records = Vec::new();
         for path in self.record_files()? {
             let text = std::fs::read(&path).map_err(|error| read_failed(&path, error))?;
-            let whole = whole_lines(&text);
-            for (number, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
-                if line.is_empty() {
-                    continue;
-                }
-                records.push(serde_json::from_slice(line).map_err(|error| {
+            for line in json_lines(&text).filter(|line| line.is_ended) {
+                records.push(line.value.map_err(|error| {
                     Error::store(format!("broken line: {error}"))
-                        .at(&path, Some(number + 1))
+                        .at(&path, Some(line.number))
                         .hint("remove the line to have that attempt run again; the others are kept")
                 })?);
             }
@@ -290,14 +287,7 @@ impl Store {
     pub fn writer(&self) -> Result<Writer> {
         let lock = self.lock()?;
         let path = self.folder.join("attempts.jsonl");
-        let failed = |error| write_failed(&path, error);
-        let mut attempts =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
-        let mut text = Vec::new();
-        attempts.read_to_end(&mut text).map_err(failed)?;
-        let whole = whole_lines(&text) as u64;
-        attempts.set_len(whole).map_err(failed)?;
-        attempts.seek(SeekFrom::Start(whole)).map_err(failed)?;
+        let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
         Ok(Writer { attempts, path, _lock: lock })
     }
 }
@@ -308,23 +298,7 @@ impl Writer {
     /// # Errors
     /// Kind `Store`; a line may be torn, and is dropped by the next reader.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
-        let mut lines = Vec::new();
-        for record in records {
-            serde_json::to_writer(&mut lines, record)
-                .map_err(|error| Error::internal("failed to serialise attempt").because(error))?;
-            lines.push(b'\n');
-        }
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let start = self.attempts.stream_position().map_err(|error| write_failed(&self.path, error))?;
-        let written = self.attempts.write_all(&lines).and_then(|()| self.attempts.sync_data());
-        written.map_err(|error| {
-            // Best effort: a torn line that stays is dropped by every reader, unless another is written behind it.
-            let _ = self.attempts.set_len(start);
-            let _ = self.attempts.seek(SeekFrom::Start(start));
-            write_failed(&self.path, error)
-        })
+        self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))
     }
 }
 
@@ -332,8 +306,7 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     let mut text =
         serde_json::to_vec_pretty(run).map_err(|error| Error::internal("failed to serialise run").because(error))?;
     text.push(b'\n');
-    crate::suite::replace_file(&folder.join("run.json"), &text)
-        .map_err(|error| Error { kind: crate::error::Kind::Store, ..error })
+    write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: crate::error::Kind::Store, ..error })
 }
 
 /// A new folder beside `folder`, with the permissions of any other; gone when dropped, unless it was moved.
@@ -355,11 +328,6 @@ fn exists(folder: &Path) -> Error {
         "choose another `--name`".to_owned()
     };
     Error::usage(format!("`{}` exists", folder.display())).hint(hint)
-}
-
-/// Length of the text up to and with its last newline.
-fn whole_lines(text: &[u8]) -> usize {
-    text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)
 }
 
 fn write_failed(path: &Path, error: std::io::Error) -> Error {

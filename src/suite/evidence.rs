@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 
 /// The format that this version writes and reads.
 pub const EVIDENCE_FORMAT: u32 = 1;
@@ -78,6 +79,6 @@ impl Evidence {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::internal("failed to serialise evidence").because(error))?;
         text.push('\n');
-        super::replace_file(path, text.as_bytes())
+        write_durably(path, text.as_bytes())
     }
 }

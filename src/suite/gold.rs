@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Protocol;
 use crate::error::{Error, Result};
+use crate::files::write_durably;
 
 /// The only format version of gold files that this program writes and reads.
 pub const GOLD_FORMAT: u32 = 1;
@@ -95,6 +96,6 @@ impl Gold {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::internal("failed to serialise gold").because(error))?;
         text.push('\n');
-        super::replace_file(path, text.as_bytes())
+        write_durably(path, text.as_bytes())
     }
 }

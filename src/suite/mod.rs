@@ -13,7 +13,6 @@ mod paper;
 mod section;
 mod written;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub use check::{Problem, check};
@@ -111,23 +110,4 @@ impl Suite {
     pub fn env_dir(&self, id: &str) -> PathBuf {
         self.root.join("envs").join(id)
     }
-}
-
-/// Replaces a file whole or not at all: written beside it, flushed, renamed.
-///
-/// # Errors
-/// Kind `Machine` when it cannot be written.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let failed = |error| Error::io("write", path, error);
-    let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    let mut mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    if let Ok(old) = std::fs::metadata(path) {
-        mode = old.permissions();
-    }
-    file.as_file().set_permissions(mode).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }

@@ -2,14 +2,13 @@
 //! verifier's model. No agent runs again.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Question, Verifier};
 use crate::error::{Error, Kind, Result};
+use crate::files::{Appender, json_lines};
 use crate::model::Usage;
 use crate::run::gold::tolerance;
 use crate::run::judge::experiment_key;
@@ -233,10 +232,10 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
     };
     let mut kept = Kept { records: Vec::new(), notes: Vec::new() };
     let (mut broken, mut is_torn) = (0_usize, false);
-    for line in bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        match serde_json::from_slice(line) {
+    for line in json_lines(&bytes) {
+        match line.value {
             Ok(record) => kept.records.push(record),
-            Err(_) if line.ends_with(b"\n") => broken += 1,
+            Err(_) if line.is_ended => broken += 1,
             Err(_) => is_torn = true,
         }
     }
@@ -330,24 +329,7 @@ fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32>
 
 /// Appends a line and flushes it to disk.
 fn append(path: &Path, record: &impl Serialize) -> Result<()> {
-    let mut line =
-        serde_json::to_vec(record).map_err(|error| Error::internal("failed to serialise a choice").because(error))?;
-    line.push(b'\n');
-    let mut write = || {
-        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
-        // A line torn by an earlier kill must not swallow this one.
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(-1)).is_ok() {
-            file.read_exact(&mut last)?;
-        }
-        if last != [b'\n'] {
-            line.insert(0, b'\n');
-        }
-        file.write_all(&line)?;
-        file.sync_data()
-    };
-    let written: std::io::Result<()> = write();
-    written.map_err(|error| {
+    Appender::share(path).and_then(|file| file.durable().append(record)).map_err(|error| {
         Error { kind: Kind::Store, ..Error::io("write", path, error) }
             .hint("free some space, or change the folder's rights")
     })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::files::write_whole;
 use crate::workspace::hex;
 
 /// An agent that comes with this program.
@@ -33,17 +34,14 @@ impl Builtin {
     pub(super) fn unpack(&self, cache: &Path) -> Result<PathBuf> {
         let digest = hex(&Sha256::digest(format!("{}\0{}", self.environment, self.lock)));
         let folder = cache.join("agents").join(&digest[..16]).join(self.name);
-        let failed = |error| Error::io("write", &folder, error);
-        std::fs::create_dir_all(&folder).map_err(failed)?;
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io("write", &folder, error))?;
         for (name, text) in [("environment.yml", self.environment), ("venv.lock", self.lock)] {
             let path = folder.join(name);
             if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
                 continue;
             }
-            // Whole or not at all: another process may be reading it.
-            let partial = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;
-            std::fs::write(partial.path(), text).map_err(failed)?;
-            partial.persist(&path).map_err(|error| failed(error.error))?;
+            // Another process may be reading it.
+            write_whole(&path, text.as_bytes())?;
         }
         Ok(folder)
     }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::channels::Located;
 use crate::env::environment::Source;
 use crate::error::{Error, Result};
+use crate::files::write_whole;
 
 /// Raised when the meaning of our section changes.
 const FORMAT: u32 = 1;
@@ -158,10 +159,7 @@ impl Lock {
             "# Made from environment.yml by `autoexperiment env lock --env conda {}`. Not for editing.\n\n{theirs}{ours}",
             source.id
         );
-        let partial = folder.join("conda.lock.partial");
-        std::fs::write(&partial, text)
-            .and_then(|()| std::fs::rename(&partial, &path))
-            .map_err(|error| Error::io("write", &path, error))?;
+        write_whole(&path, text.as_bytes())?;
         Ok(path)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::export::Destination;
+use crate::files::WholeFile;
 use crate::workspace::is_left_out;
 
 /// Copies a repo without what snapshots leave out, with some files replaced. A link within the repo becomes what it
@@ -49,7 +49,7 @@ pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: 
         if entry.file_type().is_dir() {
             std::fs::create_dir_all(&target).map_err(failed)?;
         } else if let Some(bytes) = by_file.get(&real) {
-            Destination::save(&target, bytes)?;
+            WholeFile::create_with_folders(&target)?.filled(bytes)?.finish()?;
         } else if real.is_file() {
             std::fs::copy(&real, &target).map_err(failed)?;
         }

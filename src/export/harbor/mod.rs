@@ -22,9 +22,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::copy::copy_repo;
-use super::{Destination, Source, atif};
+use super::{Source, atif};
 use crate::agent::{Task, files::task_files};
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 use crate::run::gold::{gold_of, tolerance};
 use crate::run::ready::task_experiments;
 use crate::sample::Sample;
@@ -309,7 +310,7 @@ fn pretty(value: &Value) -> Result<Vec<u8>> {
 }
 
 fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    Destination::save(path, bytes).map(drop)
+    WholeFile::create_with_folders(path)?.filled(bytes)?.finish().map(drop)
 }
 
 /// A file that can be executed.

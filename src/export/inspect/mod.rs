@@ -19,9 +19,10 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::{Destination, Source};
+use super::Source;
 use crate::agent::Limits;
 use crate::error::{Error, Result};
+use crate::files::WholeFile;
 use crate::model::Usage;
 use crate::run::AttemptRecord;
 use crate::workspace::hex;
@@ -83,7 +84,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: &Path) -> Result<PathBuf> {
-    let mut archive = Archive { zip: ZipWriter::new(Destination::create(path)?), path };
+    let mut archive = Archive { zip: ZipWriter::new(WholeFile::create_with_folders(path)?), path };
     archive.add("_journal/start.json", &header::start(&source.run, log, attempts))?;
     let mut summaries = Vec::with_capacity(attempts.len());
     for record in attempts {
@@ -98,7 +99,7 @@ fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: 
 
 /// The archive of a log.
 struct Archive<'a> {
-    zip: ZipWriter<Destination>,
+    zip: ZipWriter<WholeFile>,
     path: &'a Path,
 }
 

@@ -1,0 +1,224 @@
+//! Files of JSON lines that only grow, so that a kill at any moment costs at most the line being written.
+//!
+//! A kill can leave a torn last line: one without a line break. A writer must not append to it, so [`Appender`] either
+//! cuts it off or ends it; a reader sees in [`JsonLine::is_ended`] that a broken line is a torn one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Result, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Bytes read at a time when looking for the last line break.
+const BLOCK: usize = 1 << 16;
+
+/// A file that is only appended to, each time in one write.
+#[derive(Debug)]
+pub struct Appender {
+    file: File,
+    /// Bytes in the file when this process is the only one that writes to it.
+    length: Option<u64>,
+    /// Whether an append ends on disk rather than in the kernel's memory.
+    is_durable: bool,
+}
+
+impl Appender {
+    /// Starts a new file, replacing an old one. For a file that one process writes.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::cut(open(path)?, 0)
+    }
+
+    /// Opens a file that one process writes, and cuts off a torn last line.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, read or cut.
+    pub fn resume(path: &Path) -> Result<Self> {
+        let file = open(path)?;
+        let whole = whole_lines(&file)?;
+        Self::cut(file, whole)
+    }
+
+    /// Opens a file that one process writes, and cuts off what is behind its first `whole` bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or cut.
+    pub fn resume_at(path: &Path, whole: u64) -> Result<Self> {
+        Self::cut(open(path)?, whole)
+    }
+
+    fn cut(file: File, whole: u64) -> Result<Self> {
+        // A device or a pipe cannot be cut, and has nothing to cut off.
+        if file.metadata()?.len() > whole {
+            file.set_len(whole)?;
+        }
+        Ok(Self { file, length: Some(whole), is_durable: false })
+    }
+
+    /// Opens a file that several processes may write to at once. A torn last line is ended, not cut off: another
+    /// process may be writing it.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, read or written.
+    pub fn share(path: &Path) -> Result<Self> {
+        let mut file = open(path)?;
+        let length = file.metadata()?.len();
+        let mut last = [b'\n'];
+        if length > 0 {
+            file.read_exact_at(&mut last, length - 1)?;
+        }
+        if last != [b'\n'] {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self { file, length: None, is_durable: false })
+    }
+
+    /// Flushes every append to disk before it returns.
+    #[must_use]
+    pub const fn durable(mut self) -> Self {
+        self.is_durable = true;
+        self
+    }
+
+    /// Appends a value as one line of JSON.
+    ///
+    /// # Errors
+    /// As [`append_all`](Self::append_all).
+    pub fn append(&mut self, value: &impl Serialize) -> Result<()> {
+        self.append_all([value])
+    }
+
+    /// Appends values, each as one line of JSON, all in one write.
+    ///
+    /// # Errors
+    /// When a write or a flush fails. Where this process is the only writer, what was written of the lines is then removed as far
+    /// as the file system lets it.
+    pub fn append_all<T: Serialize>(&mut self, values: impl IntoIterator<Item = T>) -> Result<()> {
+        let mut lines = Vec::new();
+        for value in values {
+            serde_json::to_writer(&mut lines, &value)?;
+            lines.push(b'\n');
+        }
+        let mut written = self.file.write_all(&lines);
+        if self.is_durable {
+            written = written.and_then(|()| self.sync());
+        }
+        match &mut self.length {
+            Some(length) if written.is_ok() => *length += lines.len() as u64,
+            Some(length) => {
+                let _ = self.file.set_len(*length);
+            }
+            None => {}
+        }
+        written
+    }
+
+    /// Flushes what was appended to disk.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data()
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().create(true).read(true).append(true).open(path)
+}
+
+/// Length of the file up to and with its last line break.
+fn whole_lines(file: &File) -> Result<u64> {
+    let mut end = file.metadata()?.len();
+    let mut block = vec![0; BLOCK];
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK as u64);
+        let read = &mut block[..(end - start) as usize];
+        file.read_exact_at(read, start)?;
+        if let Some(last) = read.iter().rposition(|&byte| byte == b'\n') {
+            return Ok(start + last as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// A line of a file of JSON lines.
+#[derive(Debug)]
+pub struct JsonLine<T> {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Whether a line break ends it. One without is the last of the file, and torn if it is broken.
+    pub is_ended: bool,
+    /// What it holds.
+    pub value: serde_json::Result<T>,
+}
+
+/// The lines of a file of JSON lines, without the empty ones.
+pub fn json_lines<T: DeserializeOwned>(text: &[u8]) -> impl Iterator<Item = JsonLine<T>> {
+    let lines = text.split_inclusive(|&byte| byte == b'\n').zip(1..);
+    lines.filter(|(line, _)| !line.trim_ascii().is_empty()).map(|(line, number)| {
+        // With its line break, an error at the line's end would speak of a second line.
+        let ended = line.strip_suffix(b"\n");
+        JsonLine { number, is_ended: ended.is_some(), value: serde_json::from_slice(ended.unwrap_or(line)) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn appended(text: &[u8], append: impl FnOnce(&Path)) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines.jsonl");
+        std::fs::write(&path, text).unwrap();
+        append(&path);
+        std::fs::read_to_string(&path).unwrap()
+    }
+
+    #[test]
+    fn the_only_writer_cuts_a_torn_line_off_and_one_of_several_ends_it() {
+        for (before, cut, ended) in
+            [("", "7\n", "7\n"), ("1\n", "1\n7\n", "1\n7\n"), ("1\n2", "1\n7\n", "1\n2\n7\n"), ("1", "7\n", "1\n7\n")]
+        {
+            let resumed = |path: &Path| Appender::resume(path).unwrap().append(&7).unwrap();
+            assert_eq!(appended(before.as_bytes(), resumed), cut);
+            let shared = |path: &Path| Appender::share(path).unwrap().durable().append(&7).unwrap();
+            assert_eq!(appended(before.as_bytes(), shared), ended);
+            let created = |path: &Path| Appender::create(path).unwrap().append_all([7, 8]).unwrap();
+            assert_eq!(appended(before.as_bytes(), created), "7\n8\n");
+        }
+        let long = "x".repeat(BLOCK + BLOCK / 2);
+        for (before, after) in
+            [(format!("1\n{long}"), "1\n".to_owned()), (format!("{long}\n{long}"), format!("{long}\n"))]
+        {
+            assert_eq!(appended(before.as_bytes(), |path| drop(Appender::resume(path).unwrap())), after);
+        }
+        assert_eq!(appended(b"1\n2\n", |path| drop(Appender::resume_at(path, 2).unwrap())), "1\n");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_written_leaves_nothing_behind() {
+        struct Broken;
+        impl Serialize for Broken {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("broken"))
+            }
+        }
+        let text = appended(b"1\n", |path| {
+            Appender::resume(path).unwrap().append(&("begun", Broken)).unwrap_err();
+        });
+        assert_eq!(text, "1\n");
+    }
+
+    #[test]
+    fn a_reader_sees_every_line_its_number_and_whether_it_is_torn() {
+        let read: Vec<_> = json_lines::<u32>(b"1\n\n \nx\n\xff\n4")
+            .map(|line| (line.number, line.is_ended, line.value.ok()))
+            .collect();
+        assert_eq!(read, [(1, true, Some(1)), (4, true, None), (5, true, None), (6, false, Some(4))]);
+    }
+}

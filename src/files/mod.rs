@@ -1,0 +1,8 @@
+//! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
+//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`]).
+
+mod lines;
+mod whole;
+
+pub use lines::{Appender, JsonLine, json_lines};
+pub use whole::{WholeFile, write_durably, write_whole};
