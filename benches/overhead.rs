@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 use autoexperiment::agent::{self, End, Event, Limits, Trajectory};
 use autoexperiment::env::{Env, Venv};
 use autoexperiment::model::{self, Sampling};
-use autoexperiment::run::attempt::{Contender, Stage};
+use autoexperiment::run::attempt::{LabelledAgent, RunContext};
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::family::{MaskedReplication, samples};
 use autoexperiment::run::ready::{Machine, ReadyPaper, task_experiments};
 use autoexperiment::run::run_file::FORMAT;
-use autoexperiment::run::scheduler::{Outcome, execute, plan};
+use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
 use autoexperiment::run::scratch::Scratch;
-use autoexperiment::run::{Configuration, Digests, Draw, RunFile, Store};
+use autoexperiment::run::{AttemptRecord, Configuration, Digests, Draw, RunFile, Store};
 use autoexperiment::sample::{Nesting, count, draw};
 use autoexperiment::sandbox::{SandboxLimits, Spec, choose};
 use autoexperiment::score::Rule;
@@ -255,20 +255,22 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     store.make_folders("react").unwrap();
     let script = base.path().join("script");
     std::fs::write(&script, replies(calls)).unwrap();
-    let stage = Arc::new(Stage {
+    let context = Arc::new(RunContext {
         configuration,
         machine,
         family: Box::new(MaskedReplication::new(vec![ready], Protocol::Curtailed, Rule::Strict)),
-        contenders: vec![Contender {
+        agents: vec![LabelledAgent {
             label: "react".into(),
             agent: agent::open("react", &agent::Settings::default(), None).unwrap(),
         }],
         model: Some(model::open(&format!("scripted:{}", script.display()), &model::Options::default()).unwrap()),
         store: store.clone(),
     });
-    let (jobs, writer) = (plan(&samples, 1, 1), store.writer().unwrap());
+    let (jobs, mut writer) = (plan(&samples, 1, 1), store.writer().unwrap());
     let measured = timed(async {
-        let outcome = execute(stage, jobs, writer, 0.0, &Silent, &CancellationToken::new()).await.unwrap();
+        let terms = Terms { jobs: AT_ONCE, tries: 1, max_cost: None, spent: 0.0 };
+        let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
+        let outcome = execute(context, jobs, terms, keep, &Silent, &CancellationToken::new()).await.unwrap();
         assert_eq!(outcome, Outcome::Complete);
     })
     .await;

@@ -236,7 +236,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Starts a new trajectory file, replacing the torso of a killed attempt.
+    /// Starts a new trajectory file, replacing what an interrupted attempt left.
     ///
     /// # Errors
     /// Kind `Store` when the file cannot be created.

@@ -16,14 +16,14 @@ use crate::agent;
 use crate::error::{Error, Kind, Result};
 use crate::model;
 use crate::report;
-use crate::run::attempt::{Contender, Stage};
+use crate::run::attempt::{LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{MaskedReplication, samples};
 use crate::run::gold::{check_baseline, gold_of};
 use crate::run::ready::{Machine, ReadyPaper};
 use crate::run::run_file::FORMAT;
-use crate::run::scheduler::{Outcome, execute, plan, unfinished};
-use crate::run::{Configuration, Digests, Planned, RunFile, SessionFacts, Store, torsos};
+use crate::run::scheduler::{Outcome, Terms, execute, plan, unfinished};
+use crate::run::{AttemptRecord, Configuration, Digests, Planned, RunFile, SessionFacts, Store, interrupted_attempts};
 use crate::sample::Sample;
 use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::{self, Purse};
@@ -133,28 +133,35 @@ impl Session {
             None => store.writer()?,
         };
         let mut records = store.records()?;
-        let torsos = torsos(&store, &records)?;
-        writer.append(&torsos)?;
-        records.extend(torsos);
+        let interrupted = interrupted_attempts(&store, &records)?;
+        writer.append(&interrupted)?;
+        records.extend(interrupted);
         let json_events = self.json_events;
-        let stage = Arc::new(Stage {
+        let context = Arc::new(RunContext {
             machine: self.machine,
             family: Box::new(MaskedReplication::new(papers, configuration.protocol, configuration.scoring)),
-            contenders,
+            agents: contenders,
             model,
             store: store.clone(),
             configuration,
         });
-        for contender in &stage.contenders {
+        for contender in &context.agents {
             store.make_folders(&contender.label)?;
         }
-        let all = plan(&samples, stage.contenders.len(), stage.configuration.k);
+        let all = plan(&samples, context.agents.len(), context.configuration.k);
         let total = all.len();
-        let jobs = unfinished(&stage, all, &records);
+        let jobs = unfinished(context.as_ref(), all, &records);
         progress.on(RunEvent::Planned { total, finished: total - jobs.len() });
         let spent = records.iter().map(|record| record.cost).sum::<f64>() + stored::spent(&store)?.dollars;
-        let configuration = stage.configuration.clone();
-        let outcome = execute(stage, jobs, writer, spent, &progress, &cancel).await;
+        let configuration = context.configuration.clone();
+        let outcome = {
+            let terms =
+                Terms { jobs: configuration.jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
+            // Waits for the disk.
+            let keep =
+                |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
+            execute(context, jobs, terms, keep, &progress, &cancel).await
+        };
         let chosen = match &outcome {
             Ok(Outcome::Interrupted) | Err(_) => Ok(()),
             Ok(_) => choose(&store, &suite, &configuration, &verifiers, &progress, &cancel).await,
@@ -202,7 +209,7 @@ impl Session {
     async fn prepare(
         &self,
         loaded: Vec<LoadedPaper>,
-        contenders: &[Contender],
+        contenders: &[LabelledAgent],
         configuration: &Configuration,
         progress: &Progress,
     ) -> Result<Vec<ReadyPaper>> {
@@ -291,17 +298,17 @@ fn finish(outcome: Outcome, run: &str, failed: bool) -> Result<()> {
 }
 
 /// What there is to say of settings that programs of their own cannot be given: they have their own prompts and tools.
-fn unheeded(contenders: &[Contender], configuration: &Configuration) -> Vec<String> {
+fn unheeded(contenders: &[LabelledAgent], configuration: &Configuration) -> Vec<String> {
     let options = configuration.settings.options();
     let programs = contenders.iter().filter(|contender| contender.agent.needs_listener() && !options.is_empty());
-    let warning = |program: &Contender| {
+    let warning = |program: &LabelledAgent| {
         format!("agent `{}` is a program of its own and does not heed `{}`", program.label, options.join("`, `"))
     };
     programs.map(warning).collect()
 }
 
-fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<Contender>> {
-    let mut contenders: Vec<Contender> = Vec::new();
+fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<LabelledAgent>> {
+    let mut contenders: Vec<LabelledAgent> = Vec::new();
     for spec in &configuration.agents {
         let agent = agent::open(spec, &configuration.settings, Some(cache))?;
         let mut label = agent.name().to_owned();
@@ -310,12 +317,12 @@ fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<Conten
             label = format!("{}-{number}", agent.name());
             number += 1;
         }
-        contenders.push(Contender { label, agent });
+        contenders.push(LabelledAgent { label, agent });
     }
     Ok(contenders)
 }
 
-fn open_model(contenders: &[Contender], configuration: &Configuration) -> Result<Option<Arc<dyn model::Model>>> {
+fn open_model(contenders: &[LabelledAgent], configuration: &Configuration) -> Result<Option<Arc<dyn model::Model>>> {
     let needed = contenders.iter().find(|contender| contender.agent.needs_model());
     match (needed, &configuration.model) {
         (None, None) => Ok(None),
@@ -331,7 +338,7 @@ fn open_model(contenders: &[Contender], configuration: &Configuration) -> Result
 }
 
 /// How many attempts there are to be, by agent and n.
-fn planned(samples: &[Sample], contenders: &[Contender], model: Option<&dyn model::Model>, k: u32) -> Vec<Planned> {
+fn planned(samples: &[Sample], contenders: &[LabelledAgent], model: Option<&dyn model::Model>, k: u32) -> Vec<Planned> {
     let counts = samples.iter().map(Sample::n).counts();
     let mut planned = Vec::new();
     for contender in contenders {
@@ -344,7 +351,7 @@ fn planned(samples: &[Sample], contenders: &[Contender], model: Option<&dyn mode
     planned
 }
 
-fn digests(papers: &[ReadyPaper], contenders: &[Contender]) -> Digests {
+fn digests(papers: &[ReadyPaper], contenders: &[LabelledAgent]) -> Digests {
     let mut digests = Digests { prompts: agent::prompts::digest(), ..Digests::default() };
     for contender in contenders {
         digests.agents.extend(contender.agent.digest().map(|digest| (contender.label.clone(), digest)));

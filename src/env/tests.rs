@@ -231,9 +231,9 @@ async fn a_build_that_was_cut_short_is_begun_anew() {
         _ = backend.build(dir.path(), cache.path(), &hear) => panic!("the build was not cut short"),
         () = reached.notified() => {}
     }
-    let torso = cached(cache.path()).unwrap();
-    assert_eq!((torso.len(), torso[0].complete), (1, false));
-    std::fs::write(torso[0].path.join("venv/left over"), "x").unwrap();
+    let unfinished = cached(cache.path()).unwrap();
+    assert_eq!((unfinished.len(), unfinished[0].complete), (1, false));
+    std::fs::write(unfinished[0].path.join("venv/left over"), "x").unwrap();
     let env = backend.build(dir.path(), cache.path(), &|_| {}).await.unwrap();
     assert_eq!(python(&env, "import six; print(six.__version__)"), "1.16.0");
     assert!(!env.prefix.join("left over").exists());

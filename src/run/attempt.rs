@@ -16,7 +16,7 @@ use crate::score::Verdict;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
 
 /// An agent under the label that it has in this run.
-pub struct Contender {
+pub struct LabelledAgent {
     /// Short name, part of file names and tables.
     pub label: String,
     /// The agent.
@@ -24,7 +24,7 @@ pub struct Contender {
 }
 
 /// Everything that the attempts of a run share.
-pub struct Stage {
+pub struct RunContext {
     /// The settings.
     pub configuration: Configuration,
     /// Where things run.
@@ -32,7 +32,7 @@ pub struct Stage {
     /// What the samples are.
     pub family: Box<dyn Family>,
     /// Who attempts them.
-    pub contenders: Vec<Contender>,
+    pub agents: Vec<LabelledAgent>,
     /// The model, for agents that need one.
     pub model: Option<Arc<dyn Model>>,
     /// Where results go.
@@ -42,33 +42,33 @@ pub struct Stage {
 /// One attempt to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Place in [`Stage::contenders`].
-    pub contender: usize,
+    /// Place in [`RunContext::agents`].
+    pub agent: usize,
     /// The sample.
     pub sample: Sample,
     /// Number of the attempt, from 0.
     pub attempt: u32,
 }
 
-impl Stage {
+impl RunContext {
     /// Makes an attempt. Losses to infrastructure are records too, with such an end.
     ///
     /// # Errors
     /// Kind `Store` when the record of it cannot be kept, and bugs.
-    pub async fn attempt(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    pub async fn make(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let begun = Instant::now();
-        let contender = &self.contenders[job.contender];
+        let agent = &self.agents[job.agent];
         let staged = self.family.stage(&job.sample, job.attempt)?;
-        let mut record = self.blank_record(job, contender);
-        let mut trajectory = self.store.new_trajectory(&contender.label, &record.sample, job.attempt)?;
+        let mut record = self.blank_record(job, agent);
+        let mut trajectory = self.store.new_trajectory(&agent.label, &record.sample, job.attempt)?;
         trajectory.push(&Event::Started {
             sample: record.sample.clone(),
             attempt: job.attempt,
-            agent: contender.label.clone(),
+            agent: agent.label.clone(),
             model: record.model.clone(),
             sandbox: record.sandbox.clone(),
         });
-        match self.work(job, contender, &staged, &mut trajectory, &mut record, cancel).await {
+        match self.work(job, agent, &staged, &mut trajectory, &mut record, cancel).await {
             Ok(Some(changes)) => self.judge(job, &staged, &changes, &mut trajectory, &mut record, cancel).await?,
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
@@ -90,7 +90,7 @@ impl Stage {
     async fn work(
         &self,
         job: &Job,
-        contender: &Contender,
+        agent: &LabelledAgent,
         staged: &Staged<'_>,
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
@@ -98,21 +98,21 @@ impl Stage {
     ) -> Result<Option<Changes>> {
         let workspace = self.workspace(staged)?;
         let mut spec = staged.ready.spec(&workspace, &self.machine);
-        spec.read_only.extend(contender.agent.read_only());
+        spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
         let mut budget = Budget::new(self.configuration.limits);
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
         let mut context = Context {
             sandbox: sandbox.as_mut(),
-            model: self.model.as_deref().filter(|_| contender.agent.needs_model()),
+            model: self.model.as_deref().filter(|_| agent.agent.needs_model()),
             sampling,
             budget: &mut budget,
             trajectory,
             cancel: cancel.clone(),
             answer: None,
         };
-        let (mut end, mut detail) = agent::attempt(contender.agent.as_ref(), &staged.task, &mut context).await;
+        let (mut end, mut detail) = agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await;
         record.answer = context.answer.take();
         // Gone before the diff is taken: nothing writes any more.
         if let Err(fault) = sandbox.destroy().await {
@@ -135,7 +135,7 @@ impl Stage {
         let changes = tokio::task::block_in_place(|| {
             let changes = workspace.changes(&ChangeLimits::default())?;
             workspace.remove()?;
-            self.store.save_diff(&contender.label, &record.sample, job.attempt, &changes.patch)?;
+            self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)?;
             Ok::<_, Error>(changes)
         })?;
         for change in &changes.files {
@@ -193,12 +193,12 @@ impl Stage {
         })
     }
 
-    fn blank_record(&self, job: &Job, contender: &Contender) -> AttemptRecord {
-        let model = self.model.as_ref().filter(|_| contender.agent.needs_model());
+    fn blank_record(&self, job: &Job, agent: &LabelledAgent) -> AttemptRecord {
+        let model = self.model.as_ref().filter(|_| agent.agent.needs_model());
         AttemptRecord {
             model: model.map(|model| model.name().to_owned()),
             sandbox: self.machine.backend.name().to_owned(),
-            ..AttemptRecord::blank(&contender.label, &job.sample, job.attempt)
+            ..AttemptRecord::blank(&agent.label, &job.sample, job.attempt)
         }
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::AttemptRecord;
-use super::attempt::{Job, Stage};
+use super::attempt::{Job, RunContext};
 use super::event::{Observer, RunEvent};
-use super::store::Writer;
 use crate::agent::End;
 use crate::error::{Error, Kind, Result};
 use crate::sample::Sample;
@@ -27,14 +26,51 @@ pub enum Outcome {
     CostLimit,
 }
 
+/// Makes single attempts. The scheduler knows nothing else of what it runs.
+pub trait Attempts: Send + Sync + 'static {
+    /// The label of the agent that makes this attempt.
+    fn label(&self, job: &Job) -> &str;
+    /// The most dollars that this attempt may spend.
+    fn budget(&self, job: &Job) -> f64;
+    /// Makes an attempt. One that infrastructure loses is a record too.
+    fn attempt(&self, job: &Job, cancel: &CancellationToken) -> impl Future<Output = Result<AttemptRecord>> + Send;
+}
+
+impl Attempts for RunContext {
+    fn label(&self, job: &Job) -> &str {
+        &self.agents[job.agent].label
+    }
+
+    fn budget(&self, job: &Job) -> f64 {
+        if self.agents[job.agent].agent.needs_model() { self.configuration.limits.cost } else { 0.0 }
+    }
+
+    async fn attempt(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
+        self.make(job, cancel).await
+    }
+}
+
+/// How attempts are scheduled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// Attempts at once.
+    pub jobs: usize,
+    /// Maximum tries per attempt when infrastructure fails.
+    pub tries: u32,
+    /// Dollars that the whole run may spend.
+    pub max_cost: Option<f64>,
+    /// Dollars that the run has spent in earlier sessions.
+    pub spent: f64,
+}
+
 /// The attempts of a run, in the order of running: every sample once before any sample twice.
 #[must_use]
-pub fn plan(samples: &[Sample], contenders: usize, k: u32) -> Vec<Job> {
-    let mut jobs = Vec::with_capacity(samples.len() * contenders * k as usize);
+pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
+    let mut jobs = Vec::with_capacity(samples.len() * agents * k as usize);
     for attempt in 0..k {
         for sample in samples {
-            for contender in 0..contenders {
-                jobs.push(Job { contender, sample: sample.clone(), attempt });
+            for agent in 0..agents {
+                jobs.push(Job { agent, sample: sample.clone(), attempt });
             }
         }
     }
@@ -43,148 +79,169 @@ pub fn plan(samples: &[Sample], contenders: usize, k: u32) -> Vec<Job> {
 
 /// Leaves out the jobs that have a record which counts.
 #[must_use]
-pub fn unfinished(stage: &Stage, jobs: Vec<Job>, records: &[AttemptRecord]) -> Vec<Job> {
+pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRecord]) -> Vec<Job> {
     let done: HashSet<(&str, &str, u32)> = records
         .iter()
         .filter(|record| !record.is_infrastructure())
         .map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt))
         .collect();
     jobs.into_iter()
-        .filter(|job| {
-            let label = stage.contenders[job.contender].label.as_str();
-            !done.contains(&(label, job.sample.id().as_str(), job.attempt))
-        })
+        .filter(|job| !done.contains(&(attempts.label(job), job.sample.id().as_str(), job.attempt)))
         .collect()
 }
 
-/// Runs the jobs. `spent` is what the run has cost in earlier sessions.
+/// Runs the jobs. `keep` puts the records of attempts that have ended on disk, before anyone hears of them.
 ///
 /// # Errors
-/// Kind `Store` when a record cannot be kept: the run stops at once, what was finished stays.
+/// The first of: what an attempt or `keep` fails with, and kind `Model` when the model refuses all further work. The run
+/// then stops; what had ended, and what ends while it stops, is kept.
 pub async fn execute(
-    stage: Arc<Stage>,
+    attempts: Arc<impl Attempts>,
     jobs: Vec<Job>,
-    mut writer: Writer,
-    mut spent: f64,
+    terms: Terms,
+    mut keep: impl FnMut(&[&AttemptRecord]) -> Result<()>,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
-    let configuration = &stage.configuration;
-    // What an attempt may spend: its whole budget, or nothing for an agent without a model.
-    let reserve = |job: &Job| {
-        if stage.contenders[job.contender].agent.needs_model() { configuration.limits.cost } else { 0.0 }
+    let mut scheduler = Scheduler {
+        attempts,
+        terms,
+        queue: jobs.into(),
+        running: JoinSet::new(),
+        reserved: 0.0,
+        tries: HashMap::new(),
+        lost: Vec::new(),
+        over_cost: false,
+        failure: None,
+        observer,
+        cancel,
     };
-    let mut reserved = 0.0;
-    let most = configuration.max_cost.unwrap_or(f64::INFINITY);
-    let mut queue: VecDeque<Job> = jobs.into();
-    let mut tries: HashMap<(usize, String, u32), u32> = HashMap::new();
-    let mut running: JoinSet<(Job, Result<AttemptRecord>)> = JoinSet::new();
-    let mut lost: Vec<String> = Vec::new();
-    let mut over_cost = false;
-    let mut failure: Option<Error> = None;
     loop {
-        while running.len() < configuration.jobs.max(1) && !cancel.is_cancelled() && failure.is_none() {
-            // What runs may still spend its whole budget: a start is refused while the sum could exceed the limit.
-            let Some(next) = queue.front() else { break };
-            over_cost = spent + reserved + reserve(next) > most;
-            if over_cost {
-                break;
+        scheduler.start_what_fits();
+        let Some(first) = scheduler.running.join_next().await else { break };
+        // The same flush keeps everything else that has ended by now.
+        let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
+        let ended: Vec<_> = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended)).collect();
+        match keep(&ended.iter().map(|(_, record)| record).collect::<Vec<_>>()) {
+            Ok(()) => ended.into_iter().for_each(|(job, record)| scheduler.conclude(job, record)),
+            Err(error) => scheduler.fail(error),
+        }
+    }
+    scheduler.outcome()
+}
+
+/// What one call of [`execute`] knows.
+struct Scheduler<'a, A> {
+    attempts: Arc<A>,
+    terms: Terms,
+    queue: VecDeque<Job>,
+    running: JoinSet<(Job, Result<AttemptRecord>)>,
+    /// Dollars that running attempts may still spend.
+    reserved: f64,
+    tries: HashMap<(usize, String, u32), u32>,
+    lost: Vec<String>,
+    /// Whether the next attempt had to wait because it could exceed what the run may spend.
+    over_cost: bool,
+    failure: Option<Error>,
+    observer: &'a dyn Observer,
+    cancel: &'a CancellationToken,
+}
+
+impl<A: Attempts> Scheduler<'_, A> {
+    /// Starts attempts as long as there is room, and the full budgets of all that run still fit.
+    fn start_what_fits(&mut self) {
+        let most = self.terms.max_cost.unwrap_or(f64::INFINITY);
+        while self.running.len() < self.terms.jobs.max(1) && !self.cancel.is_cancelled() && self.failure.is_none() {
+            let Some(next) = self.queue.front() else { return };
+            let budget = self.attempts.budget(next);
+            self.over_cost = self.terms.spent + self.reserved + budget > most;
+            if self.over_cost {
+                return;
             }
-            let Some(job) = queue.pop_front() else { break };
-            reserved += reserve(&job);
-            observer.on(RunEvent::Started {
-                agent: stage.contenders[job.contender].label.clone(),
+            let Some(job) = self.queue.pop_front() else { return };
+            self.reserved += budget;
+            self.observer.on(RunEvent::Started {
+                agent: self.attempts.label(&job).to_owned(),
                 sample: job.sample.id(),
                 attempt: job.attempt,
             });
-            let (stage, cancel) = (stage.clone(), cancel.clone());
-            running.spawn(async move {
-                let record = stage.attempt(&job, &cancel).await;
+            let (attempts, cancel) = (self.attempts.clone(), self.cancel.clone());
+            self.running.spawn(async move {
+                let record = attempts.attempt(&job, &cancel).await;
                 (job, record)
             });
         }
-        let Some(first) = running.join_next().await else { break };
-        // Whatever else has ended by now is kept by the same flush.
-        let ended = std::iter::once(first).chain(std::iter::from_fn(|| running.try_join_next()));
-        let mut kept = Vec::new();
-        for joined in ended {
-            let ended = match joined {
-                Ok((job, record)) => {
-                    reserved -= reserve(&job);
-                    record.map(|record| (job, record))
-                }
-                Err(error) => Err(Error::internal("an attempt panicked").because(error)),
-            };
-            match ended {
-                Ok((job, record)) => {
-                    spent += record.cost;
-                    if record.end.is_fatal() {
-                        let why = record.end_detail.clone().unwrap_or_default();
-                        failure.get_or_insert(Error::new(Kind::Model, why));
-                        cancel.cancel();
-                    }
-                    // A stopped attempt is on record for what it has cost.
-                    if record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0 {
-                        kept.push((job, record));
-                    }
-                }
-                Err(error) => {
-                    // The first failure stops the run; what ends after it is still kept.
-                    failure.get_or_insert(error);
-                    cancel.cancel();
-                }
-            }
-        }
-        if let Err(error) = tokio::task::block_in_place(|| writer.append(kept.iter().map(|(_, record)| record))) {
-            failure.get_or_insert(error);
-            cancel.cancel();
-            continue;
-        }
-        for (job, record) in kept {
-            if record.end == End::Cancelled {
-                continue;
-            }
-            if record.is_infrastructure() {
-                let tried = tries.entry((job.contender, record.sample.clone(), job.attempt)).or_insert(0);
-                *tried += 1;
-                // An agent whose work was finished is not paid for again in this session.
-                if *tried < configuration.tries && !record.verification_lost && failure.is_none() {
-                    observer.on(RunEvent::Retried {
-                        sample: record.sample.clone(),
-                        why: record.end_detail.clone().unwrap_or_default(),
-                    });
-                    queue.push_back(job);
-                    continue;
-                }
-                lost.push(record.end_detail.clone().unwrap_or_default());
-            }
-            observer.on(RunEvent::Finished(Arc::new(record)));
-        }
     }
-    if let Some(error) = failure {
-        return Err(error);
+
+    /// Takes an attempt that has ended into account; gives the record that is to be kept, if there is one.
+    fn settle(&mut self, ended: Result<(Job, Result<AttemptRecord>), JoinError>) -> Option<(Job, AttemptRecord)> {
+        let (job, record) = match ended {
+            Ok((job, record)) => {
+                self.reserved -= self.attempts.budget(&job);
+                (job, record)
+            }
+            Err(error) => {
+                self.fail(Error::internal("an attempt panicked").because(error));
+                return None;
+            }
+        };
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                self.fail(error);
+                return None;
+            }
+        };
+        self.terms.spent += record.cost;
+        if record.end.is_fatal() {
+            self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
+        }
+        // A stopped attempt is on record for what it has cost.
+        let counts = record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0;
+        counts.then_some((job, record))
     }
-    Ok(if cancel.is_cancelled() {
-        Outcome::Interrupted
-    } else if over_cost {
-        Outcome::CostLimit
-    } else if !lost.is_empty() {
-        Outcome::Lost(lost)
-    } else {
-        Outcome::Complete
-    })
+
+    /// After an attempt's record was kept: queues it again if infrastructure lost it, or reports it as finished.
+    fn conclude(&mut self, job: Job, record: AttemptRecord) {
+        if record.end == End::Cancelled {
+            return;
+        }
+        if record.is_infrastructure() {
+            let why = record.end_detail.clone().unwrap_or_default();
+            let tried = self.tries.entry((job.agent, record.sample.clone(), job.attempt)).or_insert(0);
+            *tried += 1;
+            // An agent whose work was finished is not paid again in this session.
+            if *tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
+                self.observer.on(RunEvent::Retried { sample: record.sample, why });
+                self.queue.push_back(job);
+                return;
+            }
+            self.lost.push(why);
+        }
+        self.observer.on(RunEvent::Finished(Arc::new(record)));
+    }
+
+    /// The first failure stops the run; what ends after it is still kept.
+    fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.cancel.cancel();
+    }
+
+    fn outcome(self) -> Result<Outcome> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        Ok(if self.cancel.is_cancelled() {
+            Outcome::Interrupted
+        } else if self.over_cost {
+            Outcome::CostLimit
+        } else if !self.lost.is_empty() {
+            Outcome::Lost(self.lost)
+        } else {
+            Outcome::Complete
+        })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_sample_is_attempted_once_before_any_is_attempted_twice() {
-        let samples: Vec<Sample> = ["p_0", "p_1"].iter().map(|id| id.parse().unwrap()).collect();
-        let jobs = plan(&samples, 2, 2);
-        let order: Vec<_> = jobs.iter().map(|job| (job.attempt, job.sample.id(), job.contender)).collect();
-        assert!(order.is_sorted());
-        assert_eq!(order.len(), 8);
-    }
-}
+mod tests;

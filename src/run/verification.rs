@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Stage, round};
+use super::attempt::{RunContext, round};
 use super::experiments::measure;
 use super::family::Staged;
 use crate::agent::{Event, Trajectory};
@@ -22,7 +22,7 @@ pub(super) struct Verification {
     pub seconds: f64,
 }
 
-impl Stage {
+impl RunContext {
     /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. A sandbox that is lost
     /// is tried again here, so that the agent's work need not be repeated.
     pub(super) async fn verify(

@@ -1,5 +1,5 @@
-//! Attempts that a killed process left half made: their trajectories are there, a record is not. What they have cost is
-//! put on record before the run goes on, so that no money is forgotten.
+//! Interrupted attempts: a killed process left their trajectories, but no records. What they have cost is put on record
+//! before the run goes on, so that no money is forgotten.
 
 use std::collections::HashSet;
 
@@ -13,12 +13,12 @@ use crate::sample::Sample;
 ///
 /// # Errors
 /// Kind `Store` when a trajectory cannot be read.
-pub fn torsos(store: &Store, records: &[AttemptRecord]) -> Result<Vec<AttemptRecord>> {
+pub fn interrupted_attempts(store: &Store, records: &[AttemptRecord]) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
     for stored in store.trajectories()? {
-        // A torso may end anywhere, and one whose first event is not whole has spent nothing.
+        // Such a trajectory may end anywhere, and one whose first event is not whole has spent nothing.
         let Ok(lines) = Trajectory::read(&stored.path) else { continue };
         if let Some(record) = record_of(&lines)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))

@@ -1,0 +1,291 @@
+//! The scheduler with attempts that only take time: no sandbox, and a clock that jumps.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+/// What one try of an attempt does.
+#[derive(Debug, Clone)]
+struct Try {
+    seconds: u64,
+    cost: f64,
+    end: End,
+    verification_lost: bool,
+    error: Option<Kind>,
+}
+
+impl Try {
+    fn new(seconds: u64, cost: f64, end: End) -> Self {
+        Self { seconds, cost, end, verification_lost: false, error: None }
+    }
+}
+
+/// An agent whose attempts at sample `p_0` do what the first list says, at `p_1` the second, try after try; the last
+/// one again and again.
+struct Scripted {
+    budget: f64,
+    tries: Vec<Vec<Try>>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Tries begun so far, by sample.
+    begun: Vec<usize>,
+    running: usize,
+    most_running: usize,
+    /// Dollars spent by tries that have ended.
+    spent: f64,
+    /// The most that could ever have been spent: what was, and the whole budgets of all that ran.
+    most_spent: f64,
+}
+
+impl Scripted {
+    fn new(budget: f64, tries: Vec<Vec<Try>>) -> Arc<Self> {
+        let seen = Seen { begun: vec![0; tries.len()], ..Seen::default() };
+        Arc::new(Self { budget, tries, seen: Mutex::new(seen) })
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        let samples: Vec<Sample> = (0..self.tries.len()).map(|place| format!("p_{place}").parse().unwrap()).collect();
+        plan(&samples, 1, 1)
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+}
+
+impl Attempts for Scripted {
+    fn label(&self, _job: &Job) -> &'static str {
+        "scripted"
+    }
+
+    fn budget(&self, _job: &Job) -> f64 {
+        self.budget
+    }
+
+    async fn attempt(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
+        let place = job.sample.functions[0];
+        let one = {
+            let mut seen = self.seen();
+            let one = self.tries[place][seen.begun[place].min(self.tries[place].len() - 1)].clone();
+            seen.begun[place] += 1;
+            seen.running += 1;
+            seen.most_running = seen.most_running.max(seen.running);
+            seen.most_spent = seen.most_spent.max(seen.spent + seen.running as f64 * self.budget);
+            one
+        };
+        let blank = AttemptRecord::blank("scripted", &job.sample, job.attempt);
+        let record = tokio::select! {
+            () = sleep(Duration::from_secs(one.seconds)) => AttemptRecord {
+                end: one.end,
+                end_detail: Some(format!("try {}", self.seen().begun[place])),
+                cost: one.cost,
+                verification_lost: one.verification_lost,
+                ..blank
+            },
+            // What is stopped has spent half.
+            () = cancel.cancelled() => AttemptRecord { end: End::Cancelled, cost: one.cost / 2.0, ..blank },
+        };
+        let mut seen = self.seen();
+        seen.running -= 1;
+        seen.spent += record.cost;
+        match one.error {
+            Some(kind) => Err(Error::new(kind, "scripted")),
+            None => Ok(record),
+        }
+    }
+}
+
+/// Keeps what it is told of.
+#[derive(Default)]
+struct Events(Mutex<Vec<RunEvent>>);
+
+impl Observer for Events {
+    fn on(&self, event: RunEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+impl Events {
+    fn retried(&self) -> usize {
+        self.0.lock().unwrap().iter().filter(|event| matches!(event, RunEvent::Retried { .. })).count()
+    }
+
+    fn finished(&self) -> usize {
+        self.0.lock().unwrap().iter().filter(|event| matches!(event, RunEvent::Finished(_))).count()
+    }
+}
+
+/// What a call of [`execute`] gave.
+struct Ran {
+    outcome: Result<Outcome>,
+    /// The kept records: sample, end, cost.
+    kept: Vec<(String, End, f64)>,
+    events: Events,
+    seconds: u64,
+}
+
+async fn run(attempts: &Arc<Scripted>, terms: Terms, cancel: &CancellationToken) -> Ran {
+    let (mut kept, events, begun) = (Vec::new(), Events::default(), Instant::now());
+    let keep = |records: &[&AttemptRecord]| {
+        kept.extend(records.iter().map(|record| (record.sample.clone(), record.end, record.cost)));
+        Ok(())
+    };
+    let outcome = execute(attempts.clone(), attempts.jobs(), terms, keep, &events, cancel).await;
+    Ran { outcome, kept, events, seconds: begun.elapsed().as_secs() }
+}
+
+const TERMS: Terms = Terms { jobs: 2, tries: 3, max_cost: None, spent: 0.0 };
+
+#[test]
+fn every_sample_is_attempted_once_before_any_is_attempted_twice() {
+    let samples: Vec<Sample> = ["p_0", "p_1"].iter().map(|id| id.parse().unwrap()).collect();
+    let jobs = plan(&samples, 2, 2);
+    let order: Vec<_> = jobs.iter().map(|job| (job.attempt, job.sample.id(), job.agent)).collect();
+    assert!(order.is_sorted());
+    assert_eq!(order.len(), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_attempts_run_at_once_as_there_are_jobs() {
+    let attempts = Scripted::new(0.0, vec![vec![Try::new(10, 0.0, End::Answered)]; 6]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
+    assert_eq!((attempts.seen().most_running, ran.seconds, ran.kept.len(), ran.events.finished()), (2, 30, 6, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
+    // Two may spend a dollar each: only one fits, though each takes ten cents.
+    let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
+    let terms = Terms { max_cost: Some(1.25), ..TERMS };
+    let ran = run(&attempts, terms, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
+    assert_eq!((attempts.seen().most_running, ran.seconds), (1, 30));
+    // What earlier sessions spent counts: there is no room for a second.
+    let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
+    let ran = run(&attempts, Terms { spent: 0.2, ..terms }, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::CostLimit);
+    assert_eq!(ran.kept.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
+    let lost = Try::new(1, 0.5, End::SandboxLost);
+    let attempts = Scripted::new(0.0, vec![vec![lost.clone(), Try::new(1, 0.0, End::Answered)], vec![lost]]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Lost(vec!["try 3".to_owned()]));
+    assert_eq!(attempts.seen().begun, [2, 3]);
+    // Every try is on record for what it has cost; each attempt is reported as finished once.
+    assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_whose_verification_was_lost_is_not_paid_again() {
+    let lost = Try { verification_lost: true, ..Try::new(1, 0.5, End::SandboxLost) };
+    let attempts = Scripted::new(0.0, vec![vec![lost]]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Lost(vec!["try 1".to_owned()]));
+    assert_eq!((attempts.seen().begun.clone(), ran.events.retried()), (vec![1], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept() {
+    let attempts = Scripted::new(
+        0.0,
+        vec![
+            vec![Try::new(1, 0.25, End::Answered)],
+            vec![Try::new(5, 0.25, End::ModelDenied)],
+            vec![Try::new(60, 0.5, End::Answered)],
+            vec![Try::new(1, 0.5, End::Answered)],
+        ],
+    );
+    let cancel = CancellationToken::new();
+    let ran = run(&attempts, TERMS, &cancel).await;
+    let error = ran.outcome.unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (Kind::Model, "try 1"));
+    // The third was under way and is stopped with what it has cost; the fourth never began.
+    let ends: Vec<_> = ran.kept.iter().map(|(sample, end, _)| (sample.as_str(), *end)).collect();
+    assert_eq!(ends, [("p_0", End::Answered), ("p_1", End::ModelDenied), ("p_2", End::Cancelled)]);
+    assert_eq!((attempts.seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
+    assert!(cancel.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_cannot_be_recorded_stops_the_run_with_the_first_error() {
+    let failing = |seconds, kind| vec![Try { error: Some(kind), ..Try::new(seconds, 0.0, End::Answered) }];
+    let attempts = Scripted::new(0.0, vec![failing(2, Kind::Store), failing(9, Kind::Internal)]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap_err().kind, Kind::Store);
+    assert_eq!((ran.kept.len(), ran.seconds), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_full_stops_the_run() {
+    let attempts = Scripted::new(0.0, vec![vec![Try::new(1, 0.0, End::Answered)]; 5]);
+    let (events, cancel) = (Events::default(), CancellationToken::new());
+    let keep = |_: &[&AttemptRecord]| Err(Error::store("full"));
+    let ended = execute(attempts.clone(), attempts.jobs(), Terms { jobs: 1, ..TERMS }, keep, &events, &cancel).await;
+    assert_eq!(ended.unwrap_err().kind, Kind::Store);
+    // Nobody hears of an attempt that is not on disk.
+    assert_eq!((attempts.seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stops_a_run_keeps_what_was_finished() {
+    let attempts = Scripted::new(
+        0.0,
+        vec![
+            vec![Try::new(1, 0.25, End::Answered)],
+            vec![Try::new(60, 0.5, End::Answered)],
+            vec![Try::new(60, 0.0, End::Answered)],
+            vec![Try::new(60, 0.0, End::Answered)],
+        ],
+    );
+    let cancel = CancellationToken::new();
+    let stop = async {
+        sleep(Duration::from_secs(10)).await;
+        cancel.cancel();
+    };
+    let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
+    assert_eq!(ran.outcome.unwrap(), Outcome::Interrupted);
+    // One had ended; of the two under way one had spent something, which is on record.
+    let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
+    assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
+    assert_eq!((ran.events.finished(), ran.seconds), (1, 10));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_run_never_spends_more_than_it_may(
+        attempts in vec((0_u64..20, 0.0..1.0_f64, 0_usize..4), 1..20),
+        jobs in 1_usize..6,
+        max_cost in 0.5..8.0_f64,
+        spent in 0.0..2.0_f64,
+    ) {
+        let ends = [End::Answered, End::CostLimit, End::ModelError, End::SandboxLost];
+        let tries = attempts.iter().map(|&(seconds, cost, end)| vec![Try::new(seconds, cost, ends[end])]).collect();
+        let scripted = Scripted::new(1.0, tries);
+        let terms = Terms { jobs, tries: 2, max_cost: Some(max_cost), spent };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let ran = runtime.block_on(run(&scripted, terms, &CancellationToken::new()));
+        let seen = scripted.seen();
+        prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
+        prop_assert!(seen.most_running <= jobs);
+        let outcome = ran.outcome.unwrap();
+        // It stops only where another attempt really does not fit.
+        prop_assert_eq!(outcome == Outcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
+            let finished = ran.events.finished();
+            finished < attempts.len()
+        });
+    }
+}
