@@ -157,19 +157,19 @@ impl Budget {
     /// The limit that is used up, if one is: time, then money, then tokens, then steps.
     #[must_use]
     pub fn exceeded(&self) -> Option<End> {
-        if self.time_left().is_zero() { Some(End::TimeLimit) } else { self.barred() }
+        if self.time_left().is_zero() { Some(End::TimeLimit) } else { self.no_step_left() }
     }
 
     /// The limit that forbids another step, if one does: money, then tokens, then steps. Time does not, because
     /// a reply costs no tool time.
     #[must_use]
-    pub fn barred(&self) -> Option<End> {
-        if self.steps_left() == 0 { self.silenced().or(Some(End::StepLimit)) } else { self.silenced() }
+    pub fn no_step_left(&self) -> Option<End> {
+        if self.steps_left() == 0 { self.no_call_left().or(Some(End::StepLimit)) } else { self.no_call_left() }
     }
 
     /// The limit that forbids another call of the model, if one does: money, then tokens.
     #[must_use]
-    pub fn silenced(&self) -> Option<End> {
+    pub fn no_call_left(&self) -> Option<End> {
         // A model that costs nothing may be called with no money at all.
         if self.cost >= self.until.cost && self.cost > 0.0 {
             Some(End::CostLimit)
@@ -183,7 +183,7 @@ impl Budget {
     /// The limit that makes the next step the last one, if one does: the time is up, one step is left, or there may
     /// not be money (or tokens) for two more: less than a tenth, or less than the last step cost twice.
     #[must_use]
-    pub fn closing(&self) -> Option<End> {
+    pub fn last_step(&self) -> Option<End> {
         let (last_cost, last_tokens) = self.last;
         let money_left = self.until.cost - self.cost;
         if self.time_left().is_zero() {
@@ -231,25 +231,25 @@ mod tests {
         budget.charge_failed(&failed, Duration::from_secs(1));
         assert_eq!((budget.steps, budget.calls, budget.tokens()), (1, 2, 17));
         assert_eq!(budget.model_time, Duration::from_secs(10));
-        assert_eq!(budget.barred(), Some(End::CostLimit));
+        assert_eq!(budget.no_step_left(), Some(End::CostLimit));
     }
 
     #[test]
     fn money_is_never_silently_free_but_a_free_model_may_run_without_any() {
         let limits = Limits { cost: 0.0, ..Limits::default() };
-        assert_eq!(spent(limits, 0.0, 10).barred(), None);
-        assert_eq!(spent(limits, 0.01, 10).barred(), Some(End::CostLimit));
+        assert_eq!(spent(limits, 0.0, 10).no_step_left(), None);
+        assert_eq!(spent(limits, 0.01, 10).no_step_left(), Some(End::CostLimit));
     }
 
     #[test]
     fn the_end_is_announced_while_there_is_still_money_for_one_step() {
         let limits = Limits::default();
-        assert_eq!(spent(limits, 0.2, 10).closing(), None);
-        assert_eq!(spent(limits, 0.4, 10).closing(), Some(End::CostLimit), "0.6 left, the next two may cost 0.8");
+        assert_eq!(spent(limits, 0.2, 10).last_step(), None);
+        assert_eq!(spent(limits, 0.4, 10).last_step(), Some(End::CostLimit), "0.6 left, the next two may cost 0.8");
         let tokens = Limits { tokens: Some(1000), ..limits };
-        assert_eq!(spent(tokens, 0.0, 300).closing(), None);
-        assert_eq!(spent(tokens, 0.0, 340).closing(), Some(End::TokenLimit));
-        assert_eq!(spent(tokens, 0.0, 1000).barred(), Some(End::TokenLimit));
+        assert_eq!(spent(tokens, 0.0, 300).last_step(), None);
+        assert_eq!(spent(tokens, 0.0, 340).last_step(), Some(End::TokenLimit));
+        assert_eq!(spent(tokens, 0.0, 1000).no_step_left(), Some(End::TokenLimit));
     }
 
     #[test]
@@ -269,9 +269,9 @@ mod tests {
         let usage = Usage { input: 249, ..Usage::default() };
         budget.share(4);
         budget.charge_reply(&Reply { usage, ..Reply::default() }, Duration::ZERO);
-        assert_eq!(budget.silenced(), None);
+        assert_eq!(budget.no_call_left(), None);
         budget.usage.input += 1;
-        assert_eq!(budget.silenced(), Some(End::TokenLimit));
+        assert_eq!(budget.no_call_left(), Some(End::TokenLimit));
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
             budget.charge_time(Duration::from_micros(600));
         }
         assert_eq!(budget.exceeded(), Some(End::TimeLimit));
-        assert_eq!(budget.closing(), Some(End::TimeLimit));
-        assert_eq!(budget.barred(), None, "a last reply costs no tool time");
+        assert_eq!(budget.last_step(), Some(End::TimeLimit));
+        assert_eq!(budget.no_step_left(), None, "a last reply costs no tool time");
     }
 }

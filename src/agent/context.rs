@@ -8,8 +8,9 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Budget, Event, Trajectory, conversation, step};
-use crate::model::{Message, Model, QueryFailed, Sampling};
+use super::account::{Account, Asker, NotAsked, Unanswered};
+use super::{Budget, Event, Trajectory, conversation};
+use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
 
 /// Between TERM and KILL.
@@ -97,17 +98,23 @@ impl Context<'_> {
         self.trajectory.push(event);
     }
 
-    /// Charges and records a call of the model that got no reply, of a tool or of the agent itself.
-    pub fn call_failed(&mut self, tool: Option<&str>, failed: &QueryFailed, waited: Duration) {
-        self.budget.charge_failed(failed, waited);
-        self.trajectory.push(&Event::CallFailed {
-            step: self.budget.steps,
-            tool: tool.map(str::to_owned),
-            what: failed.to_string(),
-            usage: failed.usage,
-            cost: failed.cost,
-            seconds: step::seconds(waited),
-        });
+    /// Whether the agent may ask the model for another step.
+    pub(crate) fn may_ask(&mut self) -> Result<(), NotAsked> {
+        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent }.allow()
+    }
+
+    /// Asks the model within the budget, charges and records the call. The reply becomes part of the request's
+    /// conversation where it is the agent's own.
+    pub(crate) async fn ask(
+        &mut self,
+        model: &dyn Model,
+        asker: Asker<'_>,
+        request: &mut Request,
+    ) -> Result<Reply, Unanswered> {
+        let mut account = Account { budget: self.budget, trajectory: self.trajectory, asker };
+        let asked = model::ask::ask(model, request, &mut account).await.map_err(Unanswered::NotAsked)?;
+        conversation::take(&mut request.messages, &asked.kept);
+        asked.outcome.map_err(|failed| Unanswered::Failed(failed.error))
     }
 
     /// Charges the time that something took that was cut when none was left. A sandbox that was stopped in the midst

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted};
-use super::{Agent, Context, End, Event, Task, experiment, repo};
+use super::{Agent, Context, Ended, Event, Task, experiment, repo};
 use crate::code::{Module, last_part};
 use crate::model::Role;
-use crate::sandbox::Fault;
 
 /// The agent.
 #[derive(Debug)]
@@ -25,11 +24,10 @@ impl Agent for Copycat {
         false
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let mut code = match repo::python_files(context).await {
             Ok(code) => code,
-            Err(Fault::Lost(detail)) => return (End::SandboxLost, Some(detail)),
-            Err(Fault::Refused(what)) => return (End::TimeLimit, Some(what)),
+            Err(fault) => return fault.into(),
         };
         let masked = code.clone();
         for function in &task.functions {
@@ -47,7 +45,7 @@ impl Agent for Copycat {
             .collect();
         match experiment::write_all(&files, context).await {
             Ok(()) => experiment::report(task, context).await,
-            Err(end) => end,
+            Err(ended) => ended,
         }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::step::seconds;
 use super::tools::{show_exec, show_exit};
-use super::{Context, End, Event, Task, TaskExperiment};
+use super::trajectory::seconds;
+use super::{Context, End, Ended, Event, Task, TaskExperiment};
 use crate::sandbox::{Command, Exit, Fault};
 use crate::score::read_result;
 use crate::suite::ResultRule;
@@ -34,7 +34,7 @@ pub struct Outcome {
     /// Those without one.
     pub failures: Vec<Failure>,
     /// What stopped them before the last, if anything did.
-    pub stopped: Option<(End, Option<String>)>,
+    pub stopped: Option<Ended>,
 }
 
 /// Runs all experiments of a task, one after another, as far as the budget allows. `count` makes each of them a step.
@@ -44,7 +44,7 @@ pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Out
         let barred = if count { context.budget.exceeded() } else { None };
         let late = context.budget.time_left().is_zero().then_some(End::TimeLimit);
         if let Some(end) = barred.or(late) {
-            outcome.stopped = Some((end, Some(format!("before {}", experiment.key))));
+            outcome.stopped = Some(end.because(format!("before {}", experiment.key)));
             return outcome;
         }
         if count {
@@ -56,7 +56,7 @@ pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Out
                 continue;
             }
             Err(Fault::Lost(detail)) => {
-                outcome.stopped = Some((End::SandboxLost, Some(detail)));
+                outcome.stopped = Some(End::SandboxLost.because(detail));
                 return outcome;
             }
             Ok((Err(what), stderr)) => (what, stderr),
@@ -68,14 +68,14 @@ pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Out
 }
 
 /// Runs all experiments and reports what they gave, as agents do that only put code in place.
-pub async fn report(task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+pub async fn report(task: &Task, context: &mut Context<'_>) -> Ended {
     let outcome = run_all(task, context, true).await;
     if let Some(stopped) = outcome.stopped {
         return stopped;
     }
     answer(outcome.answer, context);
     let failures: Vec<String> = outcome.failures.iter().map(|it| format!("{}: {}", it.key, it.what)).collect();
-    (End::Answered, (!failures.is_empty()).then(|| failures.join("; ")))
+    Ended { end: End::Answered, detail: (!failures.is_empty()).then(|| failures.join("; ")) }
 }
 
 /// Reports results.
@@ -86,14 +86,14 @@ pub fn answer(results: Map<String, Value>, context: &mut Context<'_>) {
 }
 
 /// Puts files in place. The error ends the attempt.
-pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) -> Result<(), (End, Option<String>)> {
+pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) -> Result<(), Ended> {
     for (path, bytes) in files {
         match context.write(path, bytes).await {
             Ok(()) => {}
-            Err(Fault::Lost(detail)) => return Err((End::SandboxLost, Some(detail))),
             Err(Fault::Refused(what)) => {
-                return Err((End::GaveUp, Some(format!("failed to write `{}`: {what}", path.display()))));
+                return Err(End::GaveUp.because(format!("failed to write `{}`: {what}", path.display())));
             }
+            Err(lost) => return Err(lost.into()),
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, End, Task, experiment};
+use super::{Agent, Context, Ended, Task, experiment};
 
 /// The agent.
 #[derive(Debug)]
@@ -19,10 +19,10 @@ impl Agent for Gold {
         false
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         match experiment::write_all(&task.originals, context).await {
             Ok(()) => experiment::report(task, context).await,
-            Err(end) => end,
+            Err(ended) => ended,
         }
     }
 }

@@ -11,9 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::prompts::dynamic;
-use super::step::{Next, model_failed};
 use super::tools::{Failure, ask_as, cut_middle};
-use super::{Context, End, Event, transcript};
+use super::{Context, End, Ended, Event, transcript};
 use crate::model::{Message, Reply, Role};
 
 /// Characters that are left of an observation that was shortened.
@@ -103,6 +102,8 @@ pub struct Memory {
     summary: Option<String>,
     /// Tokens to a byte, as the last reply told.
     ratio: f64,
+    /// Bytes of the conversation that was sent last.
+    sent: usize,
     /// Messages that were shortened already.
     checked: usize,
     /// Bytes of each message: counted once, for a long conversation has many.
@@ -123,13 +124,14 @@ impl Memory {
             beside,
             summary: None,
             ratio: 1.0 / BYTES,
+            sent: 0,
             checked: head,
             sizes: Vec::new(),
         }
     }
 
     /// Makes the conversation ready for the next question. The error ends the attempt.
-    pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), Next> {
+    pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), Ended> {
         match self.history {
             History::Full => {}
             History::Window(most) => {
@@ -139,7 +141,8 @@ impl Memory {
             }
             History::Summary(most) => {
                 // What the last reply needs is not spent on a summary.
-                if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.closing().is_none()) {
+                if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.last_step().is_none())
+                {
                     self.summarise(count, messages, context).await?;
                     self.forget(count, messages, context);
                 }
@@ -160,10 +163,17 @@ impl Memory {
         Ok(())
     }
 
-    /// Learns from a reply how many tokens the conversation had.
-    pub fn learn(&mut self, messages: &[Message], reply: &Reply) {
+    /// Measures a conversation that is about to be sent.
+    pub fn measure(&mut self, messages: &[Message]) {
+        if self.context.is_some() {
+            self.sent = self.bytes(messages);
+        }
+    }
+
+    /// Learns from the reply how many tokens it had.
+    pub fn learn(&mut self, reply: &Reply) {
         if self.context.is_some() && reply.usage.input > 0 {
-            self.ratio = reply.usage.input as f64 / self.bytes(messages).max(1) as f64;
+            self.ratio = reply.usage.input as f64 / self.sent.max(1) as f64;
         }
     }
 
@@ -195,14 +205,14 @@ impl Memory {
     }
 
     /// Brings the summary up to date. Where the model may not be asked any more, the one before stays.
-    async fn summarise(&mut self, count: usize, messages: &[Message], context: &mut Context<'_>) -> Result<(), Next> {
+    async fn summarise(&mut self, count: usize, messages: &[Message], context: &mut Context<'_>) -> Result<(), Ended> {
         let steps = transcript::of(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
         match ask_as("summary", vec![question], context).await {
             Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
             Ok(_) | Err(Failure::Refused(_) | Failure::Arguments(_)) => {}
-            Err(Failure::Lost(detail)) => return Err(Next::End(End::SandboxLost, Some(detail))),
-            Err(Failure::Model(error)) => return Err(model_failed(&error)),
+            Err(Failure::Lost(detail)) => return Err(End::SandboxLost.because(detail)),
+            Err(Failure::Model(error)) => return Err(Ended::from(&error)),
         }
         Ok(())
     }

@@ -1,25 +1,17 @@
 //! What retrieval puts into the task of an agent that then goes on by itself.
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted, passages};
-use super::{Context, End, Task, prompts, repo};
-use crate::sandbox::Fault;
+use super::{Context, End, Ended, Task, prompts, repo};
 
 /// The passages and snippets for all missing functions, each once; `None` where nothing is chosen or found. The error ends
 /// the attempt.
-pub async fn gather(
-    retriever: &Retriever,
-    task: &Task,
-    context: &mut Context<'_>,
-) -> Result<Option<String>, (End, Option<String>)> {
+pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let by_code = !matches!(retriever.code, CodeChoice::Agent | CodeChoice::None);
     if retriever.paper == PaperChoice::None && !by_code {
         return Ok(None);
     }
-    let code = repo::python_files(context).await.map_err(|fault| match fault {
-        Fault::Lost(detail) => (End::SandboxLost, Some(detail)),
-        Fault::Refused(what) => (End::TimeLimit, Some(what)),
-    })?;
-    let found = collect(retriever, task, &code).await.map_err(|what| (End::ModelError, Some(what)))?;
+    let code = repo::python_files(context).await?;
+    let found = collect(retriever, task, &code).await.map_err(|what| End::ModelError.because(what))?;
     Ok(prompts::fixed::material(&found.0, &found.1))
 }
 

@@ -3,10 +3,12 @@
 //! An agent sees the world through its [`Context`] only: a sandbox, a model, a budget that it cannot exceed, and
 //! a trajectory that records what it does.
 
+mod account;
 mod budget;
 mod context;
 pub mod conversation;
 mod copycat;
+mod end;
 mod experiment;
 mod external;
 pub mod files;
@@ -26,6 +28,7 @@ pub mod retrieval;
 mod scripted;
 mod settings;
 mod step;
+mod talk;
 #[cfg(test)]
 mod tests;
 pub mod tools;
@@ -37,8 +40,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::env::OnProgress;
 use crate::error::{Error, Result};
@@ -46,55 +47,9 @@ use crate::suite::{Paper, ResultRule};
 
 pub use budget::{Budget, Limits};
 pub use context::Context;
+pub use end::{End, Ended};
 pub use settings::{Fill, Settings};
 pub use trajectory::{Event, Line, Trajectory};
-
-/// Why an attempt stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// It reported an answer.
-    Answered,
-    /// It stopped without one, of its own accord.
-    GaveUp,
-    /// Its steps were used up.
-    StepLimit,
-    /// Its tool time was used up.
-    TimeLimit,
-    /// Its money was used up.
-    CostLimit,
-    /// Its tokens were used up, or the conversation no longer fits the model.
-    TokenLimit,
-    /// It wrote more than the sandbox takes.
-    DiskLimit,
-    /// Too many replies in a row could not be read.
-    FormatErrors,
-    /// The provider refused the conversation, as a content filter does: scored like any other end, for it is what the
-    /// agent wrote and read that was refused.
-    Refused,
-    /// The provider failed after all retries: infrastructure.
-    ModelError,
-    /// The model cannot be used, by this attempt or any other, as with a bad key: infrastructure, and fatal.
-    ModelDenied,
-    /// The sandbox died: infrastructure.
-    SandboxLost,
-    /// The run was stopped: infrastructure.
-    Cancelled,
-}
-
-impl End {
-    /// Whether the attempt was lost to infrastructure: never scored, run again on resume.
-    #[must_use]
-    pub const fn is_infrastructure(self) -> bool {
-        matches!(self, Self::ModelError | Self::ModelDenied | Self::SandboxLost | Self::Cancelled)
-    }
-
-    /// Whether every other attempt would end like this: the run had better stop.
-    #[must_use]
-    pub const fn is_fatal(self) -> bool {
-        matches!(self, Self::ModelDenied)
-    }
-}
 
 /// An experiment as an agent is to run and report it.
 #[derive(Debug, Clone)]
@@ -178,17 +133,16 @@ pub trait Agent: Send + Sync {
     fn winds_down(&self) -> Duration {
         Duration::ZERO
     }
-    /// Works on the task until an end. Never panics on what a model or a sandbox answers. The second part says more
-    /// about the end, such as the provider's error, and is kept in the store.
+    /// Works on the task until an end. Never panics on what a model or a sandbox answers.
     ///
     /// Called through [`attempt`], which stops it when the run is cancelled and records its end.
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>);
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended;
 }
 
 /// One attempt of an agent: it works until an end of its own or until the run is cancelled, whichever comes first,
 /// also in the midst of a model call or a command. [`Event::Started`] is for the caller to record, who knows the
 /// sandbox's backend; the end is recorded as the trajectory's [`Event::Ended`].
-pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> Ended {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();
     let given_up = async {
@@ -197,13 +151,13 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
             tokio::time::sleep(patience).await;
         }
     };
-    let (end, detail) = tokio::select! {
+    let ended = tokio::select! {
         biased;
-        () = given_up => (End::Cancelled, None),
+        () = given_up => End::Cancelled.into(),
         ended = agent.attempt(task, context) => ended,
     };
-    context.trajectory.push(&Event::Ended { end, detail: detail.clone() });
-    (end, detail)
+    context.trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
+    ended
 }
 
 pub use external::{is_builtin as is_builtin_program, split_setting};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, End, Event, Task, experiment};
+use super::{Agent, Context, End, Ended, Event, Task, experiment};
 use crate::code::{Module, Selector};
 use crate::error::{Error, Result};
 use crate::model::Role;
@@ -96,7 +96,7 @@ impl Agent for Mutants {
         false
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let seed = context.sampling.seed.unwrap_or_default();
         let mut files = Vec::new();
         for (path, bytes) in &task.originals {
@@ -106,12 +106,12 @@ impl Agent for Mutants {
                     context.trajectory.push(&Event::Message { role: Role::Assistant, content, call_id: None });
                     files.push((path.clone(), bytes));
                 }
-                Err(error) => return (End::GaveUp, Some(error.to_string())),
+                Err(error) => return End::GaveUp.because(error.to_string()),
             }
         }
         match experiment::write_all(&files, context).await {
             Ok(()) => experiment::report(task, context).await,
-            Err(end) => end,
+            Err(ended) => ended,
         }
     }
 }

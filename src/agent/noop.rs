@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, End, Task};
+use super::{Agent, Context, End, Ended, Task};
 
 /// The agent.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Agent for Noop {
         false
     }
 
-    async fn attempt(&self, _task: &Task, _context: &mut Context<'_>) -> (End, Option<String>) {
-        (End::GaveUp, None)
+    async fn attempt(&self, _task: &Task, _context: &mut Context<'_>) -> Ended {
+        End::GaveUp.into()
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::mutant::share;
-use super::{Agent, Context, End, Task, TaskExperiment, experiment};
+use super::{Agent, Context, End, Ended, Task, TaskExperiment, experiment};
 use crate::suite::ResultRule;
 
 /// The agent.
@@ -21,12 +21,12 @@ impl Agent for Random {
         false
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let seed = context.sampling.seed.unwrap_or_default();
         let results: Map<String, Value> =
             task.experiments.iter().map(|it| (it.key.clone(), made_up(it, seed))).collect();
         experiment::answer(results, context);
-        (End::Answered, None)
+        End::Answered.into()
     }
 }
 

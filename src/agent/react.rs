@@ -2,18 +2,18 @@
 //! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::fixed::talk::{Stop, Talk};
+use super::account::{Asker, Unanswered};
 use super::history::Memory;
 use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Settings, label, written};
 use super::step::{self, Manner, Next};
+use super::talk::Talk;
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Limits, Task, material, reflexion};
+use super::{Agent, Context, End, Ended, Event, Limits, Task, material, reflexion};
 use crate::error::Result;
 use crate::model::{Message, Model, ModelError, Request, Role};
 
@@ -74,7 +74,7 @@ impl React {
     }
 
     /// Several tries, each with its share of the budget, until nothing speaks against one.
-    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> Ended {
         let tries = self.settings.reflexion;
         let mut why = None;
         let mut lesson = None;
@@ -85,23 +85,22 @@ impl React {
             context.trajectory.push(&Event::Try { number, why: why.take() });
             let limits = context.budget.share(tries);
             let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
-            let (end, detail) = self.work(task, model, &mut work, context).await;
+            let ended = self.work(task, model, &mut work, context).await;
             // What comes now belongs to no try, and may use what is left of the whole.
             context.budget.share(1);
-            if end.is_infrastructure() {
-                return (end, detail);
+            if ended.end.is_infrastructure() {
+                return ended;
             }
             if number >= tries || context.budget.exceeded().is_some() {
                 return match &context.answer {
-                    Some(_) if end != End::Answered => {
-                        (End::Answered, Some(format!("reported in an earlier try; the last one ended with {end:?}")))
-                    }
-                    _ => (end, detail),
+                    Some(_) if ended.end != End::Answered => End::Answered
+                        .because(format!("reported in an earlier try; the last one ended with {:?}", ended.end)),
+                    _ => ended,
                 };
             }
-            let failure = match reflexion::failed(end, detail.as_deref(), task, context).await {
+            let failure = match reflexion::failed(&ended, task, context).await {
                 Ok(Some(failure)) => failure,
-                Ok(None) => return (end, detail),
+                Ok(None) => return ended,
                 Err(ended) => return ended,
             };
             match reflexion::plan(&failure, &work.request.messages, context).await {
@@ -115,13 +114,7 @@ impl React {
     }
 
     /// One try, from the prompts to an end.
-    async fn work(
-        &self,
-        task: &Task,
-        model: &dyn Model,
-        work: &mut Work,
-        context: &mut Context<'_>,
-    ) -> (End, Option<String>) {
+    async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
         let manner = &self.manner;
         let Work { limits, lesson, request, session } = work;
         request.tools = manner.offered().to_vec();
@@ -131,7 +124,7 @@ impl React {
         match material::gather(&self.retriever, task, context).await {
             Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
-            Err(end) => return end,
+            Err(ended) => return ended,
         }
         if let Some(lesson) = lesson.take() {
             say(Role::User, lesson, &mut request.messages, context);
@@ -143,8 +136,7 @@ impl React {
             request.messages = talk.into_messages();
             match thought {
                 Ok(()) => say(Role::User, dynamic::begin(), &mut request.messages, context),
-                Err(Stop::Limit(end)) => return (end, None),
-                Err(Stop::End(end, detail)) => return (end, detail),
+                Err(stop) => return stop.into(),
             }
         }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
@@ -152,43 +144,29 @@ impl React {
         let mut errors = 0;
         let mut told = false;
         loop {
-            if let Some(end) = context.budget.barred() {
-                return (end, None);
+            // Where no call can be made, nothing is summed up and no last reply is announced either.
+            if let Err(refused) = context.may_ask() {
+                return refused.into();
             }
-            if let Some(error) = context.trajectory.failed() {
-                // The attempt fails for it; what is not recorded must not cost more.
-                return (End::Cancelled, Some(format!("the trajectory cannot be written: {error}")));
+            if let Err(ended) = memory.tidy(&mut request.messages, context).await {
+                return ended;
             }
-            if let Err(next) = memory.tidy(&mut request.messages, context).await {
-                match next {
-                    Next::End(end, detail) => return (end, detail),
-                    Next::Step | Next::Retry => continue,
-                }
-            }
-            let last = context.budget.closing();
+            let last = context.budget.last_step();
             if let Some(why) = last.filter(|_| !told) {
                 told = true;
                 say(Role::User, dynamic::submit(why, manner), &mut request.messages, context);
             }
-            request.call = context.budget.calls;
             request.sampling = context.next_sampling();
-            let begun = Instant::now();
-            let asked = model.query(request).await;
-            let waited = begun.elapsed();
-            let next = match asked {
-                Err(failed) => {
-                    context.call_failed(None, &failed, waited);
-                    let too_long = matches!(failed.error, ModelError::ContextLength(_));
-                    if too_long && memory.shrink(&mut request.messages, context) {
-                        continue;
-                    }
-                    step::model_failed(&failed.error)
+            memory.measure(&request.messages);
+            let next = match context.ask(model, Asker::Agent, request).await {
+                Err(Unanswered::Failed(ModelError::ContextLength(_)))
+                    if memory.shrink(&mut request.messages, context) =>
+                {
+                    continue;
                 }
+                Err(unanswered) => return unanswered.into(),
                 Ok(reply) => {
-                    memory.learn(&request.messages, &reply);
-                    context.budget.charge_reply(&reply, waited);
-                    let event = Event::reply(context.budget.steps, &reply, waited);
-                    context.tell(&mut request.messages, &event);
+                    memory.learn(&reply);
                     match last {
                         Some(why) => step::act_last(&reply, why, manner, context),
                         None => step::act(&reply, manner, session, &mut request.messages, context).await,
@@ -200,10 +178,11 @@ impl React {
                 Next::Retry => {
                     errors += 1;
                     if errors >= FORMAT_ERRORS_IN_A_ROW {
-                        return (End::FormatErrors, Some(format!("{errors} replies in a row could not be acted upon")));
+                        let what = format!("{errors} replies in a row could not be acted upon");
+                        return End::FormatErrors.because(what);
                     }
                 }
-                Next::End(end, detail) => return (end, detail),
+                Next::End(ended) => return ended,
             }
         }
     }
@@ -219,9 +198,9 @@ impl Agent for React {
         true
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let Some(model) = context.model else {
-            return (End::ModelDenied, Some("`react` needs a model and was given none".to_owned()));
+            return End::ModelDenied.because("`react` needs a model and was given none");
         };
         if self.settings.reflexion > 1 {
             return self.reflect(task, model, context).await;

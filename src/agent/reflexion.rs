@@ -7,24 +7,18 @@
 
 use super::experiment;
 use super::prompts::dynamic;
-use super::step::{Next, model_failed};
 use super::tools::{Failure, ask_as};
-use super::{Context, End, Task, transcript};
+use super::{Context, End, Ended, Task, transcript};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
 /// Why a try has failed, a fragment; `None` when nothing speaks against it. The error ends the attempt.
-pub async fn failed(
-    end: End,
-    detail: Option<&str>,
-    task: &Task,
-    context: &mut Context<'_>,
-) -> Result<Option<String>, (End, Option<String>)> {
-    let Some(answer) = context.answer.as_deref().filter(|_| end == End::Answered) else {
-        let why = match end {
-            End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit => super::prompts::used_up(end),
+pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
+    let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
+        let why = match ended.end {
+            End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit => ended.end.used_up(),
             End::FormatErrors => "too many replies could not be acted upon",
-            _ => detail.unwrap_or("it stopped"),
+            _ => ended.detail.as_deref().unwrap_or("it stopped"),
         };
         return Ok(Some(format!("no results were reported: {why}")));
     };
@@ -39,7 +33,7 @@ pub async fn failed(
     }
     let outcome = experiment::run_all(task, context, false).await;
     match outcome.stopped {
-        Some((End::SandboxLost, detail)) => return Err((End::SandboxLost, detail)),
+        Some(stopped) if stopped.end == End::SandboxLost => return Err(stopped),
         // Without the time to run them nothing more is known.
         Some(_) => return Ok(None),
         None => {}
@@ -56,19 +50,12 @@ pub async fn failed(
 }
 
 /// The plan for the next try; `None` where the model may not be asked or has nothing to say. The error ends the attempt.
-pub async fn plan(
-    why: &str,
-    messages: &[Message],
-    context: &mut Context<'_>,
-) -> Result<Option<String>, (End, Option<String>)> {
+pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
     match ask_as("reflexion", vec![question], context).await {
         Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
         Err(Failure::Refused(_) | Failure::Arguments(_)) => Ok(None),
-        Err(Failure::Lost(detail)) => Err((End::SandboxLost, Some(detail))),
-        Err(Failure::Model(error)) => match model_failed(&error) {
-            Next::End(end, detail) => Err((end, detail)),
-            Next::Step | Next::Retry => Err((End::ModelError, None)),
-        },
+        Err(Failure::Lost(detail)) => Err(End::SandboxLost.because(detail)),
+        Err(Failure::Model(error)) => Err(Ended::from(&error)),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::protocol::Protocol;
 use super::step::{self, Manner, Next};
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Event, Task};
+use super::{Agent, Context, End, Ended, Event, Task};
 use crate::error::{Error, Kind, Result};
 use crate::files::json_lines;
 use crate::model::{Reply, ToolCall};
@@ -70,13 +70,13 @@ impl Agent for Scripted {
         false
     }
 
-    async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> Ended {
         let mut session = Session::default();
         // Nobody reads them, and a script may be long.
         let mut messages = Vec::new();
         for line in &self.script {
             if let Some(end) = context.budget.exceeded() {
-                return (end, None);
+                return end.into();
             }
             context.budget.charge_step();
             let step = context.budget.steps;
@@ -85,11 +85,11 @@ impl Agent for Scripted {
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
             context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO));
             let next = step::act(&reply, &self.manner, &mut session, &mut messages, context).await;
-            if let Next::End(end, detail) = next {
-                return (end, detail);
+            if let Next::End(ended) = next {
+                return ended;
             }
             messages.clear();
         }
-        (End::GaveUp, Some("the script has ended without an answer".to_owned()))
+        End::GaveUp.because("the script has ended without an answer")
     }
 }

@@ -2,13 +2,13 @@
 //! and shown. Used by `react`, with a model's replies, and by `scripted`, with a script's.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use super::prompts::dynamic;
 use super::protocol::{self, Call, Protocol};
 use super::tools::{Answering, Failure, OBSERVATION_LIMIT, Outcome, Session, ToolSet, cut_middle, final_answer};
-use super::{Context, End, Event};
-use crate::model::{self, Message, ModelError, Reply, Role};
+use super::trajectory::seconds;
+use super::{Context, End, Ended, Event};
+use crate::model::{self, Message, Reply, Role};
 
 /// How a model acts: with which tools, and how it calls them.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ pub enum Next {
     /// The next step, after a reply that could not be acted upon.
     Retry,
     /// Nothing: the attempt ends.
-    End(End, Option<String>),
+    End(Ended),
 }
 
 /// Acts upon a reply. One action a step, as in the original: of several calls only the first one is run, the others
@@ -83,8 +83,8 @@ pub async fn act(
         Ok(Outcome::Answer(raw)) => return answered(raw, context),
         Err(Failure::Refused(what)) => format!("error: {what}"),
         Err(Failure::Arguments(what)) => return refuse(&what, reply, manner, messages, context),
-        Err(Failure::Lost(detail)) => return Next::End(End::SandboxLost, Some(detail)),
-        Err(Failure::Model(error)) => return model_failed(&error),
+        Err(Failure::Lost(detail)) => return Next::End(End::SandboxLost.because(detail)),
+        Err(Failure::Model(error)) => return Next::End(Ended::from(&error)),
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
     let mut content = cut_middle(&content, OBSERVATION_LIMIT).into_owned();
@@ -138,26 +138,13 @@ pub fn act_last(reply: &Reply, why: End, manner: &Manner, context: &mut Context<
         }
     };
     count(&what, context);
-    Next::End(why, Some(what))
-}
-
-/// What a failed model call ends an attempt with.
-pub fn model_failed(error: &ModelError) -> Next {
-    let end = match error {
-        ModelError::ContextLength(_) => End::TokenLimit,
-        // A script has said all that it had to say.
-        ModelError::Exhausted(_) => End::GaveUp,
-        ModelError::Refused(_) => End::Refused,
-        ModelError::Denied(_) => End::ModelDenied,
-        ModelError::Unavailable(_) => End::ModelError,
-    };
-    Next::End(end, Some(error.to_string()))
+    Next::End(why.because(what))
 }
 
 fn answered(raw: String, context: &mut Context<'_>) -> Next {
     context.trajectory.push(&Event::Answer { raw: raw.clone() });
     context.answer = Some(raw);
-    Next::End(End::Answered, None)
+    Next::End(End::Answered.into())
 }
 
 /// Counts and records what was wrong with a reply.
@@ -189,9 +176,4 @@ fn refuse(what: &str, reply: &Reply, manner: &Manner, messages: &mut Vec<Message
         }
     }
     Next::Retry
-}
-
-/// Seconds to the microsecond, which is what a record needs.
-pub fn seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e6
 }

@@ -301,6 +301,11 @@ impl Trajectory {
     }
 }
 
+/// Seconds to the microsecond: what a record says of tools and calls.
+pub(crate) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
 /// Milliseconds are enough.
 fn round(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0

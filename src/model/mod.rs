@@ -4,6 +4,7 @@
 //! `gemini:NAME`, or any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`).
 //! Agents see only the trait. Keys stay in this process and never appear in an error.
 
+pub(crate) mod ask;
 pub mod embedding;
 mod failure;
 pub mod gateway;

@@ -112,13 +112,12 @@ impl RunContext {
             cancel: cancel.clone(),
             answer: None,
         };
-        let (mut end, mut detail) = agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await;
+        let mut ended = agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await;
         record.answer = context.answer.take();
         // Gone before the diff is taken: nothing writes any more.
         if let Err(fault) = sandbox.destroy().await {
-            end = End::SandboxLost;
-            detail = Some(fault.to_string());
-            trajectory.push(&Event::Ended { end, detail: detail.clone() });
+            ended = End::SandboxLost.because(fault.to_string());
+            trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
         }
         record.steps = budget.steps;
         record.format_errors = budget.format_errors;
@@ -126,9 +125,9 @@ impl RunContext {
         record.cost = budget.cost;
         record.tool_seconds = round(budget.tool_time.as_secs_f64());
         record.model_seconds = round(budget.model_time.as_secs_f64());
-        record.end = end;
-        record.end_detail = detail;
-        if end.is_infrastructure() {
+        record.end = ended.end;
+        record.end_detail = ended.detail;
+        if ended.end.is_infrastructure() {
             tokio::task::block_in_place(|| workspace.remove())?;
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use minijinja::{Environment, Value, context};
@@ -10,7 +11,8 @@ use sha2::{Digest, Sha256};
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::{Error, Kind, Result};
-use crate::model::{Message, Model, ModelError, Request, Role, Sampling};
+use crate::model::ask::Ledger;
+use crate::model::{self, Message, Model, ModelError, QueryFailed, Reply, Request, Role, Sampling};
 
 const TEMPLATE: &str = include_str!("model.md");
 
@@ -92,8 +94,7 @@ impl ByModel {
         (order, ask): (u32, u32),
         votes: &dyn Votes,
     ) -> Result<Vote> {
-        votes.allow()?;
-        let request = Request {
+        let mut request = Request {
             messages: messages.to_vec(),
             tools: Vec::new(),
             sampling: Sampling {
@@ -104,28 +105,51 @@ impl ByModel {
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
                 ..Sampling::default()
             },
-            call: order * (SECOND_ASKS + 1) + ask,
+            call: 0,
             foreign: false,
         };
-        match self.model.query(&request).await {
-            Ok(reply) => {
-                let named = choice(&reply.text, shown);
-                let vote = Vote { order, ask, named, said: reply.text, usage: reply.usage, cost: reply.cost };
-                votes.keep(&vote)?;
-                Ok(vote)
-            }
-            Err(failed) => {
-                let (said, usage, cost) = (failed.error.to_string(), failed.usage, failed.cost);
-                let vote = Vote { order, ask, named: Named::Failed, said, usage, cost };
-                votes.keep(&vote)?;
-                match failed.error {
-                    ModelError::ContextLength(_) | ModelError::Refused(_) => Ok(vote),
-                    ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => {
-                        Err(Error::new(Kind::Model, format!("verifier: {}", failed.error)))
-                    }
-                }
+        let asked = model::ask::ask(self.model.as_ref(), &mut request, &mut Poll { votes, shown, order, ask }).await?;
+        match asked.outcome.map_err(|failed| failed.error) {
+            Ok(_) | Err(ModelError::ContextLength(_) | ModelError::Refused(_)) => Ok(asked.kept),
+            Err(error @ (ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_))) => {
+                Err(Error::new(Kind::Model, format!("verifier: {error}")))
             }
         }
+    }
+}
+
+/// One question about these candidates, as it is charged and kept.
+struct Poll<'a> {
+    votes: &'a dyn Votes,
+    shown: &'a [&'a Candidate],
+    order: u32,
+    ask: u32,
+}
+
+impl Ledger for Poll<'_> {
+    type Refused = Error;
+    type Kept = Vote;
+
+    fn begin(&mut self, request: &mut Request) -> Result<()> {
+        self.votes.allow()?;
+        request.call = self.order * (SECOND_ASKS + 1) + self.ask;
+        Ok(())
+    }
+
+    fn keep(&mut self, outcome: &std::result::Result<Reply, QueryFailed>, _waited: Duration) -> Result<Vote> {
+        let (order, ask) = (self.order, self.ask);
+        let vote = match outcome {
+            Ok(reply) => {
+                let named = choice(&reply.text, self.shown);
+                Vote { order, ask, named, said: reply.text.clone(), usage: reply.usage, cost: reply.cost }
+            }
+            Err(failed) => {
+                let said = failed.error.to_string();
+                Vote { order, ask, named: Named::Failed, said, usage: failed.usage, cost: failed.cost }
+            }
+        };
+        self.votes.keep(&vote)?;
+        Ok(vote)
     }
 }
 

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::manifest::{AnswerPlace, Manifest, Places};
 use super::meter::Meter;
 use crate::agent::tools::cut_middle;
-use crate::agent::{Context, End, Event, Task, prompts};
+use crate::agent::trajectory::seconds;
+use crate::agent::{Context, End, Ended, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
@@ -34,8 +35,6 @@ pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// The program's time is watched by the meter, which knows what of it was spent waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-type Ended = (End, Option<String>);
-
 /// What an attempt needs that is made when it begins.
 struct Prepared {
     command: Command,
@@ -53,7 +52,7 @@ pub(super) async fn run(
     context: &mut Context<'_>,
 ) -> Ended {
     let Some(model) = context.model else {
-        return (End::ModelDenied, Some(format!("`{name}` needs a model and was given none")));
+        return End::ModelDenied.because(format!("`{name}` needs a model and was given none"));
     };
     let listener = match context.sandbox.listen().await {
         Ok(listener) => listener,
@@ -70,7 +69,7 @@ pub(super) async fn run(
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
         // A program that is told to stop before it begins would not hear it.
-        return (End::Cancelled, None);
+        return End::Cancelled.into();
     }
     let mut meter =
         Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop, cancel.clone());
@@ -94,16 +93,16 @@ pub(super) async fn run(
     context.budget.charge_time(tool_time);
     let exec = match exec {
         Ok(exec) => exec,
-        Err(_) if cancel.is_cancelled() => return (End::Cancelled, None),
-        Err(Fault::Refused(what)) => return (End::SandboxLost, Some(format!("`{name}` cannot be started: {what}"))),
+        Err(_) if cancel.is_cancelled() => return End::Cancelled.into(),
+        Err(Fault::Refused(what)) => return End::SandboxLost.because(format!("`{name}` cannot be started: {what}")),
         Err(fault) => return lost(&fault),
     };
     record(&exec, tool_time, context);
     if cancel.is_cancelled() {
-        return (End::Cancelled, None);
+        return End::Cancelled.into();
     }
-    if let Some((end, detail)) = stopped.clone().filter(|(end, _)| end.is_infrastructure()) {
-        return (end, detail);
+    if let Some(stopped) = stopped.as_ref().filter(|stopped| stopped.end.is_infrastructure()) {
+        return stopped.clone();
     }
     // Where the model was asked nothing, nothing was measured of it.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
@@ -112,7 +111,7 @@ pub(super) async fn run(
             0 => format!("`{name}` failed before its first call: {}", said(&exec)),
             _ => format!("none of its {unreadable} requests could be answered: {last}"),
         };
-        (End::SandboxLost, Some(what))
+        End::SandboxLost.because(what)
     };
     if unasked && !exec.success() {
         return unheard();
@@ -137,15 +136,15 @@ pub(super) async fn run(
         return stopped;
     }
     if exec.exit == Exit::DiskFull {
-        return (End::DiskLimit, Some("the workspace grew beyond the sandbox's limit".to_owned()));
+        return End::DiskLimit.because("the workspace grew beyond the sandbox's limit");
     }
     if answered {
-        return (End::Answered, None);
+        return End::Answered.into();
     }
     if let Some(end) = refused {
-        return (end, None);
+        return end.into();
     }
-    failed.unwrap_or_else(|| (End::GaveUp, Some(said(&exec))))
+    failed.unwrap_or_else(|| End::GaveUp.because(said(&exec)))
 }
 
 /// Lays the agent's files and says how it is started.
@@ -158,7 +157,7 @@ async fn lay(
     shared: bool,
     context: &mut Context<'_>,
 ) -> Result<Prepared, Ended> {
-    let failed = |what: String| (End::SandboxLost, Some(what));
+    let failed = |what: String| End::SandboxLost.because(what);
     // Without a file system of its own, the sandbox's paths are the host's. Beside the workspace it is swept when this
     // process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
@@ -201,7 +200,7 @@ fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
         exit: exec.exit,
         stdout: text(&exec.stdout),
         stderr: text(&exec.stderr),
-        seconds: crate::agent::step::seconds(tool_time),
+        seconds: seconds(tool_time),
     });
 }
 
@@ -220,7 +219,7 @@ fn said(exec: &Exec) -> String {
 }
 
 fn lost(fault: &Fault) -> Ended {
-    (End::SandboxLost, Some(fault.to_string()))
+    End::SandboxLost.because(fault.to_string())
 }
 
 /// A key that nobody else on this machine can guess.

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::step::{self, Next};
-use crate::agent::{Budget, End, Event, Trajectory, conversation, prompts};
+use crate::agent::account::{Account, Asker, NotAsked};
+use crate::agent::{Budget, End, Ended, Event, Trajectory, conversation};
+use crate::model::ask::{self, Ledger};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Request, Sampling, Tool};
+use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Reply, Request, Sampling, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -55,9 +56,9 @@ pub(super) struct Meter<'a> {
     /// The limit that a call was refused for.
     pub(super) refused: Option<End>,
     /// What the last call failed of, if it did.
-    pub(super) failed: Option<(End, Option<String>)>,
+    pub(super) failed: Option<Ended>,
     /// Why the program was stopped.
-    pub(super) stopped: Option<(End, Option<String>)>,
+    pub(super) stopped: Option<Ended>,
 }
 
 impl<'a> Meter<'a> {
@@ -115,6 +116,10 @@ impl<'a> Meter<'a> {
         }
     }
 
+    fn account(&mut self) -> Account<'_> {
+        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent }
+    }
+
     /// Tool time so far.
     pub(super) fn tool_time(&self) -> Duration {
         self.begun.elapsed().saturating_sub(self.waited)
@@ -130,12 +135,12 @@ impl<'a> Meter<'a> {
 
     fn out_of_time(&mut self) {
         let end = if self.tool_time() >= self.budget.time_left() { None } else { self.refused };
-        self.stop(end.unwrap_or(End::TimeLimit), None);
+        self.stop(end.unwrap_or(End::TimeLimit).into());
     }
 
-    fn stop(&mut self, end: End, detail: Option<String>) {
+    fn stop(&mut self, ended: Ended) {
         if self.stopped.is_none() {
-            self.stopped = Some((end, detail));
+            self.stopped = Some(ended);
             self.stop.cancel();
         }
     }
@@ -165,52 +170,15 @@ impl<'a> Meter<'a> {
         mut request: Request,
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Given, Refusal> {
-        if let Some(error) = self.trajectory.failed() {
-            // What is not recorded must not cost more.
-            let detail = format!("the trajectory cannot be written: {error}");
-            self.stop(End::Cancelled, Some(detail));
-        }
-        if self.stopped.is_some() || self.cancel.is_cancelled() {
-            return Err(Refusal { why: Why::Closed, message: "the attempt is over".into() });
-        }
-        if let Some(end) = self.budget.barred() {
-            return Err(self.refuse(end));
-        }
-        request.call = self.budget.calls;
-        request.sampling = self.sampled(&request.sampling);
-        if !self.record(&request) {
-            return Err(self.refuse(End::DiskLimit));
-        }
-        let most = request.sampling.max_tokens;
-        let begun = Instant::now();
-        let asking = async {
-            match pieces {
-                Some(pieces) => self.model.stream(&request, pieces).await,
-                None => self.model.query(&request).await,
-            }
-        };
-        let asked = tokio::select! {
-            biased;
-            asked = asking => asked,
-            given_up = given_up(&self.cancel) => Err(given_up),
-        };
-        let waited = begun.elapsed();
-        self.waited += waited;
-        match asked {
+        let (model, cancel) = (self.model, self.cancel.clone());
+        let asked = ask::ask_until(model, &mut request, pieces, given_up(&cancel), self).await?;
+        match asked.outcome {
             Ok(reply) => {
                 self.failed = None;
                 self.failures = 0;
-                self.budget.charge_reply(&reply, waited);
-                self.tell(&Event::reply(self.budget.steps, &reply, waited));
-                Ok(Given { reply, most })
+                Ok(Given { reply, most: request.sampling.max_tokens })
             }
-            Err(failed) => {
-                self.budget.charge_failed(&failed, waited);
-                let (step, what) = (self.budget.steps, failed.to_string());
-                let (usage, cost, seconds) = (failed.usage, failed.cost, step::seconds(waited));
-                self.tell(&Event::CallFailed { step, tool: None, what, usage, cost, seconds });
-                Err(self.fail(&failed.error))
-            }
+            Err(failed) => Err(self.fail(&failed.error)),
         }
     }
 
@@ -218,7 +186,7 @@ impl<'a> Meter<'a> {
     fn refuse(&mut self, end: End) -> Refusal {
         let what = match end {
             End::DiskLimit => "there is no more room to record what is asked",
-            end => prompts::used_up(end),
+            end => end.used_up(),
         };
         let message = format!("{what}: make no further call, and write the answer now");
         self.tell(&Event::CallRefused { what: message.clone() });
@@ -226,7 +194,7 @@ impl<'a> Meter<'a> {
         self.first_refusal.get_or_insert_with(Instant::now);
         self.refusals += 1;
         if self.refusals >= REFUSALS {
-            self.stop(end, Some(format!("it asked {} times after its limit", self.refusals)));
+            self.stop(end.because(format!("it asked {} times after its limit", self.refusals)));
         }
         Refusal { why: Why::Budget, message }
     }
@@ -239,11 +207,10 @@ impl<'a> Meter<'a> {
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
         };
         self.failures += 1;
-        if let Next::End(end, detail) = step::model_failed(error) {
-            self.failed = Some((end, detail.clone()));
-            if !goes_on || self.failures >= FAILURES {
-                self.stop(end, detail);
-            }
+        let ended = Ended::from(error);
+        self.failed = Some(ended.clone());
+        if !goes_on || self.failures >= FAILURES {
+            self.stop(ended);
         }
         // The words by which clients know a conversation that is too long.
         let prefix =
@@ -282,6 +249,35 @@ impl<'a> Meter<'a> {
     fn tell(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
         self.trajectory.push(event);
+    }
+}
+
+impl Ledger for Meter<'_> {
+    type Refused = Refusal;
+    type Kept = ();
+
+    fn begin(&mut self, request: &mut Request) -> Result<(), Refusal> {
+        let over = || Refusal { why: Why::Closed, message: "the attempt is over".into() };
+        if self.stopped.is_some() || self.cancel.is_cancelled() {
+            return Err(over());
+        }
+        match self.account().begin(request) {
+            Ok(()) => {}
+            Err(NotAsked::Limit(end)) => return Err(self.refuse(end)),
+            Err(unrecorded @ NotAsked::Unrecorded(_)) => {
+                self.stop(unrecorded.into());
+                return Err(over());
+            }
+        }
+        request.sampling = self.sampled(&request.sampling);
+        if self.record(request) { Ok(()) } else { Err(self.refuse(End::DiskLimit)) }
+    }
+
+    fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {
+        self.waited += waited;
+        let event = self.account().charge(outcome, waited);
+        self.tell(&event);
+        Ok(())
     }
 }
 

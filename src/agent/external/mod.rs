@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, End, Task};
+use super::{Agent, Context, Ended, Task};
 use crate::env::{Backend, Env, OnProgress, Venv};
 use crate::error::{Error, Result};
 use crate::workspace::hex;
@@ -148,7 +148,7 @@ impl Agent for External {
         launch::WINDING_DOWN
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         launch::run(&self.name, &self.manifest, self.env(), task, context).await
     }
 }

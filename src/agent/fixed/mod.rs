@@ -8,7 +8,6 @@
 
 mod order;
 mod shown;
-pub(super) mod talk;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +15,15 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use super::experiment::{self, Outcome};
+use super::prompts::fixed::Missing;
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings, label, written};
-use super::{Agent, Context, End, Event, Task, prompts, repo};
+use super::talk::{Stop, Talk};
+use super::{Agent, Context, End, Ended, Event, Task, prompts, repo};
 use crate::code::Module;
 use crate::error::{Error, Result};
-use crate::model::{Model, Role};
-use crate::sandbox::Fault;
+use crate::model::{Model, Reply, Role};
 use shown::{described, others, shown, source, stub};
-use talk::{Stop, Talk};
 
 /// Most files that the model names, as in the original.
 const MOST_FILES: usize = 10;
@@ -93,22 +92,20 @@ impl Agent for Fixed {
         true
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> (End, Option<String>) {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let Some(model) = context.model else {
-            return (End::ModelDenied, Some("`fixed` needs a model and was given none".to_owned()));
+            return End::ModelDenied.because("`fixed` needs a model and was given none");
         };
         let masked = match repo::python_files(context).await {
             Ok(code) => code,
-            Err(fault) => return faulted(fault),
+            Err(fault) => return fault.into(),
         };
         let mut work = Work { task, model, code: masked.clone(), masked, faults: BTreeMap::new() };
         match self.work(&mut work, context).await {
-            Ok(end) | Err(end) => end,
+            Ok(ended) | Err(ended) => ended,
         }
     }
 }
-
-type Ended = (End, Option<String>);
 
 impl Fixed {
     async fn work(&self, work: &mut Work<'_>, context: &mut Context<'_>) -> Result<Ended, Ended> {
@@ -159,7 +156,7 @@ impl Fixed {
             Fill::Masked => &work.masked,
             Fill::Filled => &work.code,
         };
-        let missing = |what: String| Stop::End(End::GaveUp, Some(format!("`{}`: {what}", function.at)));
+        let missing = |what: String| Stop::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = Wanted::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
         // What the function begins with, however often it has been written since.
@@ -167,7 +164,7 @@ impl Fixed {
         let name = order::last(&function.at).to_owned();
         let missing_one = described(&name, module, wanted.function, &function.description);
 
-        let failed = |what: String| Stop::End(End::ModelError, Some(what));
+        let failed = |what: String| Stop::End(End::ModelError.because(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
         let files = self.localise(function, &stub, code, work, context).await?;
         let (file, left_out) = shown(module, wanted.function, self.retriever.code);
@@ -190,12 +187,12 @@ impl Fixed {
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {
             // Without the reply that could not be used: small models write it once more.
-            let mut talk = Talk::new(work.model, context);
+            let mut talk = begin(work.model, context);
             talk.say(Role::User, told.clone(), context);
             for more in broken.iter().chain(&unusable) {
                 talk.say(Role::User, more.clone(), context);
             }
-            let reply = talk.write(&missing_one, self.settings.reasoning_tokens, context).await?;
+            let reply = write(&mut talk, &missing_one, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
             unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
             if unusable.is_none() {
@@ -219,7 +216,7 @@ impl Fixed {
             return Ok(None);
         }
         let paths: Vec<String> = code.modules.keys().map(|path| path.display().to_string()).collect();
-        let mut talk = Talk::new(work.model, context);
+        let mut talk = begin(work.model, context);
         talk.say(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
         let reply = talk.ask(Some(LIST_TOKENS), context).await?;
         let named = named(&reply.text, &paths);
@@ -242,12 +239,41 @@ impl Fixed {
                 work.faults.remove(&place);
                 let files = [(module.path().to_owned(), module.source().to_vec())];
                 let written = experiment::write_all(&files, context).await;
-                written.map_err(|(end, detail)| Stop::End(end, detail))?;
+                written.map_err(Stop::End)?;
                 work.code.modules.insert(module.path().to_owned(), module);
                 Ok(())
             }
         }
     }
+}
+
+/// A conversation with the system prompt.
+fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> Talk<'a> {
+    let mut talk = Talk::over(model, Vec::new());
+    talk.say(Role::System, prompts::fixed::system(), context);
+    talk
+}
+
+/// Asks for the function, after thoughts of `reasoning` tokens. A provider that takes such a budget is given it;
+/// otherwise thoughts are asked for first, and asked for again while tokens are left ("Wait").
+async fn write(
+    talk: &mut Talk<'_>,
+    missing: &Missing,
+    reasoning: u32,
+    context: &mut Context<'_>,
+) -> Result<Reply, Stop> {
+    // A model that reasons by itself is told also when it is to do without.
+    let native = talk.reasons();
+    if reasoning > 0 && !native {
+        let question = prompts::fixed::reason(&missing.called, reasoning);
+        talk.think(question, &prompts::fixed::wait(), reasoning, context).await?;
+    }
+    talk.say(Role::User, prompts::fixed::write(missing), context);
+    let before = context.sampling.reasoning_tokens;
+    context.sampling.reasoning_tokens = native.then_some(reasoning);
+    let reply = talk.ask(None, context).await;
+    context.sampling.reasoning_tokens = before;
+    reply
 }
 
 /// How the attempt ends, its results reported.
@@ -257,26 +283,17 @@ fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut C
     let detail = (!said.is_empty()).then(|| said.join("; "));
     let complete = outcome.answer.len() == work.task.experiments.len();
     let none = outcome.answer.is_empty() && !work.task.experiments.is_empty();
-    if let Some((end, why)) = &outcome.stopped
-        && end.is_infrastructure()
-    {
-        return (*end, why.clone());
+    if let Some(stopped) = outcome.stopped.as_ref().filter(|stopped| stopped.end.is_infrastructure()) {
+        return stopped.clone();
     }
     if !none {
         experiment::answer(outcome.answer, context);
     }
     match (outcome.stopped, limit) {
-        (Some((end, why)), _) => (end, why),
-        (None, Some(end)) if !complete => (end, detail),
-        _ if none => (End::GaveUp, detail),
-        _ => (End::Answered, detail),
-    }
-}
-
-fn faulted(fault: Fault) -> Ended {
-    match fault {
-        Fault::Lost(detail) => (End::SandboxLost, Some(detail)),
-        Fault::Refused(what) => (End::TimeLimit, Some(what)),
+        (Some(stopped), _) => stopped,
+        (None, Some(end)) if !complete => Ended { end, detail },
+        _ if none => Ended { end: End::GaveUp, detail },
+        _ => Ended { end: End::Answered, detail },
     }
 }
 
@@ -285,7 +302,7 @@ fn go_on(step: Result<(), Stop>) -> Result<Option<End>, Ended> {
     match step {
         Ok(()) => Ok(None),
         Err(Stop::Limit(end)) => Ok(Some(end)),
-        Err(Stop::End(end, detail)) => Err((end, detail)),
+        Err(Stop::End(ended)) => Err(ended),
     }
 }
 

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{capitalised, render, task_values, used_up, words};
+use super::{capitalised, render, task_values, words};
 use crate::agent::history::History;
 use crate::agent::protocol::Protocol;
 use crate::agent::step::Manner;
@@ -93,7 +93,7 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
 pub fn submit(why: End, manner: &Manner) -> String {
     let reason = match why {
         End::StepLimit => "This is your last step.".to_owned(),
-        _ => format!("{}.", capitalised(used_up(why))),
+        _ => format!("{}.", capitalised(why.used_up())),
     };
     let tool = match manner.tools.answering() {
         Answering::Tool(name) => name,

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-use super::{End, Limits, Task};
+use super::{Limits, Task};
 use crate::workspace::hex;
 
 const TEMPLATES: [(&str, &str); 30] = [
@@ -101,17 +101,6 @@ fn task_values(task: &Task, limits: &Limits) -> Value {
     }
 }
 
-/// What is used up, a fragment.
-#[must_use]
-pub const fn used_up(limit: End) -> &'static str {
-    match limit {
-        End::TimeLimit => "the tool time is used up",
-        End::CostLimit => "the money is used up",
-        End::TokenLimit => "the tokens are used up",
-        _ => "the steps are used up",
-    }
-}
-
 /// What `edit_file` asks the model.
 #[must_use]
 pub fn edit_file(path: &str, text: &str, instruction: &str) -> String {
@@ -168,7 +157,6 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Limits;
     use crate::agent::experiment::Failure;
     use crate::agent::history::History;
     use crate::agent::protocol::Protocol;
@@ -176,6 +164,7 @@ mod tests {
     use crate::agent::step::Manner;
     use crate::agent::tests::support::task;
     use crate::agent::tools::{ToolChoice, ToolSet};
+    use crate::agent::{End, Limits};
     use dynamic::Prompting;
 
     #[test]

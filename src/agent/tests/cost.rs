@@ -71,8 +71,8 @@ fn a_step(settings: &str, reply: &Reply, attempts: u32, steps: u32) -> f64 {
             cancel: CancellationToken::new(),
             answer: None,
         };
-        let (end, _) = runtime.block_on(attempt(agent.as_ref(), &task(), &mut context));
-        assert_eq!((end, budget.steps), (End::GaveUp, steps));
+        let ended = runtime.block_on(attempt(agent.as_ref(), &task(), &mut context));
+        assert_eq!((ended.end, budget.steps), (End::GaveUp, steps));
         trajectory.finish().unwrap();
     }
     now().saturating_sub(begun).as_secs_f64() / f64::from(attempts * steps)

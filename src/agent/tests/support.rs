@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, Budget, Context, End, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction, Trajectory,
+    Agent, Budget, Context, End, Ended, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction, Trajectory,
     attempt, conversation, open,
 };
 use crate::error::Error;
@@ -293,8 +293,8 @@ impl World {
     pub async fn react_on_a_full_disk(mut self) -> (End, usize, Error) {
         let mut trajectory = Trajectory::create(Path::new("/dev/full")).unwrap();
         let agent = open("react", &Settings::default(), None).unwrap();
-        let (end, ..) = self.work(agent.as_ref(), &task(), &mut trajectory).await;
-        (end, self.model.asked.lock().unwrap().len(), trajectory.finish().unwrap_err())
+        let (ended, ..) = self.work(agent.as_ref(), &task(), &mut trajectory).await;
+        (ended.end, self.model.asked.lock().unwrap().len(), trajectory.finish().unwrap_err())
     }
 
     async fn work(
@@ -302,7 +302,7 @@ impl World {
         agent: &dyn Agent,
         task: &Task,
         trajectory: &mut Trajectory,
-    ) -> (End, Option<String>, Option<String>, Budget) {
+    ) -> (Ended, Option<String>, Budget) {
         let mut budget = Budget::new(self.limits);
         let mut context = Context {
             sandbox: self.sandbox.as_mut(),
@@ -313,9 +313,9 @@ impl World {
             cancel: self.cancel.clone(),
             answer: None,
         };
-        let (end, detail) = attempt(agent, task, &mut context).await;
+        let ended = attempt(agent, task, &mut context).await;
         let answer = context.answer.take();
-        (end, detail, answer, budget)
+        (ended, answer, budget)
     }
 
     /// Runs the attempt and checks what holds for every one: it ends once, the end is recorded, and the record
@@ -323,7 +323,7 @@ impl World {
     pub async fn run(mut self, agent: &dyn Agent, task: &Task) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
-        let (end, detail, answer, budget) = self.work(agent, task, &mut trajectory).await;
+        let (Ended { end, detail }, answer, budget) = self.work(agent, task, &mut trajectory).await;
         trajectory.finish().unwrap();
         self.sandbox.destroy().await.unwrap();
         let lines = Trajectory::read(&path).unwrap();

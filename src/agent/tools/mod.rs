@@ -25,7 +25,7 @@ mod understand_file;
 mod write_file;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -33,7 +33,8 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Context, Event};
+use super::Context;
+use super::account::{Asker, Unanswered};
 use crate::model::{self, Message, ModelError, Request};
 use crate::sandbox::{Command, Exec, Fault};
 
@@ -269,41 +270,17 @@ pub async fn ask_as(name: &str, messages: Vec<Message>, context: &mut Context<'_
     let Some(model) = context.model else {
         return Err(Failure::Refused(format!("`{name}` needs a model, and this attempt has none")));
     };
-    if let Some(limit) = context.budget.silenced() {
-        return Err(Failure::Refused(format!("`{name}` was not run: {}", super::prompts::used_up(limit))));
-    }
-    if let Some(error) = context.trajectory.failed() {
-        return Err(Failure::Refused(format!("`{name}` was not run: {error}")));
-    }
-    let call = context.budget.calls;
-    let request = Request { messages, sampling: context.next_sampling(), call, ..Request::default() };
-    let begun = Instant::now();
-    let asked = model.query(&request).await;
-    let waited = begun.elapsed();
-    let reply = match asked {
-        Ok(reply) => reply,
-        Err(failed) => {
-            context.call_failed(Some(name), &failed, waited);
-            // What a tool asks is a conversation of its own; the agent's can go on.
-            return Err(match failed.error {
-                ModelError::ContextLength(detail) => {
-                    Failure::Refused(format!("the file is too long for the model: {detail}"))
-                }
-                error @ ModelError::Refused(_) => Failure::Refused(error.to_string()),
-                error => Failure::Model(error),
-            });
+    let mut request = Request { messages, sampling: context.next_sampling(), ..Request::default() };
+    match context.ask(model, Asker::Tool(name), &mut request).await {
+        Ok(reply) => Ok(reply.text),
+        Err(Unanswered::NotAsked(refused)) => Err(Failure::Refused(format!("`{name}` was not run: {refused}"))),
+        // What a tool asks is a conversation of its own; the agent's can go on.
+        Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
+            Err(Failure::Refused(format!("the file is too long for the model: {detail}")))
         }
-    };
-    context.budget.charge_call(&reply, waited);
-    context.trajectory.push(&Event::ToolModelCall {
-        step: context.budget.steps,
-        tool: name.to_owned(),
-        text: reply.text.clone(),
-        usage: reply.usage,
-        cost: reply.cost,
-        seconds: waited.as_secs_f64(),
-    });
-    Ok(reply.text)
+        Err(Unanswered::Failed(error @ ModelError::Refused(_))) => Err(Failure::Refused(error.to_string())),
+        Err(Unanswered::Failed(error)) => Err(Failure::Model(error)),
+    }
 }
 
 /// A text file of at most `limit` bytes for a tool, refused when it is not UTF-8.

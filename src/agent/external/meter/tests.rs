@@ -82,7 +82,7 @@ async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
         assert!(meter.stopped.is_none(), "after call {call}");
     }
     assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Filtered);
-    assert_eq!(meter.stopped.as_ref().map(|(end, _)| *end), Some(End::Refused));
+    assert_eq!(meter.stopped.as_ref().map(|stopped| stopped.end), Some(End::Refused));
     assert!(meter.stop.is_cancelled());
     assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
     assert_eq!(model.asked.lock().unwrap().len(), 20);

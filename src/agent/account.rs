@@ -1,0 +1,127 @@
+//! One attempt's account: every call of the model is allowed by its budget, charged to it and recorded in its trajectory.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::trajectory::seconds;
+use super::{Budget, End, Ended, Event, Trajectory};
+use crate::model::ask::Ledger;
+use crate::model::{ModelError, QueryFailed, Reply, Request};
+
+/// Who asks, which decides what a call counts as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asker<'a> {
+    /// The agent: the reply is a step.
+    Agent,
+    /// A tool of this name, or a part of the agent that is recorded like one: no step, but it costs.
+    Tool(&'a str),
+}
+
+/// Why the model was not asked.
+#[derive(Debug)]
+pub(crate) enum NotAsked {
+    /// This limit forbids another call.
+    Limit(End),
+    /// The trajectory cannot be written: what is not recorded must not cost more.
+    Unrecorded(String),
+}
+
+impl fmt::Display for NotAsked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(end) => f.write_str(end.used_up()),
+            Self::Unrecorded(error) => f.write_str(error),
+        }
+    }
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The model was not asked.
+    NotAsked(NotAsked),
+    /// The model was asked and failed.
+    Failed(ModelError),
+}
+
+impl From<NotAsked> for Ended {
+    fn from(refused: NotAsked) -> Self {
+        match refused {
+            NotAsked::Limit(end) => end.into(),
+            // The attempt fails for it.
+            NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the trajectory cannot be written: {error}")),
+        }
+    }
+}
+
+impl From<Unanswered> for Ended {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::NotAsked(refused) => refused.into(),
+            Unanswered::Failed(error) => Self::from(&error),
+        }
+    }
+}
+
+/// What an asker's calls are charged to and recorded in.
+pub(crate) struct Account<'a> {
+    pub(crate) budget: &'a mut Budget,
+    pub(crate) trajectory: &'a mut Trajectory,
+    pub(crate) asker: Asker<'a>,
+}
+
+impl Account<'_> {
+    /// Whether another call may be made.
+    pub(crate) fn allow(&self) -> Result<(), NotAsked> {
+        let limit = match self.asker {
+            Asker::Agent => self.budget.no_step_left(),
+            Asker::Tool(_) => self.budget.no_call_left(),
+        };
+        match (limit, self.trajectory.failed()) {
+            (Some(end), _) => Err(NotAsked::Limit(end)),
+            (None, Some(error)) => Err(NotAsked::Unrecorded(error.to_string())),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Charges a call. The event that comes back is to be recorded.
+    pub(crate) fn charge(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Event {
+        let tool = match self.asker {
+            Asker::Agent => None,
+            Asker::Tool(name) => Some(name.to_owned()),
+        };
+        match (outcome, tool) {
+            (Ok(reply), None) => {
+                self.budget.charge_reply(reply, waited);
+                Event::reply(self.budget.steps, reply, waited)
+            }
+            (Ok(reply), Some(tool)) => {
+                self.budget.charge_call(reply, waited);
+                let (text, usage, cost) = (reply.text.clone(), reply.usage, reply.cost);
+                Event::ToolModelCall { step: self.budget.steps, tool, text, usage, cost, seconds: seconds(waited) }
+            }
+            (Err(failed), tool) => {
+                self.budget.charge_failed(failed, waited);
+                let (what, usage, cost) = (failed.to_string(), failed.usage, failed.cost);
+                Event::CallFailed { step: self.budget.steps, tool, what, usage, cost, seconds: seconds(waited) }
+            }
+        }
+    }
+}
+
+impl Ledger for Account<'_> {
+    type Refused = NotAsked;
+    type Kept = Event;
+
+    fn begin(&mut self, request: &mut Request) -> Result<(), NotAsked> {
+        self.allow()?;
+        request.call = self.budget.calls;
+        Ok(())
+    }
+
+    fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Event, NotAsked> {
+        let event = self.charge(outcome, waited);
+        self.trajectory.push(&event);
+        Ok(event)
+    }
+}
