@@ -15,17 +15,17 @@ fn lab() -> Lab {
 }
 
 #[test]
-fn the_readmes_table_is_what_the_command_gives_now() {
+fn the_table_of_the_docs_is_what_the_command_gives_now() {
     let root = env!("CARGO_MANIFEST_DIR");
     let ran = Command::new(PROGRAM).args(["suite", "--markdown", "--suite", root]).output().unwrap();
     assert!(ran.status.success());
-    let readme = fs::read_to_string(format!("{root}/README.md")).unwrap();
-    let begin = readme.split_once("<!-- suite table: begin -->\n").unwrap().1;
+    let page = fs::read_to_string(format!("{root}/docs/suite.md")).unwrap();
+    let begin = page.split_once("<!-- suite table: begin -->\n").unwrap().1;
     let table = begin.split_once("<!-- suite table: end -->").unwrap().0;
     assert_eq!(
         table.trim(),
         String::from_utf8(ran.stdout).unwrap().trim(),
-        "type `autoexperiment suite --readme README.md`"
+        "type `autoexperiment suite --readme docs/suite.md`"
     );
 }
 
