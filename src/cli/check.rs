@@ -7,9 +7,9 @@ use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
 ///
-/// Every selector names exactly one function and can be masked, passages exist, the paper's text holds no gold value,
-/// gold covers every experiment, protected files hold no maskable function, and so on. Ends with exit code 3 when
-/// something is wrong.
+/// Checks, among other things, that every selector names exactly one function that can be masked, that passages exist,
+/// that the paper's text contains no gold value, that gold covers every experiment, and that protected files contain no
+/// maskable function. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp")]
 pub struct Arguments {

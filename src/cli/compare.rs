@@ -13,9 +13,10 @@ use crate::stats::{Bootstrap, Population};
 
 /// Compare agents, models or settings on the same samples
 ///
-/// Pairs the samples that both have. Prints the difference of their pass rates with its interval by paired bootstrap,
-/// and McNemar's exact test, adjusted by Holm for several comparisons. A run with several agents is several contenders.
-/// Runs on different suites, gold, experiments, scoring or budgets are refused unless `--force` is given.
+/// Pairs the samples that both have, and prints the difference of their pass rates with an interval from a paired
+/// bootstrap, and McNemar's exact test, adjusted by Holm's method for several comparisons. A run with several agents
+/// counts as several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless
+/// you pass `--force`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment compare fixed dynamic\n  autoexperiment compare runs/a runs/b runs/c --every-pair --by-n"
@@ -27,22 +28,22 @@ pub struct Arguments {
     /// Compare every pair of contenders.
     #[arg(long)]
     every_pair: bool,
-    /// A row for each n as well.
+    /// Add a row for each n.
     #[arg(long)]
     by_n: bool,
-    /// Compare although suites, gold or budgets differ.
+    /// Compare even if suites, gold or budgets differ.
     #[arg(long)]
     force: bool,
-    /// Replicates of the bootstrap.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
+    /// Number of bootstrap replicates.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
     replicates: u32,
-    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
-    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use super::shared::print;
 use crate::error::{Error, Result};
 
-/// Print completions for a shell
+/// Print shell completions
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment completions bash >~/.local/share/bash-completion/completions/autoexperiment\n  autoexperiment completions zsh >~/.zfunc/_autoexperiment\n  autoexperiment completions fish >~/.config/fish/completions/autoexperiment.fish"

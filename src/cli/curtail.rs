@@ -16,51 +16,54 @@ use crate::error::{Error, Result};
 use crate::run::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Paper, Protocol};
 
-/// Find the cheapest parameters that still tell passing from failing solutions apart
+/// Find the cheapest parameters that still tell passing solutions from failing ones
 ///
-/// Runs solutions (the unchanged code, mutants of its functions, the diffs of stored runs) under the full experiments and
-/// under shorter ones, from the cheapest on: those that the manifest allows (`parameters.allowed`), or else the curtailed
-/// one that it has. Positive means that a solution passes: precision is the part of those passing curtailed that pass in
-/// full, recall the part of those passing in full that pass curtailed. Weighted, every function counts the same.
+/// Runs solutions (the unchanged code, mutants of its functions, the diffs of stored runs) under the full experiments
+/// and under shorter ones, starting with the cheapest: those that the manifest allows (`parameters.allowed`), or
+/// otherwise its current curtailed parameters.
+///
+/// Precision is the share of the solutions that pass the curtailed experiment that also pass the full one. Recall is
+/// the share of the solutions that pass the full experiment that also pass the curtailed one. In the weighted figures
+/// every function counts the same.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  How well do the curtailed experiments do?
+  Measure how well the curtailed experiments do:
     autoexperiment curtail kmeanspp --budget 30m
-  Search, with the solutions of a stored run too, and write what is found to the manifest:
+  Search, also with the solutions of a stored run, and write the result to the manifest:
     autoexperiment curtail kmeanspp --from 2026-11-21T10-30-00Z --write")]
 pub struct Arguments {
     /// The paper.
     paper: String,
-    /// These experiments only.
+    /// Only these experiments.
     #[arg(long = "experiment", value_name = "ID")]
     experiments: Vec<String>,
-    /// Take the solutions of a stored run too: its name, or its folder.
+    /// Also use the solutions of a stored run: its name under --runs, or its folder.
     #[arg(long, value_name = "RUN")]
     from: Vec<String>,
-    /// Mutants of each function.
-    #[arg(long, default_value_t = 8)]
+    /// Number of mutants per function.
+    #[arg(long, value_name = "N", default_value_t = 8)]
     mutants: usize,
-    /// Decides which mutants.
+    /// Seed that selects the mutants.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Least precision and recall.
-    #[arg(long, default_value_t = 0.98, value_parser = parse_share)]
+    /// Lowest acceptable precision and recall.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.98, value_parser = parse_share)]
     goal: f64,
-    /// CPU time after which no further solution is run in full, as `10m` or seconds; what is known from earlier costs
-    /// nothing. The shorter experiments of those that were are run all the same.
+    /// CPU time after which no more solutions run in full, as `10m` or seconds. Results from earlier runs cost nothing,
+    /// and the shorter experiments of solutions that ran in full always run.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     budget: f64,
-    /// Write the settings that reach the goal, and their evidence, to the manifest.
+    /// Write the settings that reach the goal, with their evidence, to the manifest.
     #[arg(long)]
     write: bool,
-    /// Print JSON in place of a table.
+    /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Experiments that run at once [default: one a core].
+    /// Number of experiments to run at once [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
     runs: PathBuf,
     #[command(flatten)]

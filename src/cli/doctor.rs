@@ -5,9 +5,9 @@ use crate::error::{Error, Result};
 use crate::report::clean;
 use crate::sandbox::{choose, doctor};
 
-/// Say what works on this machine, and how to get the rest
+/// Show what works on this machine, and how to get the rest
 ///
-/// Ends with exit code 5 when attempts cannot be sandboxed here.
+/// Ends with exit code 5 if attempts cannot be sandboxed here.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment doctor\n  autoexperiment doctor --json")]
 pub struct Arguments {

@@ -8,14 +8,14 @@ use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
 
-/// Lock, build, check, list and prune Python environments
+/// Lock, build, check, list and remove Python environments
 ///
-/// An env is locked for conda (`conda.lock`), for a venv (`venv.lock`), or for both. Without `--env` both are kept up to
-/// date, and what is built is conda's where its channels answer.
+/// An env can be locked for conda (`conda.lock`), for a venv (`venv.lock`), or for both. Without `--env`, `lock` keeps
+/// both up to date, and `build` uses conda if its channels answer.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment env lock --env conda numpy-sklearn\n  \
                   autoexperiment env build numpy-sklearn --channel-alias https://conda.example.org\n  \
-                  autoexperiment env check\n  autoexperiment env list")]
+                  autoexperiment env check\n  autoexperiment env list\n  autoexperiment env prune numpy-sklearn")]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -29,30 +29,36 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Solve `environment.yml` anew and write the lock file beside it.
+    /// Solve `environment.yml` and write the lock file next to it.
+    #[command(after_help = "Example:\n  autoexperiment env lock --env conda numpy-sklearn")]
     Lock {
         /// Envs.
         #[arg(required = true)]
         envs: Vec<String>,
     },
-    /// Build from the lock file, or find in the cache.
+    /// Build envs from their lock files, unless they are in the cache.
+    #[command(after_help = "Example:\n  autoexperiment env build numpy-sklearn")]
     Build {
         /// Envs.
         #[arg(required = true)]
         envs: Vec<String>,
     },
-    /// Tell whether lock files are up to date and envs are built; exit code 3 when a lock is missing or outdated.
+    /// Check that lock files are up to date and show which envs are built; exit code 3 if a lock is missing or
+    /// outdated.
+    #[command(after_help = "Example:\n  autoexperiment env check")]
     Check {
         /// Envs [default: all of the suite].
         envs: Vec<String>,
     },
     /// List the envs in the cache.
+    #[command(after_help = "Example:\n  autoexperiment env list")]
     List,
-    /// Remove envs from the cache: the named ones, or those whose build was never finished.
+    /// Remove envs from the cache: the ones you name, or those whose build was never finished.
+    #[command(after_help = "Example:\n  autoexperiment env prune --downloads")]
     Prune {
         /// Envs.
         envs: Vec<String>,
-        /// Remove what was downloaded and unpacked for conda envs, too. Envs that are built stay.
+        /// Also remove what was downloaded and unpacked for conda envs. Built envs stay.
         #[arg(long)]
         downloads: bool,
     },

@@ -5,7 +5,8 @@ use crate::env::{EnvKind, Options};
 /// How envs are made.
 #[derive(clap::Args)]
 pub struct EnvOptions {
-    /// Envs: `conda`, `venv`, or `auto` for conda where an env is locked for it and its channels answer, else venv.
+    /// How to build envs: `conda`, `venv`, or `auto`, which uses conda if the env is locked for it and its channels
+    /// answer, and a venv otherwise.
     #[arg(long = "env", value_name = "KIND", default_value = "auto", global = true, help_heading = "Environment")]
     pub kind: EnvKind,
     #[command(flatten)]
@@ -15,10 +16,11 @@ pub struct EnvOptions {
 /// Where packages come from.
 #[derive(clap::Args)]
 pub struct ChannelOptions {
-    /// What stands before the names of conda channels, as `https://conda.example.org` [default: conda's configuration].
+    /// Address to put before the names of conda channels, as `https://conda.example.org` [default: conda's
+    /// configuration].
     #[arg(long, value_name = "URL", env = "AUTOEXPERIMENT_CHANNEL_ALIAS", global = true, help_heading = "Environment")]
     channel_alias: Option<String>,
-    /// Build envs from the cache alone.
+    /// Build envs from the cache only, without a network.
     #[arg(long, global = true, help_heading = "Environment")]
     offline: bool,
 }

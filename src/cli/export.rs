@@ -10,27 +10,27 @@ use crate::export::{Source, atif, harbor, inspect, predictions, traj};
 use crate::report::clean;
 use crate::suite::Suite;
 
-/// Write a stored run in another project's format
+/// Export a stored run to another project's format
 ///
-/// Prints the paths of the files that were written. What is missing from the run, such as a trajectory that was cut off,
-/// is left out and said.
+/// Prints the paths of the files it wrote. What is missing from the run, such as a trajectory that was cut off, is left
+/// out and reported.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment export 2026-11-21T10-30-00Z --format inspect -o logs\n  autoexperiment export runs/a --format parquet -o tables\n  autoexperiment export runs/a --format csv -o attempts.csv"
 )]
 pub struct Arguments {
-    /// A run: a folder, or a name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
-    /// The format.
+    /// Format to write.
     #[arg(long, value_enum)]
     format: Format,
-    /// Folder to write into. A path with the format's own ending (`.eval`, `.csv`, `.parquet`, `.jsonl`) is a file.
+    /// Folder to write to. A path with the format's own extension (`.eval`, `.csv`, `.parquet`, `.jsonl`) is a file.
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// For Harbor: the folder of the suite [default: that of the run].
+    /// Folder of the suite, for Harbor [default: the run's].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
 }
@@ -38,21 +38,21 @@ pub struct Arguments {
 /// A format to export to.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
-    /// Logs of Inspect AI, `.eval`: one for each agent and model, attempts as epochs.
+    /// Inspect AI logs (`.eval`): one per agent and model, with attempts as epochs.
     Inspect,
-    /// Tasks of Harbor, one for each sample of the run, and the run's trajectories in ATIF.
+    /// Harbor tasks: one per sample of the run, with the run's trajectories in ATIF.
     Harbor,
-    /// Trajectories in ATIF 1.8, Harbor's format: one for each attempt.
+    /// Trajectories in ATIF 1.8, Harbor's format: one per attempt.
     Atif,
-    /// Trajectories as SWE-agent's `.traj`: one for each attempt.
+    /// Trajectories in SWE-agent's `.traj` format: one per attempt.
     Traj,
-    /// Tables of attempts and of values as CSV.
+    /// Tables of attempts and values as CSV.
     Csv,
-    /// The same as Parquet.
+    /// The same tables as Parquet.
     Parquet,
-    /// The same as JSON lines.
+    /// The same tables as JSON lines.
     Jsonl,
-    /// Patches as SWE-bench's predictions: one file for each agent and number of attempt.
+    /// Patches as SWE-bench predictions: one file per agent and attempt number.
     Predictions,
 }
 

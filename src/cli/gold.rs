@@ -14,27 +14,27 @@ use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN or vary between repeats by more than their tolerance. With `--check` nothing is
-/// recorded: what this machine gives, in this env and sandbox, is compared with the gold that is there.
+/// Refuses results that are NaN, or that vary between repeats by more than their tolerance. With `--check`, records
+/// nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
                         autoexperiment gold --check --sandbox docker kmeanspp ucb"
 )]
 pub struct Arguments {
-    /// Papers.
+    /// Papers to record.
     #[arg(required = true)]
     papers: Vec<String>,
-    /// Runs of each experiment.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of runs of each experiment.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// Compare with recorded gold, value by value; exit code 4 when one is out of its tolerance.
+    /// Compare with the recorded gold value by value; exit code 4 if a value is out of its tolerance.
     #[arg(long, conflicts_with = "repeats")]
     check: bool,
     /// Print JSON.
     #[arg(long, requires = "check")]
     json: bool,
-    /// The paper's full protocol in place of the curtailed one.
+    /// Use the paper's full protocol instead of the curtailed one.
     #[arg(long)]
     full: bool,
     #[command(flatten)]

@@ -11,11 +11,11 @@ use crate::run::scratch::Scratch;
 use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
 use crate::suite::{LoadedPaper, Protocol};
 
-/// Build, push, list and prune container images
+/// Build, push, list and remove container images
 ///
-/// `run --sandbox docker` builds what it needs by itself; this is for doing it beforehand or for other machines. Images
-/// are named by their content: base, env over it, repo over that. To move one without a registry: `docker save NAME |
-/// ssh HOST docker load`.
+/// `run --sandbox docker` builds the images it needs. Use this command to build them beforehand or for other machines.
+/// Images are named by their content: a base, an env on top of it, a repo on top of that. To move an image without a
+/// registry, use `docker save NAME | ssh HOST docker load`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment image build kmeanspp\n  autoexperiment image push registry.example.org/me\n  \
@@ -37,25 +37,29 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Build the base, and the images of papers; prints their names.
+    /// Build the base and the images of papers, and print their names.
+    #[command(after_help = "Example:\n  autoexperiment image build kmeanspp")]
     Build {
-        /// Papers [default: only the base].
+        /// Papers to build images for [default: only the base].
         papers: Vec<String>,
     },
-    /// Name images for a registry and send them there.
+    /// Push images to a registry.
+    #[command(after_help = "Example:\n  autoexperiment image push registry.example.org/me")]
     Push {
-        /// The registry and a path in it, as `registry.example.org/me`.
+        /// Registry and a path in it, as `registry.example.org/me`.
         registry: String,
-        /// Images, as `list` shows them [default: all].
+        /// Images to push, as `list` shows them [default: all].
         images: Vec<String>,
     },
-    /// List images, and the volumes that hold this program.
+    /// List the images, and the volumes that hold this program.
+    #[command(after_help = "Example:\n  autoexperiment image list --engine podman")]
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Remove all images and volumes that no container uses. The next run builds what it needs again.
+    /// Remove all images and volumes that no container uses. The next run rebuilds what it needs.
+    #[command(after_help = "Example:\n  autoexperiment image prune")]
     Prune,
 }
 

@@ -8,8 +8,9 @@ use crate::error::{Error, Kind, Result};
 use crate::import::{Decisions, PaperFolder, Published, import};
 use crate::report::clean;
 
-/// Make published papers of other projects into papers of this suite
+/// Import other projects' published papers into this suite
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment import mlrc dataset/MLRC")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -20,25 +21,25 @@ enum What {
     Mlrc(Mlrc),
 }
 
-/// The published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
+/// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
 ///
-/// Functions are found by name, class and content; published line numbers are the weakest evidence. Each correction and
-/// each doubt is printed. A paper with functions that cannot be told for sure is refused, with the candidates, and the
-/// others are imported; papers that the suite has already are left as they are.
+/// Finds functions by name, class and content; published line numbers are the weakest evidence. Prints every correction
+/// and every doubt. If a function cannot be identified with certainty, its paper is refused and the candidates are
+/// listed; the other papers are still imported. Papers that the suite already has are left unchanged.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import mlrc dataset/MLRC -p 2303.11932 --at 2303.11932:6=metrics.py::IoU.compute"
 )]
 struct Mlrc {
-    /// Folder of the papers' folders, or the folder of one paper.
+    /// Folder that holds the papers' folders, or the folder of one paper.
     folder: PathBuf,
     /// Papers to import [default: all].
     #[arg(short, long, value_name = "ID")]
     paper: Vec<String>,
-    /// Which function is meant, where that cannot be told: `PAPER:NUMBER=FILE::NAME`. Can be given several times.
+    /// Identify an ambiguous function, as `PAPER:NUMBER=FILE::NAME`. Can be repeated.
     #[arg(long, value_name = "PLACE")]
     at: Vec<String>,
-    /// Leave out functions that cannot be told for sure, instead of refusing their paper.
+    /// Leave out functions that cannot be identified, instead of refusing their paper.
     #[arg(long)]
     leave_out: bool,
     /// Print JSON.

@@ -6,13 +6,13 @@ use super::shared::{print, print_json, table};
 use crate::code::{Row, index_tree};
 use crate::error::{Error, Result};
 
-/// Print every Python function under a path, with its selector, lines, decorators and calls
+/// List every Python function under a path, with its selector, lines, decorators and calls
 ///
-/// Files that do not parse are named on stderr and left out.
+/// Files that do not parse are reported on stderr and skipped.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment index repos/kmeanspp\n  autoexperiment index --json file.py")]
 pub struct Arguments {
-    /// A folder or a file.
+    /// A folder or a Python file.
     path: PathBuf,
     /// Print JSON.
     #[arg(long)]

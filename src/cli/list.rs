@@ -11,9 +11,9 @@ use crate::suite::{LoadedPaper, Suite};
 /// The numbers of masked functions that the table shows.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
 
-/// List papers, with functions, experiments and the number of samples for each n
+/// List papers with their functions, experiments and number of samples for each n
 ///
-/// With a paper's id: its functions and experiments, with the places that samples name them by.
+/// For a paper that you name, lists its functions and experiments, with the numbers that sample ids use.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment list\n  autoexperiment list kmeanspp\n  autoexperiment list --json"

@@ -8,11 +8,11 @@ use clap_mangen::Man;
 use super::shared::print;
 use crate::error::{Error, Result};
 
-/// Print the manual page, or write the pages of all verbs
+/// Print the manual page, or write the pages of all commands
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment man | man -l -\n  autoexperiment man -o ~/.local/share/man/man1")]
 pub struct Arguments {
-    /// Write a page for the program and one for each verb into this folder.
+    /// Write a page for the program and for each command to this folder.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

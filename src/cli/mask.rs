@@ -12,7 +12,7 @@ use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 
 /// Mask functions of a paper's repo
 ///
-/// Prints the masked files as a diff, or writes the whole tree that an agent would be given.
+/// Prints the masked files as a diff, or writes the whole tree that an agent would get.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment mask kmeanspp -f 0,3\n  autoexperiment mask kmeanspp -f 2 -o masked"
@@ -20,10 +20,10 @@ use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 pub struct Arguments {
     /// The paper.
     paper: String,
-    /// Places of the functions to mask, as `autoexperiment list PAPER` shows them; none for the bare repo.
+    /// Numbers of the functions to mask, as `autoexperiment list PAPER` shows them. Without any, nothing is masked.
     #[arg(short, long, value_name = "I,J,...", value_delimiter = ',')]
     functions: Vec<usize>,
-    /// Write the tree into this folder, which must not exist.
+    /// Write the tree to this folder, which must not exist.
     #[arg(short, long, value_name = "DIR", conflicts_with = "diff")]
     output: Option<PathBuf>,
     /// Print a diff of the masked files [default].

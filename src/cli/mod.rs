@@ -59,8 +59,9 @@ use crate::error::{Error, Result};
 
 /// Measures whether AI agents can re-implement and run the experiments of research papers.
 ///
-/// n functions of a paper's repository are masked; an agent writes them anew in a sandbox, runs the paper's
-/// experiments and reports the results, which are compared with gold, and so is its code, run again by us.
+/// Masks n functions of a paper's repository. An agent writes them again in a sandbox, runs the paper's experiments and
+/// reports the results. AutoExperiment compares the reported results with the reference (gold) results, then re-runs
+/// the agent's code and compares that too.
 #[derive(Parser)]
 #[command(name = "autoexperiment", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {

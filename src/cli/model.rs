@@ -13,23 +13,23 @@ use crate::suite::Suite;
 /// A model and how to reach it.
 #[derive(clap::Args)]
 pub struct ModelOptions {
-    /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, a NAME with --base-url, `scripted:FILE`, `replay:FILE`.
+    /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, NAME with --base-url, `scripted:FILE` or `replay:FILE`.
     #[arg(short, long, help_heading = "Agents and models")]
     model: Option<String>,
     /// Address of an OpenAI-compatible server, as `http://127.0.0.1:8080/v1`.
     #[arg(long, value_name = "URL", help_heading = "Agents and models")]
     base_url: Option<String>,
-    /// Dollars for a million tokens read, and written, where the price is not known.
+    /// Price in dollars per million tokens read and per million written, if it is not known.
     #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Agents and models")]
     price: Option<(f64, f64)>,
-    /// Record all calls of the model into a file that `replay:FILE` plays back.
+    /// Record all model calls to a file that `replay:FILE` plays back.
     #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
     record: Option<PathBuf>,
-    /// Most time of one request to the model, as `10m` or seconds.
+    /// Time limit per request to the model, as `10m` or seconds.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Agents and models")]
     request_timeout: Option<f64>,
-    /// Tries of a request that the provider fails or limits, beside the first; the waits between them double.
-    #[arg(long, default_value_t = 5, help_heading = "Agents and models")]
+    /// Maximum retries per request when the provider fails or limits it. The waits between them double.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Agents and models")]
     retries: usize,
 }
 

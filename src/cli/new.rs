@@ -29,10 +29,10 @@ const SLOW: f64 = 6.0;
 
 /// Start a paper from a repository: copy it, try its commands, propose functions to mask, record gold, verify
 ///
-/// Each command is run once to see how its result can be read, and once traced to learn which functions it enters; of
-/// these the ones of at least five lines are proposed that are no tests, read no command line and lie in no entry script. What was found is
-/// written to `papers/PAPER`, `repos/PAPER` and, unless `--env` names one, `envs/PAPER`: all of it, or nothing. In the end
-/// stands a list of what only a person can do. docs/new-paper.md walks through it.
+/// Runs each command once to see how its result can be read, and once traced to see which functions it enters. Proposes
+/// those of at least five lines that are not tests, do not read the command line and are not in an entry script. Writes
+/// `papers/PAPER`, `repos/PAPER` and, unless you pass `--env`, `envs/PAPER`: all of them or none. At the end it lists
+/// what only a person can do. docs/new-paper.md walks through an example.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,59 +42,59 @@ Examples:
   autoexperiment new net --repo ~/src/net --environment net.yml --command 'train=python train.py' \\
     --regex 'train.loss=final loss: ([.0-9]+)'")]
 pub struct Arguments {
-    /// The new paper's id: letters, digits, `-`, `_` and `.`.
+    /// Id of the new paper: letters, digits, `-`, `_` and `.`.
     paper: String,
-    /// The repository's folder. Version control, caches and environments are not copied, nor, unless `--keep` says so,
-    /// are tests, notebooks and saved results.
+    /// Folder of the repository. Version control, caches and environments are not copied. Tests, notebooks and saved
+    /// results are copied only if `--keep` says so.
     #[arg(long, value_name = "DIR")]
     repo: PathBuf,
-    /// An env of the suite to use.
+    /// Env of the suite to use.
     #[arg(long, value_name = "ENV", conflicts_with_all = ["requirements", "environment", "python"], help_heading = "Environment")]
     env: Option<String>,
-    /// Packages of a new env, as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for none [default: the
+    /// Packages for a new env, as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for none [default: the
     /// repository's environment.yml or requirements.txt].
     #[arg(long, value_name = "LIST", conflicts_with = "environment", help_heading = "Environment")]
     requirements: Option<String>,
-    /// A conda environment file for a new env.
+    /// Conda environment file for a new env.
     #[arg(long, value_name = "FILE", help_heading = "Environment")]
     environment: Option<PathBuf>,
-    /// Versions of Python that a new env accepts [default: >=3.10,<3.14].
+    /// Python versions that a new env accepts [default: >=3.10,<3.14].
     #[arg(long, value_name = "RANGE", conflicts_with = "environment", help_heading = "Environment")]
     python: Option<String>,
-    /// The paper's text: Markdown, LaTeX or plain text. Its results are removed, as `scrub` does. Without it an outline is
-    /// written.
+    /// Text of the paper: Markdown, LaTeX or plain text. Its results are removed as `scrub` does. Without it, an
+    /// outline is written.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// An experiment: `NAME=COMMAND`, run in the repo's root by `sh`. A parameter stands in it with its values for both
-    /// protocols, as `{n=full:1000,curtailed:50}`, or with one, as `{seed=0}`.
+    /// An experiment, as `NAME=COMMAND`, which `sh` runs in the repo's root. Write a parameter with its values for both
+    /// protocols, as `{n=full:1000,curtailed:50}`, or with one value, as `{seed=0}`.
     #[arg(long = "command", value_name = "NAME=COMMAND", help_heading = "Experiments")]
     commands: Vec<String>,
-    /// A file with one such line an experiment; or, named `.toml`, with `[[experiment]]` tables as in a manifest, whose
-    /// `description` and `result` may be missing.
+    /// File with one such line per experiment, or, if its name ends in `.toml`, with `[[experiment]]` tables as in a
+    /// manifest, where `description` and `result` are optional.
     #[arg(long = "commands", value_name = "FILE", help_heading = "Experiments")]
     command_file: Option<PathBuf>,
-    /// How a value of an experiment is read from what it prints: an expression with one group.
+    /// Regular expression with one group that reads a value from what the experiment prints.
     #[arg(long = "regex", value_name = "NAME.KEY=REGEX", help_heading = "Experiments")]
     expressions: Vec<String>,
-    /// The JSON file that an experiment writes its result to.
+    /// JSON file that an experiment writes its result to.
     #[arg(long = "json-file", value_name = "NAME=FILE", help_heading = "Experiments")]
     json_files: Vec<String>,
-    /// Seconds that an experiment may take, curtailed.
+    /// Time limit of a curtailed experiment, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Experiments")]
     time_limit: u64,
-    /// Runs of each experiment for gold.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Experiments")]
+    /// Number of runs of each experiment for gold.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Experiments")]
     repeats: u32,
-    /// Files that are copied although they look like tests, notebooks or results.
+    /// Copy these files even if they look like tests, notebooks or results.
     #[arg(long, value_name = "GLOB")]
     keep: Vec<String>,
-    /// Files that are not copied.
+    /// Do not copy these files.
     #[arg(long, value_name = "GLOB")]
     leave_out: Vec<String>,
     /// Don't verify the new paper.
     #[arg(long, conflicts_with = "mutants")]
     no_verify: bool,
-    /// Mutants a function, when it is verified; 0 for none.
+    /// Number of mutants per function for verification; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 12)]
     mutants: usize,
     #[command(flatten)]

@@ -14,23 +14,23 @@ use crate::sample::parse_n;
 use crate::stats::{Aim, Spread};
 use crate::suite::{LoadedPaper, Suite};
 
-/// Tell how many samples and attempts a difference between two contenders needs, and what it would cost
+/// Compute how many samples and attempts a difference between two contenders needs, and what it would cost
 ///
-/// From a stored run (`--run`), whose samples tell how much they differ and what an attempt costs, or from assumptions.
+/// Learns how much samples differ and what an attempt costs from a stored run (`--run`), or starts from assumptions.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment power --diff 0.05 --n 1..3 --k 5 --rate 0.4 --cost 0.10\n  \
                         autoexperiment power --diff 0.05 --run sweep --agent react")]
 pub struct Arguments {
-    /// The difference to be seen, as 0.05 for five points.
+    /// Difference to detect, as 0.05 for five points.
     #[arg(long, value_name = "SHARE", value_parser = parse_inner_share)]
     diff: f64,
     /// Numbers of masked functions: `3`, `1..5`, `1,2,5` [default: 1, or those of the run].
     #[arg(short, long = "n", alias = "masked", value_name = "N")]
     n: Option<String>,
-    /// Attempts at each sample; a row for a single attempt is shown beside.
+    /// Number of attempts at each sample. The table also has a row for a single attempt.
     #[arg(short, long, alias = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
-    /// Chance to see the difference if it is there.
+    /// Probability of detecting the difference if it exists.
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = parse_inner_share)]
     power: f64,
     /// Confidence level of the comparison.
@@ -39,26 +39,26 @@ pub struct Arguments {
     /// A stored run to learn from: its folder, or its name under --runs.
     #[arg(long, value_name = "RUN", conflicts_with = "rate")]
     run: Option<String>,
-    /// The agent of the run to learn from, where it has several.
+    /// Agent of the run to learn from, if it has several.
     #[arg(long, requires = "run")]
     agent: Option<String>,
-    /// Pass rate at n = 1; at n it is taken to be its n-th power, as if functions were written independently.
+    /// Pass rate at n = 1. At n, its n-th power is assumed, as if functions were written independently.
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_inner_share)]
     rate: f64,
-    /// Share of the attempts' variance that lies between samples: 0 when all are equally hard, 1 when each is passed always
-    /// or never. Learned from a run that has several attempts a sample.
+    /// Share of the attempts' variance that is between samples: 0 if all samples are equally hard, 1 if each is either
+    /// always or never passed. A run with several attempts per sample provides it.
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_share)]
     alike: f64,
-    /// Correlation of the two contenders' chances over samples: 1 when the same samples are hard for both.
+    /// Correlation of the two contenders' pass rates over samples: 1 if the same samples are hard for both.
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_share)]
     correlation: f64,
-    /// Dollars of an attempt [default: that of the run].
+    /// Cost of an attempt in dollars [default: that of the run].
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     cost: Option<f64>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
     #[command(flatten)]

@@ -16,9 +16,9 @@ use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
 use crate::view::Reader;
 
-/// Print pass rates by agent and n over stored runs
+/// Print pass rates by agent and n from stored runs
 ///
-/// Runs that are still going on, or were cut off, are reported as far as they are.
+/// Unfinished runs are reported as far as they are.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
@@ -27,24 +27,26 @@ pub struct Arguments {
     /// Runs: folders, or names under --runs. Several are shown side by side.
     #[arg(required = true)]
     run: Vec<String>,
-    /// How attempts went: first runs that crashed, what came of them, what samples took, what lost attempts could change.
+    /// Show how attempts went: how often the first run of code crashed, how often agents recovered, what samples took,
+    /// and how much lost attempts could change.
     #[arg(long, conflicts_with_all = ["csv", "attempts", "values"])]
     how: bool,
-    /// How the pass rate falls with n, where half of all attempts fail, and which functions are hard.
+    /// Show how the pass rate falls with n, where half of all attempts fail, and which functions are hard.
     #[arg(long, conflicts_with_all = ["how", "csv", "attempts", "values"])]
     difficulty: bool,
     #[command(flatten)]
     output: OutputOptions,
-    /// Write a page for a browser: overview, samples, trajectories. Broken runs are shown as far as they can be read.
+    /// Write a page for a browser, with overview, samples and trajectories. Broken runs are shown as far as they can be
+    /// read.
     #[arg(long, value_name = "FILE", group = "format", conflicts_with_all = ["how", "difficulty"])]
     html: Option<PathBuf>,
-    /// Write the figures for a paper into a folder: SVG, PDF and PNG, 5.5 inches wide, and their numbers as CSV.
+    /// Write the figures for a paper to a folder, as SVG, PDF and PNG, 5.5 inches wide, with their numbers as CSV.
     #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
     figures: Option<PathBuf>,
-    /// Folder of the suite, for --html and --difficulty [default: the one that each run names].
+    /// Folder of the suite, for --html and --difficulty [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
@@ -55,19 +57,19 @@ pub struct OutputOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
-    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
-    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
-    /// Print CSV, a row for each agent and n. What verifiers chose is in the tables and in --json.
+    /// Print CSV, one row per agent and n. What verifiers chose is in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
-    /// Print CSV, a row for each attempt.
+    /// Print CSV, one row per attempt.
     #[arg(long, group = "format")]
     attempts: bool,
-    /// Print CSV, a row for each value of each verdict.
+    /// Print CSV, one row per value of each verdict.
     #[arg(long, group = "format")]
     values: bool,
 }

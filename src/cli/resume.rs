@@ -10,38 +10,38 @@ use crate::error::{Error, Result};
 use crate::run::Store;
 use crate::suite::Suite;
 
-/// Go on with a run that was stopped, killed, or lost attempts to infrastructure
+/// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
-/// What was finished stays as it is; everything else runs again, with the settings that the run was started with.
+/// Keeps finished attempts and makes all others, with the settings that the run was started with.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment resume 2026-11-21T10-30-00Z\n  autoexperiment resume runs/sweep --max-cost 80"
 )]
 pub struct Arguments {
-    /// The run's folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// The suite's folder, where it has moved.
+    /// Folder of the suite, if it has moved.
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
-    /// Attempts at once [default: as before].
-    #[arg(short, long)]
+    /// Number of attempts at once [default: as before].
+    #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
-    /// Dollars of the whole run, earlier sessions included [default: as before].
+    /// Cost limit of the whole run in dollars, including earlier sessions [default: as before].
     #[arg(long, value_name = "DOLLARS", value_parser = super::run::parse_dollars)]
     max_cost: Option<f64>,
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long)]
     no_baseline: bool,
-    /// Go on though the suite, an env or the prompts have changed since the run was started.
+    /// Continue even if the suite, an env or the prompts have changed since the run was started.
     #[arg(long)]
     changed_suite: bool,
     /// Print every event on stdout as a line of JSON, and no report at the end.
     #[arg(long)]
     json_events: bool,
-    /// End with exit code 9 when any attempt fails.
+    /// End with exit code 9 if any attempt fails.
     #[arg(long)]
     require_pass: bool,
     #[command(flatten)]

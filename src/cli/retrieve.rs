@@ -17,21 +17,21 @@ const SHOWN: [usize; 4] = [1, 3, 5, 10];
 
 /// Show what retrieval finds for masked functions, and its recall of the passages that the manifest names
 ///
-/// For one function: the paper's passages and the repo's functions in the order in which they would be put into a task.
-/// Otherwise, for every function of the papers: the share of the manifest's passages among the first K.
+/// For one function, shows the paper's passages and the repo's functions in the order in which a task would contain
+/// them. Otherwise shows, for every function of the papers, the share of the manifest's passages among the first K.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  What a fixed agent would be shown for the fifth function of a paper:
+  Show what a fixed agent would get for the fifth function of a paper:
     autoexperiment retrieve kmeanspp 4
-  The same by embeddings, of a model that is a folder:
+  Do the same with embeddings, from a model in a folder:
     autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::lloyd --paper embedding --code embedding --embedding wordllama
-  Recall over all functions of all papers:
+  Measure recall over all functions of all papers:
     autoexperiment retrieve --paper bm25")]
 pub struct Arguments {
-    /// The paper's id; all papers when it is left out.
+    /// Id of a paper [default: all papers].
     paper_id: Option<String>,
-    /// A function: its number in `autoexperiment list PAPER`, or its selector; all of them when it is left out.
+    /// Function: its number in `autoexperiment list PAPER`, or its selector [default: all functions].
     function: Option<String>,
     #[command(flatten)]
     retrieval: RetrievalOptions,

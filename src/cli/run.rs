@@ -23,57 +23,56 @@ use crate::suite::Protocol;
 
 /// Run agents on samples and print pass rates
 ///
-/// Builds the papers' envs, checks that the unmasked repos reproduce their gold, then makes k attempts at every sample
-/// with every agent. Every finished attempt is kept at once under `runs/`; a run that was stopped or killed goes on
-/// with `autoexperiment resume`. Ctrl-C stops cleanly, a second Ctrl-C at once.
+/// Builds the papers' envs, checks that the unmasked repos reproduce their gold, and makes k attempts at every sample
+/// with every agent. Every finished attempt is stored at once under `runs/`. `autoexperiment resume` continues a run
+/// that was stopped or killed. Ctrl-C stops cleanly; a second Ctrl-C stops at once.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  Prove the set-up, without a model (gold must pass, noop must fail):
+  Prove the set-up without a model (gold must pass, noop must fail):
     autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold --agent noop
-  pass@1 and pass@5 of a model, at most $50 in all:
+  Measure pass@1 and pass@5 of a model, for at most $50:
     autoexperiment run -n 1..3 -k 5 --agent react --model openai:gpt-5-mini --max-cost 50
-  Six settings of the fixed agent as rows of one report:
+  Compare six settings of the fixed agent in one report:
     autoexperiment run -n 1,2 --agent fixed:paper=none --agent fixed:paper=oracle --agent fixed:paper=full \\
       --agent fixed:repair=2 --agent fixed:reasoning=512 --agent fixed:code=ast --model openai:gpt-5-mini
-  Three ways of prompting a dynamic agent, and two histories:
+  Compare three prompts of a dynamic agent, and two histories:
     autoexperiment run -n 1,2 --agent react --agent react:prompt=mlagentbench --agent react:prompt=planning \\
       --agent react:history=window:5 --agent react:history=summary:5 --model openai:gpt-5-mini
-  Dynamic against fixed, with four sets of tools:
+  Compare dynamic and fixed agents, with four sets of tools:
     autoexperiment run -n 1 --agent fixed --agent react --agent react:tools=swe-agent --agent react:tools=super \\
       --agent react:tools=bash --model openai:gpt-5-mini
-  pass@1 against pass@5, and what verifiers make of the five attempts:
+  Compare pass@1 with pass@5, and with what verifiers pick of the five attempts:
     autoexperiment run -n 1 -k 5 --agent fixed --temperature 0.8 --model openai:gpt-4.1-mini --max-cost 20 \\
       --verifier majority --verifier execution --verifier model --verifier oracle --orders 2
-  A local server with an OpenAI-compatible interface, which costs nothing:
+  Use a local server with an OpenAI-compatible interface, for free:
     autoexperiment run --agent react --model qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
     #[command(flatten)]
     draw: DrawOptions,
-    /// These samples and no others, as `kmeanspp_0,3`.
+    /// Only these samples, as `kmeanspp_0,3`.
     #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["papers", "n", "fraction", "limit"], help_heading = "Samples")]
     samples: Vec<String>,
-    /// Attempts at each sample.
+    /// Number of attempts at each sample.
     #[arg(short, long = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Samples")]
     k: u32,
-    /// The papers' full protocols in place of the curtailed experiments.
+    /// Use the papers' full protocols instead of the curtailed experiments.
     #[arg(long, help_heading = "Samples")]
     full: bool,
 
-    /// Agents: `react`, `fixed`; `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; programs of their
-    /// own: `cli:mini-swe-agent`, `cli:gptme`, `cli:FOLDER`, as `--agent cli:mini-swe-agent,mode=text --model openai:gpt-5-mini`
-    /// (docs/external-agents.md says how to add one). Several may be given,
-    /// `react` and `fixed` with settings of their own, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`
-    /// (keys: paper, code, passages, snippets, reasoning; of `fixed`: fill, repair; of `react`: prompt, history, context,
-    /// tools, protocol, reflexion).
+    /// Agent: `react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one:
+    /// `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md). Can be repeated. `react` and
+    /// `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`. Both: paper,
+    /// code, passages, snippets, reasoning. `fixed`: fill, repair. `react`: prompt, history, context, tools, protocol,
+    /// reflexion.
     #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]
     model: ModelOptions,
-    /// Temperature [default: the provider's].
+    /// Sampling temperature [default: the provider's].
     #[arg(long, value_parser = parse_temperature, help_heading = "Agents and models")]
     temperature: Option<f64>,
-    /// Most tokens of one reply [default: the provider's].
+    /// Maximum tokens per reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", help_heading = "Agents and models")]
     max_tokens: Option<u32>,
     #[command(flatten)]
@@ -85,58 +84,59 @@ pub struct Arguments {
     #[command(flatten)]
     fixed: FixedOptions,
 
-    /// Who picks one of the k attempts at each sample, when all are made: `none` (the first attempt), `majority` (the results
-    /// that most agree on), `execution` (the same, of those that run), `model` (that of --model), `model:NAME`,
-    /// `execution+model`, `oracle` (knows gold: the ceiling). Several may be given; also later, by `verify-runs`.
+    /// Verifier that picks one of the k attempts at each sample, after all are made: `none` (the first attempt),
+    /// `majority` (the results that most agree on), `execution` (the same, among those that run), `model` (that of
+    /// --model), `model:NAME`, `execution+model`, or `oracle` (knows gold: the ceiling). Can be repeated. `verify-runs`
+    /// does the same later.
     #[arg(long = "verifier", value_name = "VERIFIER", help_heading = "Verifiers")]
     verifiers: Vec<String>,
-    /// How often a model verifier is asked, each time with the candidates in another order; the most votes win.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26), help_heading = "Verifiers")]
+    /// How often a model verifier is asked, each time with the candidates in another order. The most votes win.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26), help_heading = "Verifiers")]
     orders: u32,
 
-    /// Steps of an attempt.
-    #[arg(long, default_value_t = 50, help_heading = "Budget")]
+    /// Step limit per attempt.
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Budget")]
     steps: u32,
-    /// Tool time of an attempt, as `30m` or seconds; waiting for the model does not count.
+    /// Tool time limit per attempt, as `30m` or seconds. Waiting for the model does not count.
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_time, help_heading = "Budget")]
     time: f64,
-    /// Dollars of an attempt.
+    /// Cost limit per attempt, in dollars.
     #[arg(long, value_name = "DOLLARS", default_value = "1", value_parser = parse_dollars, help_heading = "Budget")]
     cost: f64,
-    /// Tokens of an attempt, read and written [default: no limit].
+    /// Token limit per attempt, read and written [default: no limit].
     #[arg(long, help_heading = "Budget")]
     tokens: Option<u64>,
-    /// Dollars of the whole run, verifiers included: no attempt starts while the budgets of all that run could exceed them
-    /// together. Only the last call of each can cost more than is left of its budget.
+    /// Cost limit of the whole run in dollars, including verifiers. Starts an attempt only if the full budgets of all
+    /// running attempts still fit. Only the last call of an attempt or verifier can exceed its budget.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
-    /// How values are compared with gold: every value (strict), or the published implementation's mean (reference).
+    /// How to compare values with gold: every value (`strict`), or the published implementation's mean (`reference`).
     #[arg(long, value_name = "RULE", default_value = "strict", value_parser = parse_rule, help_heading = "Scoring")]
     scoring: Rule,
-    /// Accept what agents report, without running their code again.
+    /// Accept what agents report, without re-running their code.
     #[arg(long, help_heading = "Scoring")]
     no_verify: bool,
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long, help_heading = "Scoring")]
     no_baseline: bool,
-    /// End with exit code 9 when any attempt fails.
+    /// End with exit code 9 if any attempt fails.
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
 
     /// Print every event on stdout as a line of JSON, and no report at the end.
     #[arg(long, help_heading = "Running")]
     json_events: bool,
-    /// Attempts at once [default: one a core].
-    #[arg(short, long, help_heading = "Running")]
+    /// Number of attempts at once [default: one per core].
+    #[arg(short, long, value_name = "N", help_heading = "Running")]
     jobs: Option<usize>,
-    /// Tries of an attempt that infrastructure loses.
-    #[arg(long, default_value_t = 3, help_heading = "Running")]
+    /// Maximum tries per attempt when infrastructure fails.
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
     tries: u32,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
     runs: PathBuf,
-    /// Name of the run [default: the time].
+    /// Name of the run [default: the current time].
     #[arg(long, help_heading = "Places")]
     name: Option<String>,
     #[command(flatten)]
@@ -153,13 +153,13 @@ pub struct MachineOptions {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: String,
-    /// Graphics processors of a container: `all`, or how many.
+    /// GPUs for each container: `all`, or how many.
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
-    /// Memory of a sandbox in MiB.
+    /// Memory limit per sandbox, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(16..=1 << 30), help_heading = "Running")]
     memory: u64,
-    /// CPUs of a sandbox, as `1.5` [default: no limit].
+    /// CPU limit per sandbox, as `1.5` [default: no limit].
     #[arg(long, value_name = "CPUS", value_parser = parse_cpus, help_heading = "Running")]
     cpus: Option<f64>,
     #[command(flatten)]

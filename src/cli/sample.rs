@@ -10,19 +10,20 @@ use crate::suite::LoadedPaper;
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
 pub struct DrawOptions {
-    /// Papers [default: all].
+    /// Papers to draw from [default: all].
     #[arg(short, long = "papers", value_name = "PAPER", help_heading = "Samples")]
     pub papers: Vec<String>,
-    /// Numbers of masked functions: `3`, `1..5` (both ends included), `1,2,5`. 0 masks nothing: pure reproduction.
+    /// Numbers of masked functions: `3`, `1..5` (including both ends) or `1,2,5`. 0 masks nothing, for pure
+    /// reproduction.
     #[arg(short, long = "masked", value_name = "N", default_value = "1", help_heading = "Samples")]
     pub n: String,
-    /// Shares of a paper's functions to mask, as `0.25`: another way to say n.
+    /// Share of a paper's functions to mask, as `0.25`, instead of n.
     #[arg(long, value_name = "SHARE", value_delimiter = ',', conflicts_with = "n", help_heading = "Samples")]
     pub fraction: Vec<f64>,
-    /// Most samples of a paper for each n.
+    /// Maximum samples per paper and n.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, help_heading = "Samples")]
     pub limit: usize,
-    /// Seed of everything that is drawn.
+    /// Seed of everything that is random.
     #[arg(long, default_value_t = 0, help_heading = "Samples")]
     pub seed: u64,
 }
@@ -44,8 +45,8 @@ impl DrawOptions {
 
 /// Draw samples and print them as JSON lines
 ///
-/// The same options give the same samples in `autoexperiment run`. A smaller limit is a prefix of a larger one, and a
-/// paper's samples depend on no other paper.
+/// The same options give the same samples in `autoexperiment run`. The samples of a smaller limit are the first ones of
+/// a larger limit, and a paper's samples do not depend on other papers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment sample -p kmeanspp -n 1..5 --limit 20 --seed 7\n  \
                         autoexperiment sample --fraction 0.5")]

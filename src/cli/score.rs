@@ -13,24 +13,24 @@ use crate::suite::{LoadedPaper, Suite};
 
 /// Score a stored run again, without running anything
 ///
-/// Takes what agents reported and what verification read from the store, and gold from the suite as it is now. Changes
-/// nothing in the store; names the attempts whose verdict differs from the stored one.
+/// Uses the reported and verified results from the store, and gold from the suite as it is now. Does not change the
+/// store. Lists the attempts whose verdict differs from the stored one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment score 2026-11-21T10-30-00Z\n  autoexperiment score runs/a --scoring reference --json"
 )]
 pub struct Arguments {
-    /// The run's folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
-    /// The rule [default: the run's].
+    /// Scoring rule: `strict` or `reference` [default: the run's].
     #[arg(long, value_name = "RULE", value_parser = super::run::parse_rule)]
     scoring: Option<Rule>,
     #[command(flatten)]
     output: OutputOptions,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// The suite's folder, where it has moved.
+    /// Folder of the suite, if it has moved.
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
 }

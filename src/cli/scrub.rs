@@ -13,11 +13,11 @@ use crate::scrub::{Audit, Format, Options, Rule, Scrubbed, scrub};
 use crate::suite::result_numbers;
 use crate::workspace::unified_diff;
 
-/// Take the results out of a paper's text
+/// Remove the results from a paper's text
 ///
-/// Removes tables of numbers, percentages, values of metrics in sentences and captions, and keeps equations, settings,
-/// sizes, years and references. Shows what it would change as a diff and writes nothing, unless asked to. It works by
-/// rules, not by understanding: read the diff, and the audit where a judgement is in question.
+/// Removes tables of numbers, percentages, and values of metrics in sentences and captions. Keeps equations, settings,
+/// sizes, years and references. Shows the changes as a diff and writes nothing unless you ask it to. It works by rules
+/// and does not understand the text, so read the diff, and check doubtful decisions in the audit.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,25 +26,25 @@ Examples:
   autoexperiment scrub paper.md --write --gold papers/kmeanspp/gold.json
   autoexperiment scrub papers/kmeanspp/paper.md --check")]
 pub struct Arguments {
-    /// The text: Markdown, LaTeX, or plain text as `pandoc -t plain` writes it.
+    /// Text of the paper: Markdown, LaTeX, or plain text from `pandoc -t plain`.
     #[arg(value_name = "PAPER.md")]
     text: PathBuf,
-    /// How it is written [default: by the extension, or else by what it looks like].
+    /// Format of the text [default: from the extension, or guessed from the text].
     #[arg(long, value_enum)]
     format: Option<FormatOption>,
-    /// Remove roundings of the values in this file too: a `gold.json`, or any JSON.
+    /// Also remove numbers that round values in this file: a `gold.json`, or any JSON.
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
-    /// Write the scrubbed text into this file, which must not exist.
+    /// Write the scrubbed text to this file, which must not exist.
     #[arg(short, long, value_name = "FILE", conflicts_with = "write")]
     output: Option<PathBuf>,
-    /// Write the scrubbed text in place of the old one.
+    /// Replace the text with the scrubbed one.
     #[arg(long)]
     write: bool,
-    /// Write what was decided of every number, and by which rule, into this file, as JSON.
+    /// Write the decision for every number, and its rule, to this file as JSON.
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
-    /// Only look: list the results that are left, and end with exit code 3 when there are any.
+    /// Only list the results that are left, and end with exit code 3 if there are any.
     #[arg(long, conflicts_with_all = ["output", "write"])]
     check: bool,
 }

@@ -10,7 +10,8 @@ use crate::suite::Suite;
 /// Where the suite is.
 #[derive(clap::Args)]
 pub struct SuiteOptions {
-    /// Folder with `papers`, `repos` and `envs` [default: this folder, or the nearest above it that has them].
+    /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
+    /// them].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SUITE")]
     suite: Option<PathBuf>,
 }
@@ -39,7 +40,7 @@ pub struct PlaceOptions {
     /// Folder for envs and copies of repos [default: ~/.cache/autoexperiment].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_CACHE", help_heading = "Places")]
     cache: Option<PathBuf>,
-    /// Folder for workspaces while attempts run; a local disk [default: the system's folder for temporary files].
+    /// Folder for workspaces while attempts run; use a local disk [default: the system's temporary folder].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SCRATCH", help_heading = "Places")]
     scratch: Option<PathBuf>,
 }

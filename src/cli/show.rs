@@ -12,28 +12,28 @@ use crate::report::{Colour, clean, trajectory_text, verdict_lines};
 use crate::run::reading::{Detail, read};
 use crate::run::{AttemptRecord, counting};
 
-/// Show one attempt: what was said, which tools ran, what came of them, and the verdict
+/// Show one attempt: its messages, tool calls and their results, and the verdict
 ///
-/// On a terminal in colours (unless NO_COLOR is set) and through a pager ($PAGER, else `less`).
+/// On a terminal, uses colours (unless NO_COLOR is set) and a pager ($PAGER, otherwise `less`).
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment show sweep kmeanspp_0,3\n  autoexperiment show sweep kmeanspp_0,3.2 --agent react"
 )]
 pub struct Arguments {
-    /// The run's folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
-    /// The sample, as `kmeanspp_0,3`, or one of its attempts, as `kmeanspp_0,3.2` [default attempt: the first there is].
+    /// Sample, as `kmeanspp_0,3`, or one of its attempts, as `kmeanspp_0,3.2` [default attempt: the first one].
     sample: String,
-    /// The agent, where several attempted the sample.
+    /// Agent, if several attempted the sample.
     #[arg(long)]
     agent: Option<String>,
-    /// Print the stored events, one JSON object a line.
+    /// Print the stored events, one JSON object per line.
     #[arg(long)]
     json: bool,
-    /// Print at once, without a pager.
+    /// Do not use a pager.
     #[arg(long)]
     no_pager: bool,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }

@@ -11,21 +11,21 @@ use crate::run::StoredTrajectory;
 use crate::run::reading::{Detail, Reading, read, told};
 use crate::verifier::stored::spent;
 
-/// Tell how far a run is, from its store
+/// Show how far a run is
 ///
-/// Works from any terminal, while the run goes on and afterwards. The rate and the time left are those of the last ten
-/// minutes.
+/// Reads the run's store, so it works from any terminal, during the run and afterwards. The rate and the remaining time
+/// come from the last ten minutes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment status sweep\n  watch autoexperiment status sweep\n  autoexperiment status runs/sweep --json"
 )]
 pub struct Arguments {
-    /// The run's folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }

@@ -12,23 +12,23 @@ use crate::error::Result;
 /// What an agent's task is given at its start.
 #[derive(clap::Args)]
 pub struct RetrievalOptions {
-    /// The paper's text in the task [default: `bm25` for `fixed`; `none` for `react`, which can read paper.txt].
+    /// Text of the paper in the task [default: `bm25` for `fixed`; `none` for `react`, which can read paper.txt].
     #[arg(long, value_name = "CHOICE", value_enum, hide_possible_values = false, help_heading = "Retrieval")]
     paper: Option<PaperChoice>,
-    /// The repo's code in the task [default: `bm25` for `fixed`, `agent` for `react`].
+    /// Code of the repo in the task [default: `bm25` for `fixed`, `agent` for `react`].
     #[arg(long, value_name = "CHOICE", value_enum, help_heading = "Retrieval")]
     code: Option<CodeChoice>,
-    /// Most passages of the paper that are retrieved for a function.
+    /// Maximum passages of the paper to retrieve per function.
     #[arg(long, value_name = "K", default_value_t = 3, help_heading = "Retrieval")]
     passages: usize,
-    /// Most functions of the repo that are retrieved for a function.
+    /// Maximum functions of the repo to retrieve per function.
     #[arg(long, value_name = "K", default_value_t = 5, help_heading = "Retrieval")]
     snippets: usize,
-    /// Embedding model: a folder with a static one, `openai:NAME`, or NAME with --embedding-url [default: the folder
+    /// Embedding model: the folder of a static one, `openai:NAME`, or NAME with --embedding-url [default: the folder
     /// `embedding` in the cache].
     #[arg(long, value_name = "MODEL", env = "AUTOEXPERIMENT_EMBEDDING", help_heading = "Retrieval")]
     embedding: Option<String>,
-    /// Address of an OpenAI-compatible server with the embedding model, as `http://127.0.0.1:8080/v1`.
+    /// Address of an OpenAI-compatible server for the embedding model, as `http://127.0.0.1:8080/v1`.
     #[arg(long, value_name = "URL", requires = "embedding", help_heading = "Retrieval")]
     embedding_url: Option<String>,
 }
@@ -36,10 +36,10 @@ pub struct RetrievalOptions {
 /// How a fixed agent works.
 #[derive(clap::Args)]
 pub struct FixedOptions {
-    /// While it writes one of several functions: the others as they were masked, or as it has filled them.
+    /// How to show the other missing functions while it writes one: as they were masked, or as it has filled them.
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "filled", help_heading = "Fixed agent")]
     fill: Fill,
-    /// Rounds of repair, in which the model is shown the experiments' errors.
+    /// Rounds of repair, in which the model sees the experiments' errors.
     #[arg(long, value_name = "ROUNDS", default_value_t = 0, help_heading = "Fixed agent")]
     repair: u32,
 }
@@ -47,25 +47,26 @@ pub struct FixedOptions {
 /// How a dynamic agent works.
 #[derive(clap::Args)]
 pub struct DynamicOptions {
-    /// What the model writes before each of its calls.
+    /// What the model writes before each tool call.
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "react", help_heading = "Dynamic agent")]
     prompt: Prompting,
-    /// Which steps it is shown again: `full`, `window:K` (the last K), `summary:K` (at least the last K, and a summary by
-    /// the model of those before), `super` (of all results but the last, the last 500 characters).
+    /// Which earlier steps the model sees: `full`, `window:K` (the last K), `summary:K` (at least the last K, and a
+    /// summary of the earlier ones by the model), `super` (all, but only the last 500 characters of every result except
+    /// the newest).
     #[arg(long, value_name = "HISTORY", default_value = "full", help_heading = "Dynamic agent")]
     history: History,
-    /// Tokens that the model takes, read and written: the oldest results are shortened when they nearly are used up
+    /// Context size of the model, in tokens read and written. Shortens the oldest results when it is nearly used up
     /// [default: only when the provider refuses a conversation for its length].
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..), help_heading = "Dynamic agent")]
     context_tokens: Option<u64>,
-    /// Its tools.
+    /// Set of tools.
     #[arg(long, value_name = "SET", value_enum, default_value = "autoexperiment", help_heading = "Dynamic agent")]
     tools: ToolChoice,
-    /// How it calls them.
+    /// How the model calls tools.
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "tools", help_heading = "Dynamic agent")]
     protocol: Protocol,
-    /// Tries within an attempt, each with a K-th of its budget: after one that failed (no answer, or experiments that give
-    /// no result) the model writes a plan for the next.
+    /// Tries within an attempt, each with a K-th of its budget. After a failed try (no answer, or experiments that give
+    /// no result), the model writes a plan for the next.
     #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Dynamic agent")]
     reflexion: u32,
 }
@@ -116,8 +117,9 @@ impl RetrievalOptions {
 /// How long agents think.
 #[derive(clap::Args)]
 pub struct ReasoningOptions {
-    /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none. Models are cut
-    /// there, and told to wait and go on when they stop early; for `fixed`, a provider's own budget is used where there is one.
+    /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none. Models
+    /// are cut off at this limit, and told to continue if they stop early. For `fixed`, a provider's own reasoning
+    /// budget is used if it has one.
     #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Agents and models")]
     reasoning_tokens: u32,
 }

@@ -13,13 +13,14 @@ use crate::workspace::repo_digest;
 const BEGIN: &str = "<!-- suite table: begin -->";
 const END: &str = "<!-- suite table: end -->";
 
-/// Print the suite's table: what there is of each paper, and how far it can be trusted
+/// Print the suite's table: what each paper contains, and how far it can be trusted
 ///
-/// Functions, experiments, samples, tests and seconds a sample for n = 1 to 5, mean lines and calls, mutation score and worst
-/// leak, a row a paper and one of all. What `verify` has not measured, or on another state of the repo, is shown as `-`.
+/// Shows functions, experiments, samples, tests and seconds per sample for n = 1 to 5, mean lines and calls, mutation
+/// score and worst leak, one row per paper and one for all. A `-` marks what `verify` has not measured, or has measured
+/// on another state of the repo.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme README.md"
+    after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme docs/suite.md"
 )]
 pub struct Arguments {
     /// Papers to show [default: all].
@@ -30,11 +31,10 @@ pub struct Arguments {
     /// Print CSV.
     #[arg(long, group = "format")]
     csv: bool,
-    /// Print a table in Markdown.
+    /// Print a Markdown table.
     #[arg(long, group = "format")]
     markdown: bool,
-    /// Write the table into this file instead, between its lines `<!-- suite table: begin -->` and
-    /// `<!-- suite table: end -->`.
+    /// Write the table to this file, between its lines `<!-- suite table: begin -->` and `<!-- suite table: end -->`.
     #[arg(long, value_name = "FILE", group = "format")]
     readme: Option<PathBuf>,
     #[command(flatten)]

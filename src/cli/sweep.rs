@@ -7,8 +7,8 @@ use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode};
 
 /// Remove what killed processes left behind: containers, control groups, workspaces
 ///
-/// Every run does so at its start. Only what carries this program's label is touched, and only when the process that it
-/// belongs to is gone from this machine; images are kept (`autoexperiment image prune`).
+/// Every run does this when it starts. Only removes what has this program's label and belongs to a process that no
+/// longer exists on this machine. Keeps images (see `autoexperiment image prune`).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment sweep\n  autoexperiment sweep --json")]
 pub struct Arguments {

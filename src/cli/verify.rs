@@ -19,43 +19,44 @@ use crate::suite::{LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted
 ///
-/// Which experiment needs which function: each function is masked alone, and the experiments that enter it, by a traced
-/// run, must fail without it. Whether wrong code is noticed: mutants of each function are run against the experiments
-/// that need it. What leaks: how much of each function's body, and which gold values, stand elsewhere in what agents
-/// see. Writes `dependencies.json` and `evidence.json` of each paper, and ends with exit code 3 when a function is not
-/// essential or something leaks. What was measured once is not measured again while nothing changes.
+/// Which experiment needs which function: masks each function alone; the experiments that enter it in a traced run must
+/// then fail. Whether wrong code is noticed: runs mutants of each function against the experiments that need it. What
+/// leaks: finds how much of each function's body, and which gold values, are elsewhere in what agents see.
+///
+/// Writes each paper's `dependencies.json` and `evidence.json`, and ends with exit code 3 if a function is not
+/// essential or something leaks. Results of earlier measurements are reused while nothing has changed.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1"
 )]
 pub struct Arguments {
-    /// Papers [default: all].
+    /// Papers to verify [default: all].
     papers: Vec<String>,
-    /// Mutants a function.
+    /// Number of mutants per function.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     mutants: u32,
-    /// Run no mutants.
+    /// Skip the mutants.
     #[arg(long, conflicts_with_all = ["mutants", "survivors", "min_score", "recheck"])]
     no_mutants: bool,
     /// Show the mutants that no experiment notices, as diffs.
     #[arg(long)]
     survivors: bool,
-    /// End with exit code 3 when a paper's mutation score is lower.
+    /// End with exit code 3 if a paper's mutation score is lower.
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     min_score: Option<f64>,
-    /// Run every experiment for every function, masked alone, without a trace that tells which of these can matter.
+    /// Run every experiment for every masked function, without using a trace to find which ones can matter.
     #[arg(long)]
     every_pair: bool,
-    /// Measure a random part of what is stored again, and all containments, write nothing, and name what is not as stored.
+    /// Measure a random part of the stored results again, and all containments. Writes nothing, and lists what differs.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["mutants", "every_pair", "fresh", "survivors", "min_score"])]
     recheck: Option<f64>,
-    /// Seed of the random part [default: from the clock].
+    /// Seed that selects the random part [default: from the clock].
     #[arg(long, requires = "recheck")]
     seed: Option<u64>,
-    /// Experiments that run at once [default: one a core].
+    /// Number of experiments to run at once [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
-    /// Measure anew what is known from earlier.
+    /// Measure everything again, ignoring earlier measurements.
     #[arg(long)]
     fresh: bool,
     /// Print JSON.

@@ -19,9 +19,10 @@ use crate::verifier::stored::{Purse, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
 ///
-/// No agent runs again. Prints what the chosen attempts are worth between pass@1 and pass@k. Every choice is kept in the
-/// run's `choices.jsonl` as it is made, with its reason and its cost, and every reply of a model in `votes.jsonl`: the same
-/// command goes on where it was stopped, and asks for nothing twice. `report` shows the choices beside the run's rates.
+/// No agent runs again. Prints what the chosen attempts are worth between pass@1 and pass@k. Stores every choice in the
+/// run's `choices.jsonl`, with its reason and its cost, and every reply of a model in `votes.jsonl`. If the command is
+/// stopped, repeat it: it continues where it stopped and asks nothing twice. `report` shows the choices next to the
+/// run's rates.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,31 +30,32 @@ Examples:
   autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
   autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5")]
 pub struct Arguments {
-    /// The run's folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs.
     run: String,
-    /// Verifiers: `none` (the first attempt), `majority` (the results that most agree on), `execution` (the same, of those
-    /// that run), `model` (that of --model), `model:NAME`, `execution+model`, `oracle` (knows gold: the ceiling). Several may be given.
+    /// Verifier: `none` (the first attempt), `majority` (the results that most agree on), `execution` (the same, among
+    /// those that run), `model` (that of --model), `model:NAME`, `execution+model`, or `oracle` (knows gold: the
+    /// ceiling). Can be repeated.
     #[arg(long = "verifier", value_name = "VERIFIER", required = true)]
     verifiers: Vec<String>,
-    /// How often a model verifier is asked, each time with the candidates in another order; the most votes win.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
+    /// How often a model verifier is asked, each time with the candidates in another order. The most votes win.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
     orders: u32,
-    /// Dollars that the models of all verifiers of this run may cost in all, what they have cost before included. Only the last
-    /// call can cost more than is left.
+    /// Cost limit in dollars for the models of all verifiers of this run, including what they have already cost. Only
+    /// the last call can exceed it.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<f64>,
     #[command(flatten)]
     model: ModelOptions,
-    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
-    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// The suite's folder, where it has moved.
+    /// Folder of the suite, if it has moved.
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
 }

@@ -10,10 +10,10 @@ use crate::stats::{Bootstrap, Population};
 use crate::view::Reader;
 use crate::view::server::Server;
 
-/// Show runs in a browser, as they grow
+/// Show runs in a browser, live
 ///
-/// Serves the report of `report --html` at an address of this machine that nobody else can reach or guess, and brings it
-/// up to date while attempts finish. Reads only. Ctrl-C ends it.
+/// Serves the page of `report --html` at an address on this machine that nobody else can reach or guess, and updates it
+/// while attempts finish. Only reads the runs. Press Ctrl-C to stop.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment view 2026-11-21T10-30-00Z\n  autoexperiment view fixed dynamic --port 8000"
@@ -22,19 +22,19 @@ pub struct Arguments {
     /// Runs: folders, or names under --runs.
     #[arg(required = true)]
     run: Vec<String>,
-    /// Port to listen at; 0 for a free one.
+    /// Port to listen on; 0 for a free one.
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
-    /// Of what the intervals speak: of these papers (suite), or of papers like these (papers).
-    #[arg(long, value_name = "OF", default_value = "suite", value_parser = parse_population)]
+    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
-    /// Folder of the suite [default: the one that each run names].
+    /// Folder of the suite [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
-    /// Folder of the runs.
+    /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
