@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::report::figures::files::files;
@@ -103,12 +105,8 @@ fn remove_earlier(folder: &Path) -> Result<()> {
 
 /// A name as part of a URL: everything but letters, digits and `-._~` escaped.
 fn in_url(name: &str) -> String {
-    name.bytes().fold(String::new(), |url, byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            url + char::from(byte).encode_utf8(&mut [0; 4])
-        }
-        other => format!("{url}%{other:02X}"),
-    })
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(name, ESCAPED).to_string()
 }
 
 #[cfg(test)]

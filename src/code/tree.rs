@@ -1,8 +1,8 @@
 //! All Python files below a folder, and the rows that list their functions.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use serde::Serialize;
 use walkdir::{DirEntry, WalkDir};
 
@@ -88,26 +88,7 @@ pub fn index_tree(root: &Path) -> Vec<(PathBuf, Result<Module>)> {
 
 /// Reads and parses these files, on as many threads as the machine has.
 fn read_all(root: &Path, paths: &[PathBuf]) -> Vec<(PathBuf, Result<Module>)> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut found = Vec::new();
-        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-            found.push((path.clone(), Module::read(root, path)));
-        }
-        found
-    };
-    // A thread is worth its start from some files on.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len().div_ceil(8));
-    if threads <= 1 {
-        return work();
-    }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers.into_iter().flat_map(join).collect()
-    })
+    paths.par_iter().map(|path| (path.clone(), Module::read(root, path))).collect()
 }
 
 fn is_left_out(entry: &DirEntry) -> bool {

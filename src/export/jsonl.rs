@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::table::Table;
+use super::column::Table;
 use crate::error::Result;
 use crate::files::WholeFile;
 

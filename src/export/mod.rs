@@ -5,6 +5,7 @@
 //! ([`Source::notes`]), never made up. What each format holds is written down in `docs/formats.md`.
 
 pub mod atif;
+pub mod column;
 pub mod harbor;
 pub mod inspect;
 pub mod jsonl;

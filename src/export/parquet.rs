@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::table::{Column, Kind, Table, cells, columns};
+use super::column::{Column, Kind, Table, cells, columns};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::clean::clean;
-use super::console::{plain_table, trimmed, wrap};
-use crate::run::side_by_side::side_by_side;
+use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
 
@@ -91,11 +91,8 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Boot
         }
     }
     // Each row is a resampling of its own.
-    let row = |place: usize| {
-        let (first, second, n) = pairs[place];
-        pair(first, second, n, how)
-    };
-    let mut rows: Vec<Comparison> = side_by_side(pairs.len(), &row).into_iter().flatten().collect();
+    let mut rows: Vec<Comparison> =
+        pairs.into_par_iter().filter_map(|(first, second, n)| pair(first, second, n, how)).collect();
     let adjusted = holm(&rows.iter().map(|row| row.p).collect::<Vec<_>>());
     for (row, p) in rows.iter_mut().zip(adjusted) {
         row.adjusted_p = p;

@@ -1,18 +1,13 @@
 //! The summary for a terminal: three tables of at most 100 columns, each with a line that says what is in it.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{Cell, CellAlignment};
 
 use super::clean::clean;
-use super::summary::name;
+use super::names::{end_name, short_name};
+use super::terminal::{decimal, dollars, percent, plain_table, tokens, trimmed, wrap};
 use super::verifiers::verifiers_console;
-use super::{PassAt, Row, Summary, end_name};
+use super::{PassAt, Row, Summary};
 use crate::stats::Population;
-
-/// Widest line.
-pub(super) const WIDTH: u16 = 100;
-/// Columns that an agent's name gets before it is broken.
-const NAME_WIDTH: u16 = 18;
 
 /// The summary as text that ends with a line break, readable without colour.
 #[must_use]
@@ -124,7 +119,7 @@ pub(super) fn render<R>(
     for row in rows {
         // A name stands once, in front of the first of its rows.
         let (agent, model, n) = key(row);
-        let shown = name(&agent, model.as_deref());
+        let shown = short_name(&agent, model.as_deref());
         let repeated = previous.replace((agent.clone(), model.clone())) == Some((agent, model));
         let agent = if repeated { String::new() } else { shown };
         let n = n.map_or_else(|| "all".to_owned(), |n| n.to_string());
@@ -140,31 +135,6 @@ fn key(row: &Row) -> (String, Option<String>, Option<usize>) {
     (row.agent.clone(), row.model.clone(), row.n)
 }
 
-/// A table without lines that never gets wider than [`WIDTH`].
-pub(super) fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    table
-}
-
-/// A table's lines without blanks at their ends, nor padding in front. Left to itself a table breaks columns of names
-/// before its headings: those in `names` get room for their longest, up to [`NAME_WIDTH`].
-pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
-    let widths = table.column_max_content_widths();
-    for (place, longest) in widths.into_iter().enumerate() {
-        let Some(column) = table.column_mut(place) else { continue };
-        if place == 0 {
-            column.set_padding((0, 1));
-        }
-        if names.contains(&place) {
-            // A constraint's width includes the padding.
-            let width = longest.min(NAME_WIDTH) + column.padding_width();
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
 fn aligned(column: &str, text: &str) -> Cell {
     let alignment = if matches!(column, "agent" | "ends") { CellAlignment::Left } else { CellAlignment::Right };
     Cell::new(text).set_alignment(alignment)
@@ -178,50 +148,4 @@ fn rate(at: &PassAt) -> String {
         }
         (rate, _) => percent(rate),
     }
-}
-
-pub(super) fn percent(rate: Option<f64>) -> String {
-    rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}", 100.0 * rate))
-}
-
-pub(super) fn decimal(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_owned(),
-        Some(value) if value.abs() < 1000.0 => format!("{value:.1}"),
-        Some(value) => format!("{value:.0}"),
-    }
-}
-
-pub(super) fn dollars(value: f64) -> String {
-    match value {
-        1000.0.. => format!("${value:.0}"),
-        10.0..1000.0 | 0.0 => format!("${value:.2}"),
-        _ => format!("${value:.4}"),
-    }
-}
-
-pub(super) fn tokens(count: u64) -> String {
-    match count {
-        0..10_000 => count.to_string(),
-        10_000..10_000_000 => format!("{:.0}k", count as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.0}M", count as f64 / 1e6),
-        _ => format!("{:.0}G", count as f64 / 1e9),
-    }
-}
-
-/// Breaks text at blanks into lines of at most [`WIDTH`] columns; `indent` goes before all but the first.
-pub(super) fn wrap(text: &str, indent: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > indent.len() && last + 1 + word.chars().count() > usize::from(WIDTH) {
-            lines.push(format!("{indent}{word}"));
-        } else if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::{clean, short};
-use super::console::{plain_table, render, trimmed, wrap};
-use super::summary::full_name;
+use super::console::render;
+use super::names::full_name;
+use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Sample;
 use crate::stats::{Interval, Logistic, Tried, chance, fit};

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::console::{decimal, dollars, percent, render, tokens, wrap};
+use super::console::render;
 use super::course::Course;
 use super::end_name;
+use super::terminal::{decimal, dollars, percent, tokens, wrap};
 use crate::agent::End;
 use crate::error::Result;
 use crate::run::{AttemptRecord, counting};

@@ -14,10 +14,12 @@ pub mod figures;
 mod how;
 pub mod html;
 mod json;
+mod names;
 mod power;
 mod status;
 mod suite;
 mod summary;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod trajectory;
@@ -33,16 +35,12 @@ pub use csv::{attempts_csv, csv, values_csv};
 pub use difficulty::{Decline, Difficulty, FunctionDifficulty, Point, difficulty, difficulty_console};
 pub use how::{HowRow, Share, how, how_console};
 pub use json::{Document, json};
+pub(crate) use names::end_name;
+use names::full_name;
 pub use power::{Known, PowerRow, power_console, power_rows};
 pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
-use summary::full_name;
 pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
 pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};
-
-/// Name of an end as it is stored and shown: `step_limit`.
-pub(crate) fn end_name(end: crate::agent::End) -> String {
-    serde_json::to_value(end).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}

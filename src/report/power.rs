@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::console::{dollars, plain_table, trimmed, wrap};
+use super::terminal::{dollars, plain_table, trimmed, wrap};
 use crate::stats::{Aim, Spread};
 
 /// What is known or assumed of one n.

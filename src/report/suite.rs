@@ -263,7 +263,7 @@ pub fn suite_console(rows: &[SuiteRow]) -> String {
     parts.push(by_n("samples", &|row| Some(row.samples.iter().copied().map(count).collect())));
     parts.push(by_n(HEADING[4], &|row| one(&row.tests)));
     parts.push(by_n(HEADING[5], &|row| one(&row.seconds)));
-    parts.push(super::console::wrap(LEGEND, ""));
+    parts.push(super::terminal::wrap(LEGEND, ""));
     parts.join("\n\n") + "\n"
 }
 
@@ -277,12 +277,12 @@ fn aligned(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Strin
             .map(|(place, text)| Cell::new(clean(text)).set_alignment(alignment(place)))
             .collect::<Vec<_>>()
     };
-    let mut table = super::console::plain_table();
+    let mut table = super::terminal::plain_table();
     table.set_header(line(heading));
     for row in rows {
         table.add_row(line(&row));
     }
-    super::console::trimmed(table, &[])
+    super::terminal::trimmed(table, &[])
 }
 
 /// The rows as a table in Markdown, with what its columns mean below.

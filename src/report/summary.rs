@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clean::{clean, middle_cut};
+use super::names::full_name;
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::side_by_side::largest_first;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
 use crate::verifier::stored::ChoiceRecord;
@@ -155,13 +155,16 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
         let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
         tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
-    // Each row is a resampling of its own.
-    let rows: Vec<Row> = largest_first(tables.len(), |place| tables[place].1.len(), &|place| {
-        row(tables[place].0, &tables[place].1, options)
-    })
-    .into_iter()
-    .flatten()
-    .collect();
+    // Each row is a resampling of its own. The largest begin first, so that none is left over for one processor.
+    let mut largest_first: Vec<_> = tables.iter().enumerate().collect();
+    largest_first.sort_by_key(|(_, (_, records))| std::cmp::Reverse(records.len()));
+    let mut rows: Vec<(usize, Row)> = largest_first
+        .into_iter()
+        .par_bridge()
+        .filter_map(|(place, (n, records))| Some((place, row(*n, records, options)?)))
+        .collect();
+    rows.sort_by_key(|(place, _)| *place);
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
     let verifiers = verifier_rows(records, &options.choices, options.bootstrap);
@@ -352,15 +355,4 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
 
 fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// An agent and its model by their whole names, cleaned: what tells them from others.
-pub(super) fn full_name(agent: &str, model: Option<&str>) -> String {
-    clean(&model.map_or_else(|| agent.to_owned(), |model| format!("{agent} {model}")))
-}
-
-/// An agent and its model for the console, which has no room for long names: cut in the middle. Never to tell two from
-/// each other, for which there is [`full_name`].
-pub(super) fn name(agent: &str, model: Option<&str>) -> String {
-    middle_cut(&full_name(agent, model), 60)
 }

@@ -298,11 +298,11 @@ fn counts_of_tokens_that_a_stranger_made_up_add_up_to_the_most_there_is() {
 #[test]
 fn a_name_in_any_column_of_names_stands_on_one_line() {
     let names = ["an-agent-of-18-cha", "another-of-18-char"];
-    let mut table = super::console::plain_table();
+    let mut table = super::terminal::plain_table();
     let numbers = |text: &str| vec![text.to_owned(); 8];
     table.set_header(["first", "second"].map(str::to_owned).into_iter().chain(numbers("heading")));
     table.add_row(names.map(str::to_owned).into_iter().chain(numbers("12.0 [1.0, 23.0]")));
-    let text = super::console::trimmed(table, &[0, 1]);
+    let text = super::terminal::trimmed(table, &[0, 1]);
     assert_fits(&text);
     assert!(text.contains("an-agent-of-18-cha  another-of-18-char"), "{text}");
 }

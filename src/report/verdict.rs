@@ -6,8 +6,8 @@ use comfy_table::{Cell, CellAlignment};
 use serde_json::Value;
 
 use super::clean::{clean, middle_cut, short};
-use super::console::{plain_table, trimmed};
 use super::end_name;
+use super::terminal::{plain_table, trimmed};
 use crate::run::AttemptRecord;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
 

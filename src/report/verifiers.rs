@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clean::{clean, middle_cut};
-use super::console::{plain_table, trimmed, wrap};
-use super::summary::name;
+use super::names::short_name;
+use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, gap_closed, pass_at_k};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
@@ -147,7 +147,7 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
         };
         table.add_row([
             verifier(row),
-            name(&row.agent, row.model.as_deref()),
+            short_name(&row.agent, row.model.as_deref()),
             row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()),
             row.samples.to_string(),
             row.k.to_string(),

@@ -20,7 +20,6 @@ mod record;
 pub mod run_file;
 pub mod scheduler;
 pub mod scratch;
-pub mod side_by_side;
 pub mod store;
 mod verification;
 

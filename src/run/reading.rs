@@ -7,9 +7,9 @@ use std::io::BufRead as _;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::side_by_side::side_by_side_with;
 use super::{AttemptRecord, RunFile, Store};
 use crate::agent::End;
 use crate::error::{Error, Result};
@@ -151,7 +151,10 @@ fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, note
     // What a run that goes on appends meanwhile is left for the next report.
     let length = file.metadata().map_err(failed)?.len();
     let blocks = usize::try_from(length.div_ceil(BLOCK)).unwrap_or(usize::MAX);
-    let read = side_by_side_with(blocks, &Vec::new, &|bytes, place| read_block(&file, place as u64, bytes, detail));
+    let read: Vec<_> = (0..blocks)
+        .into_par_iter()
+        .map_init(Vec::new, |bytes, place| read_block(&file, place as u64, bytes, detail))
+        .collect();
     let (mut lines, mut broken, mut unnamed, mut is_torn) = (0, Vec::new(), 0, false);
     for block in read {
         let mut block = block.map_err(failed)?;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Rule, Scrubbed};
+use super::{Format, Scrubbed, SeenNumber};
 
 /// The only format version of audits that this program writes.
 pub const AUDIT_FORMAT: u32 = 1;
@@ -22,25 +22,6 @@ pub struct Audit {
     pub kept: usize,
     /// All of them, in the order of the text.
     pub numbers: Vec<SeenNumber>,
-}
-
-/// A number of the original text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SeenNumber {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// As it is written.
-    pub text: String,
-    /// Whether it was removed.
-    pub removed: bool,
-    /// The rule that decided.
-    pub rule: Rule,
-    /// The word, sign or name that spoke loudest, where words decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cue: Option<String>,
 }
 
 impl Audit {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::Rule;
 use super::words::{self, Section};
-use super::{Format, Rule, latex_layout, line_layout};
 
 /// A piece of the text that is judged on its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,14 +46,6 @@ pub(super) struct Cell {
     pub(super) range: Range<usize>,
     /// How many columns it takes.
     pub(super) span: usize,
-}
-
-/// The blocks of a text, in their order.
-pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
-    match format {
-        Format::Latex => latex_layout::blocks(text),
-        Format::Markdown | Format::Plain => line_layout::blocks(text, format),
-    }
 }
 
 /// The section that a heading opens; a heading that says nothing of its kind leaves a text in the section above it.

@@ -31,6 +31,7 @@ mod line_table;
 mod number;
 mod prose;
 mod rewrite;
+mod sentences;
 mod symbols;
 mod table;
 #[cfg(test)]
@@ -44,8 +45,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use audit::{AUDIT_FORMAT, Audit, SeenNumber};
-pub use rewrite::{Scrubbed, scrub};
+pub use audit::{AUDIT_FORMAT, Audit};
+pub use rewrite::{Scrubbed, SeenNumber, scrub};
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -183,14 +184,18 @@ const MARKERS: [&str; 4] = [LATEX_MARKER, MARKER, LATEX_CELL_MARKER, CELL_MARKER
 /// Judges every number of a text, in the order of the text.
 fn judge(text: &str, options: &Options<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
-    for block in layout::blocks(text, options.format) {
+    let blocks = match options.format {
+        Format::Latex => latex_layout::blocks(text),
+        Format::Markdown | Format::Plain => line_layout::blocks(text, options.format),
+    };
+    for block in blocks {
         let range = block.range.clone();
         match &block.kind {
             layout::BlockKind::Kept(rule) => judged.extend(keep_all(text, range, *rule)),
             layout::BlockKind::Table(table) => table::judge(text, table, &block, options.format, &mut judged),
             kind => {
                 let heading = *kind == layout::BlockKind::Heading;
-                prose::judge(text, range, options.format, block.section, heading, &mut judged);
+                sentences::judge(text, range, options.format, block.section, heading, &mut judged);
             }
         }
     }

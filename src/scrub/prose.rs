@@ -1,42 +1,9 @@
-//! Numbers in sentences: what can only be one thing, by rule; the rest by the evidence of the words around.
+//! A stretch of prose, split into tokens, and the numbers in it that can only be one thing.
 
-use std::ops::Range;
-
-use super::evidence::{self, Setting};
+use super::Rule;
 use super::number::Form;
-use super::token::{Kind, Token, split};
-use super::words::{self, Section, Sort};
-use super::{Format, Judged, Place, Rule, keep_all};
-
-/// Judges the numbers of a stretch of prose.
-pub(super) fn judge(
-    text: &str,
-    range: Range<usize>,
-    format: Format,
-    section: Section,
-    heading: bool,
-    judged: &mut Vec<Judged>,
-) {
-    let tokens = split(text, range.start, range.end, format);
-    let prose = Prose { text, tokens: &tokens, heading };
-    let mut decisions: Vec<Option<(bool, Rule, Option<String>)>> = vec![None; tokens.len()];
-    for (at, decision) in decisions.iter_mut().enumerate() {
-        if let Kind::Number(form) = tokens[at].kind {
-            *decision = prose.rule(at, form).map(|(remove, rule)| (remove, rule, None));
-        }
-    }
-    evidence::weigh(&prose, Setting { section }, &mut decisions);
-    for (token, decision) in tokens.iter().zip(decisions) {
-        match (token.kind, decision) {
-            (Kind::Number(_), Some((remove, rule, cue))) => {
-                let range = token.start..token.end;
-                judged.push(Judged { range, remove, rule, cue, place: Place::Prose });
-            }
-            (Kind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, Rule::Markup)),
-            _ => {}
-        }
-    }
-}
+use super::token::{Kind, Token};
+use super::words::{self, Sort};
 
 /// A stretch of prose, split.
 pub(super) struct Prose<'a> {
@@ -96,7 +63,7 @@ impl Prose<'_> {
     }
 
     /// The rule that settles this number, if one does: whether to remove it, and its name.
-    fn rule(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
+    pub(super) fn rule(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let keep = |rule| Some((false, rule));
         let remove = |rule| Some((true, rule));
         if self.is_power(at) {

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::audit::SeenNumber;
-use super::{CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, Options, Place, judge};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, Options, Place, Rule, judge};
 
 /// A text without its results.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +14,25 @@ pub struct Scrubbed {
     pub text: String,
     /// Every number of the original text, in its order.
     pub numbers: Vec<SeenNumber>,
+}
+
+/// A number of the original text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenNumber {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// As it is written.
+    pub text: String,
+    /// Whether it was removed.
+    pub removed: bool,
+    /// The rule that decided.
+    pub rule: Rule,
+    /// The word, sign or name that spoke loudest, where words decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cue: Option<String>,
 }
 
 impl Scrubbed {

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::layout::{Block, Cell, Table};
+use super::prose::Prose;
 use super::token::{Kind, Token, split};
 use super::words::{self, Section, Sort};
-use super::{Format, Judged, Place, Rule, keep_all, prose};
+use super::{Format, Judged, Place, Rule, keep_all, sentences};
 
 /// What a header or a row's label says about the numbers that belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +74,10 @@ impl Reader<'_> {
         let tokens = self.tokens(&cell.range);
         let words = tokens.iter().filter(|token| token.kind == Kind::Word && token.end - token.start > 2).count();
         if words >= PROSE_WORDS {
-            prose::judge(self.text, cell.range.clone(), self.format, section, false, judged);
+            sentences::judge(self.text, cell.range.clone(), self.format, section, false, judged);
             return;
         }
-        let split = prose::Prose { text: self.text, tokens: &tokens, heading: false };
+        let split = Prose { text: self.text, tokens: &tokens, heading: false };
         let place = Place::Cell { fixed_width: self.table.fixed_width };
         for (at, token) in tokens.iter().enumerate() {
             let range = token.start..token.end;

@@ -22,6 +22,7 @@ mod import;
 mod local_model;
 mod masking_oracle;
 mod masking_properties;
+mod modules;
 mod mutants;
 mod mutation;
 mod new;

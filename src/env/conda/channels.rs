@@ -1,12 +1,12 @@
 //! From the channels of an `environment.yml` to URLs, by the user's settings.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use itertools::Itertools;
 use rattler_conda_types::{ChannelConfig, ChannelUrl};
 
-use super::settings::{Settings, absolute, is_path};
+use super::address::{absolute, file_url, is_path, url};
+use super::settings::Settings;
 use crate::error::{Error, Result};
 
 /// The directive that keeps the user's own channels out.
@@ -19,14 +19,6 @@ pub(in crate::env) struct Located {
     pub(in crate::env) name: String,
     /// Where it is, and after that its mirrors, if any. Never empty.
     pub(in crate::env) urls: Vec<ChannelUrl>,
-}
-
-/// A URL with a slash at its end, or why it is none.
-pub(super) fn url(text: &str) -> Result<ChannelUrl, String> {
-    // The library gives no name to its type of URLs; a configuration's field has it.
-    let mut config = ChannelConfig::default_with_root_dir("/".into());
-    config.channel_alias = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(config.channel_alias.into())
 }
 
 impl Settings {
@@ -143,17 +135,4 @@ impl Settings {
         };
         url(&format!("{}/{channel}", alias.trim_end_matches('/')))
     }
-}
-
-/// A path as a `file:` URL.
-fn file_url(path: &str) -> String {
-    let mut text = String::from("file://");
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~+@=,".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
 }

@@ -172,7 +172,7 @@ pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: 
         .find_map(|(channel, place)| Some((channel, record.url.as_str().strip_prefix(place.as_str())?.to_owned())));
     if let Some((channel, rest)) = found
         && !channel.name.contains("://")
-        && !super::settings::is_path(&channel.name)
+        && !super::address::is_path(&channel.name)
         && let Ok(url) = format!("{SCHEME}:///{}/{rest}", channel.name).parse()
     {
         record.url = url;

@@ -6,6 +6,7 @@
 //! ([`activation`]) and rid of where it came from ([`origin`]).
 
 mod activation;
+mod address;
 mod channels;
 mod client;
 mod failure;

@@ -9,23 +9,14 @@ mod places;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use condarc::{Condarc, Given};
+use std::collections::BTreeMap;
 
+use super::address::checked_alias;
 use crate::error::{Error, Result};
 
+pub(in crate::env) use condarc::Priority;
 pub(in crate::env) use places::Places;
-
-/// Which packages of a lower channel may be taken when a higher one has the name, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::env) enum Priority {
-    /// None.
-    Strict,
-    /// Those of a higher version, as if channels had no order.
-    Disabled,
-}
 
 /// Where packages come from, as the user has configured conda.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,30 +114,4 @@ fn put_before(list: &mut Vec<String>, mut important: Vec<String>) {
     list.retain(|one| !important.contains(one));
     important.append(list);
     *list = important;
-}
-
-/// An alias without its last slash, or why it is none.
-fn checked_alias(alias: &str) -> Result<String, String> {
-    let alias = alias.trim().trim_end_matches('/');
-    match alias.split_once("://") {
-        Some((scheme @ ("http" | "https" | "file"), rest)) if !rest.is_empty() => {
-            super::channels::url(alias).map(|_| alias.to_owned()).map_err(|why| format!("is no {scheme} URL: {why}"))
-        }
-        Some((scheme, _)) => Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`")),
-        None => Err("is no URL".to_owned()),
-    }
-}
-
-/// Whether a channel is written as a path, by conda's rule.
-pub(super) fn is_path(channel: &str) -> bool {
-    ["./", "../", "~", "/"].iter().any(|start| channel.starts_with(start)) || [".", ".."].contains(&channel)
-}
-
-/// A path of a channel made absolute: `~` is the home folder, the rest is seen from `folder`.
-pub(super) fn absolute(channel: &str, folder: &Path, home: Option<&Path>) -> String {
-    let path = match (channel.strip_prefix('~'), home) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-        _ => folder.join(channel),
-    };
-    std::path::absolute(&path).unwrap_or(path).display().to_string()
 }

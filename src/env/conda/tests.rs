@@ -6,7 +6,7 @@ use std::path::Path;
 use rattler_conda_types::{PackageRecord, RepoDataRecord, Subdir, Version};
 use tempfile::{TempDir, tempdir};
 
-use super::channels::url;
+use super::address::url;
 use super::lock::{Lock, PipPackage, Section, channel_name, from_lock, to_lock};
 use super::settings::Settings;
 use super::spec::Wanted;

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clean::cell;
-use super::summary::{Row, Summary, full_name};
+use super::names::full_name;
+use super::summary::{Row, Summary};
 use super::verifiers::VerifierRow;
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;

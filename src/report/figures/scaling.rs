@@ -10,7 +10,8 @@ use super::chart::{Point, Series};
 use super::{
     Condition, Figure, Source, Table, add, drawn, figure, headings, overall, percents, quantity, rate_of, whiskers,
 };
-use crate::report::summary::{Row, full_name};
+use crate::report::names::full_name;
+use crate::report::summary::Row;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::bootstrap;
 

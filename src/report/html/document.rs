@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
+use minijinja::context;
 use minijinja::value::Serde;
-use minijinja::{Environment, Value, context};
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
@@ -11,8 +12,8 @@ use super::index::{Details, index, papers_text};
 use super::material::Material;
 use super::overview::overview;
 use super::pack::{digest, packed, safe_json};
-use crate::error::{Error, Result};
-use crate::run::side_by_side::side_by_side;
+use super::template::render;
+use crate::error::Result;
 
 /// Most bytes of details that a document holds. With its script, its pictures and its index it stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
@@ -67,8 +68,8 @@ pub fn page(material: &Material, details: Option<&Details<'_>>, beside: &str) ->
                 Chunk { name: format!("t{place}"), packed: packed(&events)? },
             ])
         };
-        for made in side_by_side(details.samples(), &sample) {
-            let [sample, events] = made?;
+        let made: Vec<_> = (0..details.samples()).into_par_iter().with_max_len(1).map(sample).collect::<Result<_>>()?;
+        for [sample, events] in made {
             chunks.push(sample);
             trajectories.push(events);
         }
@@ -117,24 +118,4 @@ pub fn policy(live: bool, beside: bool) -> String {
         "default-src 'none'; script-src {script}{trusted}; style-src {style}; img-src data:; connect-src {connect}; \
          base-uri 'none'; form-action 'none'"
     )
-}
-
-/// Renders one of the templates, in which every value is escaped unless it is marked as safe.
-pub(super) fn render(name: &str, values: Value) -> Result<String> {
-    static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        // By their names minijinja knows that these are HTML.
-        environment.add_template("page.html", include_str!("page.html"))?;
-        environment.add_template("overview.html", include_str!("overview.html"))?;
-        environment.add_template("table.html", include_str!("table.html"))?;
-        Ok(environment)
-    });
-    let failed = |error: &minijinja::Error| Error::internal(format!("failed to render `{name}`: {error:#}"));
-    match &*ENVIRONMENT {
-        Ok(environment) => {
-            environment.get_template(name).and_then(|template| template.render(values)).map_err(|error| failed(&error))
-        }
-        Err(error) => Err(failed(error)),
-    }
 }

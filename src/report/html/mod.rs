@@ -13,6 +13,7 @@ mod index;
 mod material;
 mod overview;
 mod pack;
+mod template;
 #[cfg(test)]
 mod tests;
 

@@ -6,8 +6,8 @@ use minijinja::context;
 use minijinja::value::Serde;
 use serde_json::json;
 
-use super::document::render;
 use super::material::Material;
+use super::template::render;
 use crate::error::Result;
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{Source, Table, figures};

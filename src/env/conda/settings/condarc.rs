@@ -8,9 +8,18 @@ use serde::Deserialize;
 use serde::de::Visitor;
 use serde_saphyr::Spanned;
 
+use super::super::address::{absolute, checked_alias, is_path};
 use super::places::Places;
-use super::{Priority, absolute, checked_alias, is_path};
 use crate::error::{Error, Result};
+
+/// Which packages of a lower channel may be taken when a higher one has the name, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::env) enum Priority {
+    /// None.
+    Strict,
+    /// Those of a higher version, as if channels had no order.
+    Disabled,
+}
 
 /// What one source says.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::super::address::absolute;
 use crate::error::{Error, Result};
 
 /// The machine's files and the process's variables.
@@ -91,7 +92,7 @@ impl Places {
             }
         }
         if let Some(named) = self.variable("CONDARC") {
-            let path = PathBuf::from(super::absolute(named, Path::new(""), self.home()));
+            let path = PathBuf::from(absolute(named, Path::new(""), self.home()));
             if !path.exists() {
                 return Err(Error::machine(format!("`CONDARC` names `{}`, which is not there", path.display()))
                     .hint("correct the variable, or unset it"));

@@ -1,0 +1,56 @@
+//! How a channel and its place can be written: as a URL, as a path, as what stands before a name.
+
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rattler_conda_types::{ChannelConfig, ChannelUrl};
+
+/// A URL with a slash at its end, or why it is none.
+pub(super) fn url(text: &str) -> Result<ChannelUrl, String> {
+    // The library gives no name to its type of URLs; a configuration's field has it.
+    let mut config = ChannelConfig::default_with_root_dir("/".into());
+    config.channel_alias = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(config.channel_alias.into())
+}
+
+/// An alias without its last slash, or why it is none.
+pub(super) fn checked_alias(alias: &str) -> Result<String, String> {
+    let alias = alias.trim().trim_end_matches('/');
+    match alias.split_once("://") {
+        Some((scheme @ ("http" | "https" | "file"), rest)) if !rest.is_empty() => {
+            url(alias).map(|_| alias.to_owned()).map_err(|why| format!("is no {scheme} URL: {why}"))
+        }
+        Some((scheme, _)) => Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`")),
+        None => Err("is no URL".to_owned()),
+    }
+}
+
+/// Whether a channel is written as a path, by conda's rule.
+pub(super) fn is_path(channel: &str) -> bool {
+    ["./", "../", "~", "/"].iter().any(|start| channel.starts_with(start)) || [".", ".."].contains(&channel)
+}
+
+/// A path of a channel made absolute: `~` is the home folder, the rest is seen from `folder`.
+pub(super) fn absolute(channel: &str, folder: &Path, home: Option<&Path>) -> String {
+    let path = match (channel.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => folder.join(channel),
+    };
+    std::path::absolute(&path).unwrap_or(path).display().to_string()
+}
+
+/// A path as a `file:` URL.
+pub(super) fn file_url(path: &str) -> String {
+    /// What a channel's packages are called, and their folders, stays readable.
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~')
+        .remove(b'+')
+        .remove(b'@')
+        .remove(b'=')
+        .remove(b',');
+    format!("file://{}", utf8_percent_encode(path, ESCAPED))
+}

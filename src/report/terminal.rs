@@ -1,0 +1,80 @@
+//! What the console's reports share: tables that fit a terminal, broken lines, figures of few digits.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+
+/// Widest line.
+pub(super) const WIDTH: u16 = 100;
+/// Columns that an agent's name gets before it is broken.
+const NAME_WIDTH: u16 = 18;
+
+/// A table without lines that never gets wider than [`WIDTH`].
+pub(super) fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table
+}
+
+/// A table's lines without blanks at their ends, nor padding in front. Left to itself a table breaks columns of names
+/// before its headings: those in `names` get room for their longest, up to [`NAME_WIDTH`].
+pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
+    let widths = table.column_max_content_widths();
+    for (place, longest) in widths.into_iter().enumerate() {
+        let Some(column) = table.column_mut(place) else { continue };
+        if place == 0 {
+            column.set_padding((0, 1));
+        }
+        if names.contains(&place) {
+            // A constraint's width includes the padding.
+            let width = longest.min(NAME_WIDTH) + column.padding_width();
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn percent(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}", 100.0 * rate))
+}
+
+pub(super) fn decimal(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if value.abs() < 1000.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.0}"),
+    }
+}
+
+pub(super) fn dollars(value: f64) -> String {
+    match value {
+        1000.0.. => format!("${value:.0}"),
+        10.0..1000.0 | 0.0 => format!("${value:.2}"),
+        _ => format!("${value:.4}"),
+    }
+}
+
+pub(super) fn tokens(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..10_000_000 => format!("{:.0}k", count as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.0}M", count as f64 / 1e6),
+        _ => format!("{:.0}G", count as f64 / 1e9),
+    }
+}
+
+/// Breaks text at blanks into lines of at most [`WIDTH`] columns; `indent` goes before all but the first.
+pub(super) fn wrap(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > indent.len() && last + 1 + word.chars().count() > usize::from(WIDTH) {
+            lines.push(format!("{indent}{word}"));
+        } else if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
