@@ -222,7 +222,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         papers: vec!["kmeanspp".into()],
         draw: asked,
         k: 1,
-        agents: vec!["react".into()],
+        agents: vec!["react".parse().unwrap()],
         settings: agent::Settings::default(),
         model: None,
         sampling: Sampling::default(),
@@ -261,7 +261,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         family: Box::new(MaskedReplication::new(vec![ready], Protocol::Curtailed, Rule::Strict)),
         agents: vec![LabelledAgent {
             label: "react".into(),
-            agent: agent::open("react", &agent::Settings::default(), None).unwrap(),
+            agent: "react".parse::<agent::AgentSpec>().unwrap().open(&agent::Settings::default(), None).unwrap(),
         }],
         model: Some(model::open(&format!("scripted:{}", script.display()), &model::Options::default()).unwrap()),
         store: store.clone(),

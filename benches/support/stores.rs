@@ -33,7 +33,7 @@ impl Shape {
     }
 
     fn agent(place: usize) -> String {
-        if place == 0 { "react".to_owned() } else { format!("react+history={place}") }
+        if place == 0 { "react".to_owned() } else { format!("react+history=window-{place}") }
     }
 
     /// Writes the run's folder, without trajectories.
@@ -148,7 +148,9 @@ impl Shape {
                 ns.iter().map(move |n| json!({ "agent": agent, "model": "openai:any", "n": n, "attempts": each }))
             })
             .collect();
-        run_file(".", &papers, &ns, self.k, &agents, &planned)
+        let named: Vec<String> =
+            agents.iter().map(|agent| agent.replace("react+", "react:").replace("window-", "window:")).collect();
+        run_file(".", &papers, &ns, self.k, &named, &planned)
     }
 }
 

@@ -16,6 +16,7 @@ mod fixed;
 mod gold;
 pub mod history;
 mod material;
+mod memory;
 mod mutant;
 mod noop;
 pub mod prompts;
@@ -27,10 +28,12 @@ mod repo;
 pub mod retrieval;
 mod scripted;
 mod settings;
+pub mod spec;
 mod step;
 mod talk;
 #[cfg(test)]
 mod tests;
+mod tool_calling;
 pub mod tools;
 mod trajectory;
 mod transcript;
@@ -42,13 +45,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::env::OnProgress;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::suite::{Paper, ResultRule};
 
 pub use budget::{Budget, Limits};
 pub use context::Context;
 pub use end::{End, Ended};
-pub use settings::{Fill, Settings};
+pub use external::ProgramSpec;
+pub(crate) use settings::written;
+pub use settings::{Fill, Overrides, Settings, setting_keys};
+pub use spec::AgentSpec;
 pub use trajectory::{Event, Line, Trajectory};
 
 /// An experiment as an agent is to run and report it.
@@ -158,33 +164,4 @@ pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) 
     };
     context.trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
     ended
-}
-
-pub use external::{is_builtin as is_builtin_program, split_setting};
-
-/// What [`open`] takes.
-pub const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
-     `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
-     `fixed:KEY=VALUE,...` with settings of their own";
-
-/// The agent that a user names on the command line; [`FORMS`] lists the ways. `cache` is the folder that embeddings are
-/// kept in.
-///
-/// # Errors
-/// Kind `Usage` for a name or a setting that does not exist, and for a script that cannot be read or has a broken line;
-/// those of an embedding model that is needed.
-pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
-    let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
-    match (name, rest) {
-        ("scripted", file) if !file.is_empty() => Ok(Arc::new(scripted::Scripted::open(file.as_ref())?)),
-        ("cli", program) => Ok(Arc::new(external::External::open(program)?)),
-        ("mutant", probability) => Ok(Arc::new(mutant::Mutants::open(probability)?)),
-        ("react", own) => Ok(Arc::new(react::React::new(&settings.with(own)?, cache)?)),
-        ("fixed", own) => Ok(Arc::new(fixed::Fixed::new(&settings.with(own)?, cache)?)),
-        ("gold", "") => Ok(Arc::new(gold::Gold)),
-        ("noop", "") => Ok(Arc::new(noop::Noop)),
-        ("random", "") => Ok(Arc::new(random::Random)),
-        ("copycat", "") => Ok(Arc::new(copycat::Copycat)),
-        _ => Err(Error::usage(format!("there is no agent `{spec}`")).hint(format!("the agents are {FORMS}"))),
-    }
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Agent, Context, End, Ended, Event, Task, experiment};
 use crate::code::{Module, Selector};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Role;
 
 /// The agent.
@@ -19,16 +19,9 @@ pub struct Mutants {
 }
 
 impl Mutants {
-    /// With the probability of a mutant, as written.
-    ///
-    /// # Errors
-    /// Kind `Usage` for no number from 0 to 1.
-    pub fn open(written: &str) -> Result<Self> {
-        let parsed = written.parse::<f64>().ok().filter(|probability| (0.0..=1.0).contains(probability));
-        let probability = parsed.ok_or_else(|| {
-            Error::usage(format!("`{written}` is no probability")).hint("give a number from 0 to 1, as `mutant:0.3`")
-        })?;
-        Ok(Self { name: format!("mutant-{probability}"), probability })
+    /// With the probability of a mutant, from 0 to 1.
+    pub const fn new(name: String, probability: f64) -> Self {
+        Self { name, probability }
     }
 
     /// The file with each of these functions right or wrong, and what was done to them.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use super::account::{Asker, Unanswered};
-use super::history::Memory;
+use super::memory::Memory;
 use super::prompts::dynamic;
-use super::retrieval::{CodeChoice, PaperChoice, Retriever};
-use super::settings::{Settings, label, written};
-use super::step::{self, Manner, Next};
+use super::retrieval::Retriever;
+use super::settings::Settings;
+use super::step::{self, Next};
 use super::talk::Talk;
+use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
 use super::{Agent, Context, End, Ended, Event, Limits, Task, material, reflexion};
 use crate::error::Result;
@@ -24,7 +25,7 @@ const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 pub struct React {
     name: String,
     settings: Settings,
-    manner: Manner,
+    tool_calling: ToolCalling,
     retriever: Retriever,
     /// Bytes of the tools as they are sent with each call.
     tools_bytes: usize,
@@ -42,35 +43,16 @@ struct Work {
 }
 
 impl React {
-    /// With these settings. Of paper and code nothing is put into its task by default. Vectors are kept in `cache`.
+    /// With these settings, under this name. Vectors are kept in `cache`.
     ///
     /// # Errors
     /// Those of the embedding model.
-    pub fn new(settings: &Settings, cache: Option<&Path>) -> Result<Self> {
-        let (paper, code) = (PaperChoice::None, CodeChoice::Agent);
-        let retriever = settings.retriever(paper, code, cache)?;
-        let mut parts =
-            vec![("paper", written(retriever.paper), written(paper)), ("code", written(retriever.code), written(code))];
-        let default = Settings::default();
-        if matches!(retriever.paper, PaperChoice::Bm25 | PaperChoice::Embedding) {
-            parts.push(("passages", settings.passages.to_string(), default.passages.to_string()));
-        }
-        if matches!(retriever.code, CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding) {
-            parts.push(("snippets", settings.snippets.to_string(), default.snippets.to_string()));
-        }
-        parts.extend([
-            ("prompt", written(settings.prompt), written(default.prompt)),
-            ("history", settings.history.to_string(), default.history.to_string()),
-            ("context", settings.context_tokens.unwrap_or(0).to_string(), "0".to_owned()),
-            ("tools", written(settings.tools), written(default.tools)),
-            ("protocol", written(settings.protocol), written(default.protocol)),
-            ("reflexion", settings.reflexion.max(1).to_string(), "1".to_owned()),
-            ("reasoning", settings.reasoning_tokens.to_string(), default.reasoning_tokens.to_string()),
-        ]);
-        let manner = Manner { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
+    pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
+        let retriever = settings.retriever(cache)?;
+        let tool_calling = ToolCalling { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
         let tools_bytes =
-            manner.offered().iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
-        Ok(Self { name: label("react", &parts), settings: settings.clone(), manner, retriever, tools_bytes })
+            tool_calling.offered().iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
+        Ok(Self { name, settings, tool_calling, retriever, tools_bytes })
     }
 
     /// Several tries, each with its share of the budget, until nothing speaks against one.
@@ -115,12 +97,12 @@ impl React {
 
     /// One try, from the prompts to an end.
     async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
-        let manner = &self.manner;
+        let tool_calling = &self.tool_calling;
         let Work { limits, lesson, request, session } = work;
-        request.tools = manner.offered().to_vec();
-        let system = dynamic::system(self.settings.prompt, manner, self.settings.history);
+        request.tools = tool_calling.offered().to_vec();
+        let system = dynamic::system(self.settings.prompt, tool_calling, self.settings.history);
         say(Role::System, system, &mut request.messages, context);
-        say(Role::User, dynamic::task(task, limits, manner), &mut request.messages, context);
+        say(Role::User, dynamic::task(task, limits, tool_calling), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
             Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
@@ -154,7 +136,7 @@ impl React {
             let last = context.budget.last_step();
             if let Some(why) = last.filter(|_| !told) {
                 told = true;
-                say(Role::User, dynamic::submit(why, manner), &mut request.messages, context);
+                say(Role::User, dynamic::submit(why, tool_calling), &mut request.messages, context);
             }
             request.sampling = context.next_sampling();
             memory.measure(&request.messages);
@@ -168,8 +150,8 @@ impl React {
                 Ok(reply) => {
                     memory.learn(&reply);
                     match last {
-                        Some(why) => step::act_last(&reply, why, manner, context),
-                        None => step::act(&reply, manner, session, &mut request.messages, context).await,
+                        Some(why) => step::act_last(&reply, why, tool_calling, context),
+                        None => step::act(&reply, tool_calling, session, &mut request.messages, context).await,
                     }
                 }
             };

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::protocol::Protocol;
-use super::step::{self, Manner, Next};
+use super::step::{self, Next};
+use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
 use super::{Agent, Context, End, Ended, Event, Task};
 use crate::error::{Error, Kind, Result};
@@ -19,7 +20,7 @@ use crate::model::{Reply, ToolCall};
 /// The agent and its script.
 #[derive(Debug)]
 pub struct Scripted {
-    manner: Manner,
+    tool_calling: ToolCalling,
     script: Vec<Line>,
 }
 
@@ -56,7 +57,7 @@ impl Scripted {
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { manner: Manner { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools }, script })
+        Ok(Self { tool_calling: ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools }, script })
     }
 }
 
@@ -84,7 +85,7 @@ impl Agent for Scripted {
                 ToolCall { id: format!("call_{step}"), name: line.tool.clone(), arguments: line.arguments.clone() };
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
             context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO));
-            let next = step::act(&reply, &self.manner, &mut session, &mut messages, context).await;
+            let next = step::act(&reply, &self.tool_calling, &mut session, &mut messages, context).await;
             if let Next::End(ended) = next {
                 return ended;
             }

@@ -4,7 +4,9 @@
 //! Settings come from the command line and are kept with the run. An agent's own ones stand behind its name:
 //! `fixed:paper=none,repair=2`.
 
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -88,65 +90,255 @@ impl Default for Settings {
     }
 }
 
-/// The keys of an agent's own settings.
-const KEYS: &str = "`paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, \
-                    `tools`, `protocol`, `reflexion` of `react`";
+/// Agents that settings are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The dynamic agent.
+    React,
+    /// The fixed one.
+    Fixed,
+}
 
-impl Settings {
-    /// These settings with those that stand behind an agent's name: `paper=none,repair=2`.
-    ///
-    /// # Errors
-    /// Kind `Usage` for an unknown key or value.
-    pub fn with(&self, written: &str) -> Result<Self> {
-        let mut this = self.clone();
-        for pair in written.split(',').filter(|pair| !pair.is_empty()) {
-            let wrong = || Error::usage(format!("`{pair}` is no setting of an agent"));
-            let (key, value) =
-                pair.split_once('=').ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {KEYS}")))?;
-            let number = || value.parse::<u32>().map_err(|_| wrong().hint(format!("`{key}` takes a whole number")));
-            match key {
-                "paper" => this.paper = Some(choice(value).map_err(|hint| wrong().hint(hint))?),
-                "code" => this.code = Some(choice(value).map_err(|hint| wrong().hint(hint))?),
-                "fill" => this.fill = choice(value).map_err(|hint| wrong().hint(hint))?,
-                "passages" => this.passages = number()? as usize,
-                "snippets" => this.snippets = number()? as usize,
-                "repair" => this.repair = number()?,
-                "reasoning" => this.reasoning_tokens = number()?,
-                "prompt" => this.prompt = choice(value).map_err(|hint| wrong().hint(hint))?,
-                "history" => this.history = value.parse().map_err(|hint: String| wrong().hint(hint))?,
-                "context" => this.context_tokens = Some(number()?.into()),
-                "tools" => this.tools = choice(value).map_err(|hint| wrong().hint(hint))?,
-                "reflexion" => this.reflexion = number()?,
-                "protocol" => this.protocol = choice(value).map_err(|hint| wrong().hint(hint))?,
-                _ => return Err(wrong().hint(format!("the keys are {KEYS}"))),
-            }
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::React => "react",
+            Self::Fixed => "fixed",
         }
-        Ok(this)
     }
 
-    /// The options by which these settings differ from the defaults, as they are written on the command line. Which
-    /// embedding model there is says nothing: it is settled for every run.
+    /// What of paper and code it is given by default.
+    const fn context(self) -> (PaperChoice, CodeChoice) {
+        match self {
+            Self::React => (PaperChoice::None, CodeChoice::Agent),
+            Self::Fixed => (PaperChoice::Bm25, CodeChoice::Bm25),
+        }
+    }
+}
+
+/// One thing that can be set: how it is called, read and written, and which agents heed it.
+struct Key {
+    /// Behind an agent's name, and in labels.
+    name: &'static str,
+    /// On the command line.
+    option: &'static str,
+    /// Sets it; the error is a hint.
+    read: fn(&mut Settings, &str) -> Result<(), String>,
+    /// As it is read.
+    write: fn(&Settings) -> String,
+    /// Whether an agent of this kind with these settings heeds it.
+    heeded: fn(Kind, &Settings) -> bool,
+}
+
+const fn by_all(_: Kind, _: &Settings) -> bool {
+    true
+}
+
+fn by_fixed(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::Fixed
+}
+
+fn by_react(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::React
+}
+
+/// All that can be set for an agent alone, in the order of labels.
+static KEYS: [Key; 13] = [
+    Key {
+        name: "paper",
+        option: "--paper",
+        read: |settings, text| Ok(settings.paper = Some(choice(text)?)),
+        write: |settings| settings.paper.map(written).unwrap_or_default(),
+        heeded: by_all,
+    },
+    Key {
+        name: "code",
+        option: "--code",
+        read: |settings, text| Ok(settings.code = Some(choice(text)?)),
+        write: |settings| settings.code.map(written).unwrap_or_default(),
+        heeded: by_all,
+    },
+    Key {
+        name: "passages",
+        option: "--passages",
+        read: |settings, text| Ok(settings.passages = number(text)? as usize),
+        write: |settings| settings.passages.to_string(),
+        heeded: |kind, settings| {
+            kind == Kind::Fixed || matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding))
+        },
+    },
+    Key {
+        name: "snippets",
+        option: "--snippets",
+        read: |settings, text| Ok(settings.snippets = number(text)? as usize),
+        write: |settings| settings.snippets.to_string(),
+        heeded: |kind, settings| {
+            let ranks = matches!(settings.code, Some(CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding));
+            kind == Kind::Fixed || ranks
+        },
+    },
+    Key {
+        name: "fill",
+        option: "--fill",
+        read: |settings, text| Ok(settings.fill = choice(text)?),
+        write: |settings| written(settings.fill),
+        heeded: by_fixed,
+    },
+    Key {
+        name: "repair",
+        option: "--repair",
+        read: |settings, text| Ok(settings.repair = number(text)?),
+        write: |settings| settings.repair.to_string(),
+        heeded: by_fixed,
+    },
+    Key {
+        name: "prompt",
+        option: "--prompt",
+        read: |settings, text| Ok(settings.prompt = choice(text)?),
+        write: |settings| written(settings.prompt),
+        heeded: by_react,
+    },
+    Key {
+        name: "history",
+        option: "--history",
+        read: |settings, text| Ok(settings.history = text.parse()?),
+        write: |settings| settings.history.to_string(),
+        heeded: by_react,
+    },
+    Key {
+        name: "context",
+        option: "--context-tokens",
+        read: |settings, text| Ok(settings.context_tokens = Some(number(text)?.into())),
+        write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
+        heeded: by_react,
+    },
+    Key {
+        name: "tools",
+        option: "--tools",
+        read: |settings, text| Ok(settings.tools = choice(text)?),
+        write: |settings| written(settings.tools),
+        heeded: by_react,
+    },
+    Key {
+        name: "protocol",
+        option: "--protocol",
+        read: |settings, text| Ok(settings.protocol = choice(text)?),
+        write: |settings| written(settings.protocol),
+        heeded: by_react,
+    },
+    Key {
+        name: "reflexion",
+        option: "--reflexion",
+        read: |settings, text| Ok(settings.reflexion = number(text)?),
+        // No try beyond the first and one try are the same.
+        write: |settings| settings.reflexion.max(1).to_string(),
+        heeded: by_react,
+    },
+    Key {
+        name: "reasoning",
+        option: "--reasoning-tokens",
+        read: |settings, text| Ok(settings.reasoning_tokens = number(text)?),
+        write: |settings| settings.reasoning_tokens.to_string(),
+        heeded: by_all,
+    },
+];
+
+/// The keys that agents of these kinds heed, and no others.
+fn keys_of(kinds: &[Kind]) -> String {
+    let settings = Settings { paper: Some(PaperChoice::Bm25), code: Some(CodeChoice::Bm25), ..Settings::default() };
+    let heeded = |key: &Key, kind: Kind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
+    let names = KEYS.iter().filter(|key| heeded(key, Kind::Fixed) && heeded(key, Kind::React));
+    names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The keys of agents' own settings, for hints and help.
+#[must_use]
+pub fn setting_keys() -> String {
+    let (all, fixed, react) = (keys_of(&[Kind::Fixed, Kind::React]), keys_of(&[Kind::Fixed]), keys_of(&[Kind::React]));
+    format!("{all}; {fixed} of `fixed`; {react} of `react`")
+}
+
+/// Settings of an agent's own, over those of its run: `paper=none,repair=2`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides(Vec<(&'static str, String)>);
+
+impl Overrides {
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromStr for Overrides {
+    type Err = Error;
+
+    /// # Errors
+    /// Kind `Usage` for an unknown key or value.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut own = Vec::new();
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let wrong = || Error::usage(format!("`{pair}` is no setting of an agent"));
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {}", setting_keys())))?;
+            let key = KEYS.iter().find(|key| key.name == name);
+            let key = key.ok_or_else(|| wrong().hint(format!("the keys are {}", setting_keys())))?;
+            let mut read = Settings::default();
+            (key.read)(&mut read, value).map_err(|hint| wrong().hint(hint.replace("{key}", key.name)))?;
+            own.push((key.name, (key.write)(&read)));
+        }
+        Ok(Self(own))
+    }
+}
+
+impl fmt::Display for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        f.write_str(&pairs.join(","))
+    }
+}
+
+impl Settings {
+    /// These settings with an agent's own over them.
+    #[must_use]
+    pub(crate) fn with(&self, own: &Overrides) -> Self {
+        let mut this = self.clone();
+        for (name, value) in &own.0 {
+            if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
+                // It was read before.
+                let _ = (key.read)(&mut this, value);
+            }
+        }
+        this
+    }
+
+    /// These settings as an agent of this kind has them: with its own defaults, and BM25 where there is no embedding model.
+    #[must_use]
+    pub(crate) fn for_kind(mut self, kind: Kind) -> Self {
+        let (paper, code) = kind.context();
+        self.paper = self.paper.or(Some(paper));
+        self.code = self.code.or(Some(code));
+        if self.embedding.is_none() {
+            self.fall_back();
+        }
+        self
+    }
+
+    /// Keys and values of what an agent of this kind heeds and what is not its default.
+    pub(crate) fn differences(&self, kind: Kind) -> impl Iterator<Item = (&'static str, String)> {
+        let default = Self::default().for_kind(kind);
+        KEYS.iter().filter(move |key| (key.heeded)(kind, self)).filter_map(move |key| {
+            let value = (key.write)(self);
+            (value != (key.write)(&default)).then_some((key.name, value))
+        })
+    }
+
+    /// The options by which these settings differ from the defaults, as they are written on the command line. The
+    /// embedding model is not one of them: it is settled for every run.
     #[must_use]
     pub fn options(&self) -> Vec<&'static str> {
         let default = Self::default();
-        [
-            ("--paper", self.paper != default.paper),
-            ("--code", self.code != default.code),
-            ("--passages", self.passages != default.passages),
-            ("--snippets", self.snippets != default.snippets),
-            ("--fill", self.fill != default.fill),
-            ("--repair", self.repair != default.repair),
-            ("--reasoning-tokens", self.reasoning_tokens != default.reasoning_tokens),
-            ("--prompt", self.prompt != default.prompt),
-            ("--history", self.history != default.history),
-            ("--context-tokens", self.context_tokens != default.context_tokens),
-            ("--tools", self.tools != default.tools),
-            ("--protocol", self.protocol != default.protocol),
-            ("--reflexion", self.reflexion != default.reflexion),
-        ]
-        .into_iter()
-        .filter_map(|(option, differs)| differs.then_some(option))
-        .collect()
+        KEYS.iter().filter(|key| (key.write)(self) != (key.write)(&default)).map(|key| key.option).collect()
     }
 
     /// Whether any choice needs an embedding model.
@@ -187,22 +379,18 @@ impl Settings {
         }
     }
 
-    /// A retriever with the agent's own defaults where nothing is chosen. Vectors are kept in `cache`.
+    /// The retriever of an agent with these settings. Vectors are kept in `cache`.
     ///
     /// # Errors
     /// Those of [`embedding::open`].
-    pub fn retriever(&self, paper: PaperChoice, code: CodeChoice, cache: Option<&Path>) -> Result<Retriever> {
-        let mut this = Self { paper: self.paper.or(Some(paper)), code: self.code.or(Some(code)), ..self.clone() };
-        if this.embedding.is_none() {
-            this.fall_back();
-        }
-        let embedder: Option<Arc<dyn Embedder>> = match &this.embedding {
-            Some(spec) if this.embeds() => Some(embedding::open(spec, this.embedding_url.as_deref(), cache)?),
+    pub(crate) fn retriever(&self, cache: Option<&Path>) -> Result<Retriever> {
+        let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
+            Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),
             _ => None,
         };
         Ok(Retriever {
-            paper: this.paper.unwrap_or(paper),
-            code: this.code.unwrap_or(code),
+            paper: self.paper.unwrap_or(PaperChoice::None),
+            code: self.code.unwrap_or(CodeChoice::Agent),
             passages: self.passages,
             snippets: self.snippets,
             embedder,
@@ -210,18 +398,13 @@ impl Settings {
     }
 }
 
-/// A name with the settings that are not the agent's defaults behind it, as part of file names and tables. A colon, which
-/// not every file system and archive takes in a name, becomes a dash.
-#[must_use]
-pub fn label(name: &str, parts: &[(&str, String, String)]) -> String {
-    parts
-        .iter()
-        .filter(|(_, value, default)| value != default)
-        .fold(name.to_owned(), |label, (key, value, _)| format!("{label}+{key}={}", value.replace(':', "-")))
+/// A whole number; the error is a hint, in which the key is put in.
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "`{key}` takes a whole number".to_owned())
 }
 
 /// As a choice is written.
-pub fn written<T: ValueEnum + Copy>(choice: T) -> String {
+pub(crate) fn written<T: ValueEnum + Copy>(choice: T) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
@@ -239,9 +422,9 @@ mod tests {
     #[test]
     fn settings_behind_a_name_are_read_over_those_of_the_run() {
         let run = Settings { repair: 1, ..Settings::default() };
-        let own = run.with("paper=none,reasoning=512").unwrap();
+        let own = run.with(&"paper=none,reasoning=512".parse().unwrap());
         assert_eq!((own.paper, own.repair, own.reasoning_tokens), (Some(PaperChoice::None), 1, 512));
-        let hint = |text: &str| run.with(text).unwrap_err().hint.unwrap();
+        let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
         insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");

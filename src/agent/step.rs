@@ -4,39 +4,12 @@
 use std::fmt::Write as _;
 
 use super::prompts::dynamic;
-use super::protocol::{self, Call, Protocol};
-use super::tools::{Answering, Failure, OBSERVATION_LIMIT, Outcome, Session, ToolSet, cut_middle, final_answer};
+use super::protocol::{self, Call};
+use super::tool_calling::ToolCalling;
+use super::tools::{Answering, Failure, OBSERVATION_LIMIT, Outcome, Session, cut_middle, final_answer};
 use super::trajectory::seconds;
 use super::{Context, End, Ended, Event};
-use crate::model::{self, Message, Reply, Role};
-
-/// How a model acts: with which tools, and how it calls them.
-#[derive(Debug, Clone, Copy)]
-pub struct Manner {
-    /// The tools.
-    pub tools: ToolSet,
-    /// How they are called.
-    pub protocol: Protocol,
-}
-
-impl Manner {
-    /// The tools that are offered to the provider.
-    #[must_use]
-    pub const fn offered(&self) -> &'static [model::Tool] {
-        match self.protocol {
-            Protocol::Tools => self.tools.shown(),
-            Protocol::Text => &[],
-        }
-    }
-
-    /// The calls of a reply, in order; an error when there is none.
-    fn calls(&self, reply: &Reply) -> Result<Vec<Call>, String> {
-        match self.protocol {
-            Protocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),
-            _ => protocol::calls(&reply.text, &reply.tool_calls, &|name| self.tools.get(name).is_some()),
-        }
-    }
-}
+use crate::model::{Message, Reply, Role};
 
 /// What follows a step.
 #[derive(Debug)]
@@ -53,27 +26,27 @@ pub enum Next {
 /// are answered with a note and the reply counts as a format error, but not as one that could not be read.
 pub async fn act(
     reply: &Reply,
-    manner: &Manner,
+    tool_calling: &ToolCalling,
     session: &mut Session,
     messages: &mut Vec<Message>,
     context: &mut Context<'_>,
 ) -> Next {
-    let calls = match manner.calls(reply) {
+    let calls = match tool_calling.calls(reply) {
         Ok(calls) => calls,
-        Err(what) => return refuse(&what, reply, manner, messages, context),
+        Err(what) => return refuse(&what, reply, tool_calling, messages, context),
     };
     let Some((call, others)) = calls.split_first() else {
-        return refuse("the reply has no tool call", reply, manner, messages, context);
+        return refuse("the reply has no tool call", reply, tool_calling, messages, context);
     };
-    let Some(tool) = manner.tools.get(&call.name) else {
+    let Some(tool) = tool_calling.tools.get(&call.name) else {
         let what = format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>());
-        return refuse(&what, reply, manner, messages, context);
+        return refuse(&what, reply, tool_calling, messages, context);
     };
     let arguments = match &call.arguments {
         Ok(arguments) => arguments,
         Err(what) => {
             let what = format!("the arguments of `{}` are {what}", call.name);
-            return refuse(&what, reply, manner, messages, context);
+            return refuse(&what, reply, tool_calling, messages, context);
         }
     };
     let step = context.budget.steps;
@@ -82,14 +55,14 @@ pub async fn act(
         Ok(Outcome::Observation(text)) => text,
         Ok(Outcome::Answer(raw)) => return answered(raw, context),
         Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return refuse(&what, reply, manner, messages, context),
+        Err(Failure::Arguments(what)) => return refuse(&what, reply, tool_calling, messages, context),
         Err(Failure::Lost(detail)) => return Next::End(End::SandboxLost.because(detail)),
         Err(Failure::Model(error)) => return Next::End(Ended::from(&error)),
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
     let mut content = cut_middle(&content, OBSERVATION_LIMIT).into_owned();
     if session.same_as_before(&call.name, arguments, &content) && !tool.waits() {
-        content = dynamic::same_as_before(manner);
+        content = dynamic::same_as_before(tool_calling);
     }
     if !others.is_empty() {
         let what = format!("{} tool calls in one reply; only the first one was run", calls.len());
@@ -110,9 +83,9 @@ pub async fn act(
 
 /// Acts upon the last reply, in which only an answer counts. It is taken as it is: there is no step left to correct
 /// it in, and it is for the score to say what is wrong with it.
-pub fn act_last(reply: &Reply, why: End, manner: &Manner, context: &mut Context<'_>) -> Next {
-    let what = match manner.tools.answering() {
-        Answering::Tool(name) => match manner.calls(reply) {
+pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> Next {
+    let what = match tool_calling.tools.answering() {
+        Answering::Tool(name) => match tool_calling.calls(reply) {
             Ok(calls) => match calls.iter().find(|call| call.name == name) {
                 Some(Call { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
                     Some(raw) => return answered(raw, context),
@@ -129,7 +102,7 @@ pub fn act_last(reply: &Reply, why: End, manner: &Manner, context: &mut Context<
         Answering::Printed => {
             let called =
                 |call: &Call| call.arguments.as_ref().ok()?.values().find_map(|it| it.as_str().map(str::to_owned));
-            let commands = manner.calls(reply).unwrap_or_default();
+            let commands = tool_calling.calls(reply).unwrap_or_default();
             let texts = std::iter::once(reply.text.clone()).chain(commands.iter().filter_map(called));
             match texts.filter_map(|text| protocol::results(&text)).next_back() {
                 Some(raw) => return answered(raw, context),
@@ -155,14 +128,20 @@ fn count(what: &str, context: &mut Context<'_>) {
 
 /// Counts a reply that could not be acted upon, and tells the model what was expected. Providers demand that each
 /// of their own calls is answered, so the first one is told what was wrong, the others that they were not run.
-fn refuse(what: &str, reply: &Reply, manner: &Manner, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Next {
+fn refuse(
+    what: &str,
+    reply: &Reply,
+    tool_calling: &ToolCalling,
+    messages: &mut Vec<Message>,
+    context: &mut Context<'_>,
+) -> Next {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
     // Not being told, a model writes the same long reply again.
     if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
         let _ = write!(what, " (the reply was cut off at {most} tokens, so write a shorter one)");
     }
     count(&what, context);
-    let content = dynamic::format_error(&what, manner);
+    let content = dynamic::format_error(&what, tool_calling);
     match reply.tool_calls.split_first() {
         None => context.tell(messages, &Event::Message { role: Role::User, content, call_id: None }),
         Some((first, others)) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent;
+use crate::agent::AgentSpec;
 use crate::error::{Error, Result};
 use crate::model;
 use crate::run::ModelChoice;
@@ -84,21 +84,12 @@ pub fn absolute_spec(spec: &str) -> Result<String> {
 }
 
 /// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.
-pub fn agent_spec(spec: &str, suite: &Suite) -> Result<String> {
-    let Some(program) = spec.strip_prefix("cli:") else { return absolute_spec(spec) };
-    let (agent, setting) = agent::split_setting(program);
-    let folder = if agent.contains('/') {
-        absolute(Path::new(agent))?
-    } else if agent.is_empty() || agent::is_builtin_program(agent) {
-        return Ok(spec.to_owned());
-    } else {
-        absolute(&suite.root().join("agents").join(agent))?
-    };
-    if !agent.contains('/') && !folder.is_dir() {
-        return Ok(spec.to_owned());
-    }
-    let setting = setting.map(|setting| format!(",{setting}")).unwrap_or_default();
-    Ok(format!("cli:{}{setting}", folder.display()))
+pub fn located(agent: AgentSpec, suite: &Suite) -> Result<AgentSpec> {
+    Ok(match agent {
+        AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
+        AgentSpec::Program(program) => AgentSpec::Program(program.located(&suite.root().join("agents"), absolute)?),
+        other => other,
+    })
 }
 
 fn parse_price(text: &str) -> Result<(f64, f64), String> {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::shared::{PlaceOptions, SuiteOptions, block_on, print, print_json, table};
 use super::strategy::RetrievalOptions;
-use crate::agent::TaskFunction;
-use crate::agent::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted, passages, recall};
+use crate::agent::retrieval::{Code, PaperChoice, Retriever, Wanted, passages, recall};
+use crate::agent::{AgentSpec, Overrides, TaskFunction};
 use crate::code::index_tree;
 use crate::error::{Error, Kind, Result};
 use crate::suite::LoadedPaper;
@@ -68,8 +68,10 @@ struct Shown {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let settings = arguments.retrieval.settings(&arguments.places)?;
+    // As the fixed agent has them.
+    let settings = AgentSpec::Fixed(Overrides::default()).settings(&settings).unwrap_or(settings);
     let cache = arguments.places.cache()?;
-    let retriever = settings.retriever(PaperChoice::Bm25, CodeChoice::Bm25, Some(&cache))?;
+    let retriever = settings.retriever(Some(&cache))?;
     let ids = suite.select(arguments.paper_id.as_slice())?;
     let mut found = Vec::new();
     for id in &ids {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::environment::EnvOptions;
-use super::model::{ModelOptions, agent_spec, parse_time};
+use super::model::{ModelOptions, located, parse_time};
 use super::naming::run_name;
 use super::sample::DrawOptions;
 use super::session::Session;
 use super::shared::{PlaceOptions, SuiteOptions};
 use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use super::verifiers;
-use crate::agent::{Limits, Settings};
+use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::env::Options;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
@@ -60,12 +60,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "Samples")]
     full: bool,
 
-    /// Agent: `react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one:
-    /// `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md). Can be repeated. `react` and
-    /// `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`. Both: paper,
-    /// code, passages, snippets, reasoning. `fixed`: fill, repair. `react`: prompt, history, context, tools, protocol,
-    /// reflexion.
-    #[arg(long = "agent", value_name = "AGENT", required = true, help_heading = "Agents and models")]
+    #[arg(long = "agent", value_name = "AGENT", required = true, help = agent_help(), help_heading = "Agents and models")]
     agents: Vec<String>,
     #[command(flatten)]
     model: ModelOptions,
@@ -199,12 +194,23 @@ pub async fn open_machine(
     })
 }
 
+/// The help of `--agent`, with the keys that there are.
+fn agent_help() -> String {
+    format!(
+        "Agent: `react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
+         `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md). Can be repeated. `react` and \
+         `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; the keys are \
+         {}",
+        setting_keys()
+    )
+}
+
 impl Arguments {
     /// The settings of all agents. What there is to say about them is said on stderr.
-    fn settings(&self) -> Result<Settings> {
+    fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
         let settings = self.retrieval.settings(&self.machine.places)?;
         // An agent's own choice falls back as the run's does.
-        let own = self.agents.iter().any(|agent| agent.contains("=embedding"));
+        let own = agents.iter().any(|agent| agent.embeds(&settings));
         if own && settings.embedding.is_none() && !settings.embeds() {
             talk!("warning: {}", Settings::without_embedding(&self.machine.places.cache()?));
         }
@@ -237,13 +243,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         ))
         .hint("make several attempts at each sample with `-k 5`"));
     }
+    let agents: Vec<AgentSpec> =
+        arguments.agents.iter().map(|spec| located(spec.parse()?, &suite)).collect::<Result<_>>()?;
     let configuration = Configuration {
         suite: suite.root().to_owned(),
         papers,
         draw,
         k: arguments.k,
-        agents: arguments.agents.iter().map(|spec| agent_spec(spec, &suite)).collect::<Result<_>>()?,
-        settings: arguments.settings()?,
+        settings: arguments.settings(&agents)?,
+        agents,
         model: arguments.model.choice()?,
         sampling: Sampling {
             temperature: arguments.temperature,

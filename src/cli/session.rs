@@ -308,18 +308,11 @@ fn unheeded(contenders: &[LabelledAgent], configuration: &Configuration) -> Vec<
 }
 
 fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<LabelledAgent>> {
-    let mut contenders: Vec<LabelledAgent> = Vec::new();
-    for spec in &configuration.agents {
-        let agent = agent::open(spec, &configuration.settings, Some(cache))?;
-        let mut label = agent.name().to_owned();
-        let mut number = 2;
-        while contenders.iter().any(|contender| contender.label == label) {
-            label = format!("{}-{number}", agent.name());
-            number += 1;
-        }
-        contenders.push(LabelledAgent { label, agent });
-    }
-    Ok(contenders)
+    let agents = agent::spec::labelled(&configuration.agents, &configuration.settings);
+    agents
+        .into_iter()
+        .map(|(label, spec)| Ok(LabelledAgent { label, agent: spec.open(&configuration.settings, Some(cache))? }))
+        .collect()
 }
 
 fn open_model(contenders: &[LabelledAgent], configuration: &Configuration) -> Result<Option<Arc<dyn model::Model>>> {

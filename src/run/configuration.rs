@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Limits;
+use crate::agent::{AgentSpec, Limits};
 use crate::model::Sampling;
 use crate::score::Rule;
 use crate::suite::Protocol;
@@ -22,7 +22,7 @@ pub struct Configuration {
     /// Attempts a sample.
     pub k: u32,
     /// Agents, as given: `react`, `scripted:steps.jsonl`.
-    pub agents: Vec<String>,
+    pub agents: Vec<AgentSpec>,
     /// Settings of agents.
     #[serde(default)]
     pub settings: crate::agent::Settings,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::spec::labelled;
 use crate::error::Result;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
@@ -119,9 +120,18 @@ impl Reader {
                     attempts: planned.attempts,
                 }));
             }
+            if let Some(run) = &run {
+                let set = &run.configuration;
+                for (name, agent) in labelled(&set.agents, &set.settings) {
+                    let condition = Condition::of(&name, agent, &set.settings, set.limits.steps);
+                    material.conditions.insert(label(&name), condition);
+                }
+            }
+            // A run from before agents were labelled so still says what it calls them.
             let steps = run.as_ref().map(|run| run.configuration.limits.steps);
             for record in &records {
-                material.conditions.entry(label(&record.agent)).or_insert_with(|| Condition::of(&record.agent, steps));
+                let unknown = || Condition { base: record.agent.clone(), steps, ..Condition::default() };
+                material.conditions.entry(label(&record.agent)).or_insert_with(unknown);
             }
             let (begun, note) = begun(&store, &records, place);
             material.begun.extend(begun.into_iter().map(|one| {
@@ -215,7 +225,7 @@ fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
     };
     let set = &run.configuration;
     say("Command", run.command_line.join(" "));
-    say("Agents", set.agents.join(", "));
+    say("Agents", set.agents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
     if let Some(model) = &set.model {
         say("Model", model.spec.clone());
     }

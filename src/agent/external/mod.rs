@@ -6,6 +6,7 @@ mod builtin;
 mod launch;
 mod manifest;
 mod meter;
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,6 +20,8 @@ use crate::env::{Backend, Env, OnProgress, Venv};
 use crate::error::{Error, Result};
 use crate::workspace::hex;
 use manifest::Manifest;
+
+pub use program::ProgramSpec;
 
 /// An agent that is a program of its own.
 pub struct External {
@@ -36,31 +39,21 @@ enum Home {
 }
 
 impl External {
-    /// The agent of this name, or (with a `/`) of the folder that holds its manifest; `,mode=NAME` after it chooses one of its
-    /// modes.
+    /// The agent of this name or folder, in its mode.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for a broken manifest.
-    pub fn open(spec: &str) -> Result<Self> {
-        let (which, setting) = split_setting(spec);
-        let mode = match setting.map(|setting| (setting, setting.split_once('='))) {
-            None => None,
-            Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode),
-            Some((setting, _)) => {
-                return Err(Error::usage(format!("`{setting}` is no setting of `cli:{which}`"))
-                    .hint("the one setting is `mode=NAME`"));
-            }
-        };
-        let (id, manifest, home) = if which.contains('/') {
-            let folder = Path::new(which);
+    pub fn open(program: &ProgramSpec) -> Result<Self> {
+        let which = &program.which;
+        let (manifest, home) = if let Some(folder) = program.folder() {
             let id = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
-            let id = id.ok_or_else(|| {
+            id.ok_or_else(|| {
                 Error::usage(format!(
                     "`{which}` is no folder of an agent: its results are kept under the folder's name"
                 ))
                 .hint("the name may hold letters, digits, `-`, `_` and `.`")
             })?;
-            (id.to_owned(), Manifest::read(folder)?, Home::Folder(folder.to_owned()))
+            (Manifest::read(folder)?, Home::Folder(folder.to_owned()))
         } else {
             let Some(builtin) = builtin::ALL.iter().find(|builtin| builtin.name == which) else {
                 let names: Vec<String> = builtin::ALL.iter().map(|builtin| format!("`cli:{}`", builtin.name)).collect();
@@ -71,33 +64,15 @@ impl External {
                     manifest::FILE
                 )));
             };
-            let manifest = Manifest::parse(builtin.manifest, Path::new(builtin.name))?;
-            (builtin.name.to_owned(), manifest, Home::Builtin(builtin))
+            (Manifest::parse(builtin.manifest, Path::new(builtin.name))?, Home::Builtin(builtin))
         };
-        let name = mode.map_or_else(|| id.clone(), |mode| format!("{id}+mode={mode}"));
-        let manifest = manifest.in_mode(mode).map_err(|error| error.hint_modes(&id))?;
-        Ok(Self { name, manifest, home, env: OnceLock::new() })
+        let manifest = manifest.in_mode(program.mode.as_deref()).map_err(|error| error.hint_modes(&program.id()))?;
+        Ok(Self { name: program.label(), manifest, home, env: OnceLock::new() })
     }
 
     /// The env, where it has one; `None` also before it is prepared.
     fn env(&self) -> Option<&Env> {
         self.env.get().and_then(Option::as_ref)
-    }
-}
-
-/// Whether an agent of this name comes with this program.
-#[must_use]
-pub fn is_builtin(name: &str) -> bool {
-    builtin::ALL.iter().any(|builtin| builtin.name == name)
-}
-
-/// A name or folder, and the setting behind it. A comma in the path of a folder is part of it.
-#[must_use]
-pub fn split_setting(spec: &str) -> (&str, Option<&str>) {
-    let name = spec.rfind('/').map_or(0, |slash| slash + 1);
-    match spec[name..].find(',') {
-        Some(comma) => (&spec[..name + comma], Some(&spec[name + comma + 1..])),
-        None => (spec, None),
     }
 }
 

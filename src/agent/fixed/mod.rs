@@ -16,8 +16,8 @@ use async_trait::async_trait;
 
 use super::experiment::{self, Outcome};
 use super::prompts::fixed::Missing;
-use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted};
-use super::settings::{Fill, Settings, label, written};
+use super::retrieval::{Code, CodeChoice, Passage, Retriever, Wanted};
+use super::settings::{Fill, Settings};
 use super::talk::{Stop, Talk};
 use super::{Agent, Context, End, Ended, Event, Task, prompts, repo};
 use crate::code::Module;
@@ -42,31 +42,17 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// With these settings; vectors are kept in `cache`.
+    /// With these settings, under this name; vectors are kept in `cache`.
     ///
     /// # Errors
     /// Kind `Usage` for `code = agent`, and those of the embedding model.
-    pub fn new(settings: &Settings, cache: Option<&Path>) -> Result<Self> {
+    pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("a fixed agent does not look for code itself")
                 .hint("choose another `--code`, as `bm25`, or the agent `react`"));
         }
-        let (paper, code) = (PaperChoice::Bm25, CodeChoice::Bm25);
-        let retriever = settings.retriever(paper, code, cache)?;
-        let default = Settings::default();
-        let name = label(
-            "fixed",
-            &[
-                ("paper", written(retriever.paper), written(paper)),
-                ("code", written(retriever.code), written(code)),
-                ("passages", settings.passages.to_string(), default.passages.to_string()),
-                ("snippets", settings.snippets.to_string(), default.snippets.to_string()),
-                ("fill", written(settings.fill), written(default.fill)),
-                ("repair", settings.repair.to_string(), default.repair.to_string()),
-                ("reasoning", settings.reasoning_tokens.to_string(), default.reasoning_tokens.to_string()),
-            ],
-        );
-        Ok(Self { name, settings: settings.clone(), retriever })
+        let retriever = settings.retriever(cache)?;
+        Ok(Self { name, settings, retriever })
     }
 }
 

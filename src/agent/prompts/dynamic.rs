@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{capitalised, render, task_values, words};
 use crate::agent::history::History;
 use crate::agent::protocol::Protocol;
-use crate::agent::step::Manner;
+use crate::agent::tool_calling::ToolCalling;
 use crate::agent::tools::{Answering, MARKER, signature_of};
 use crate::agent::{End, Limits, Task};
 
@@ -27,8 +27,8 @@ pub enum Prompting {
 
 /// The system prompt.
 #[must_use]
-pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String {
-    let tools: Vec<Value> = manner
+pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
+    let tools: Vec<Value> = tool_calling
         .tools
         .shown()
         .iter()
@@ -42,11 +42,12 @@ pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String
         Prompting::Mlagentbench => render("think_mlagentbench", context! {}),
         Prompting::Planning => render("think_planning", context! {}),
     };
-    let calling = match manner.protocol {
+    let calling = match tool_calling.protocol {
         Protocol::Tools => render("call_tools", context! {}),
-        Protocol::Text => {
-            render("call_text", context! { first => manner.tools.first(), example => manner.tools.example() })
-        }
+        Protocol::Text => render(
+            "call_text",
+            context! { first => tool_calling.tools.first(), example => tool_calling.tools.example() },
+        ),
     };
     let memory = match history {
         History::Full => String::new(),
@@ -61,12 +62,12 @@ pub fn system(prompting: Prompting, manner: &Manner, history: History) -> String
         }
         History::Super => "Of every result but the last you are shown the end only.".to_owned(),
     };
-    render("react_system", context! { tools, thinking, calling, answer => answer(manner), memory })
+    render("react_system", context! { tools, thinking, calling, answer => answer(tool_calling), memory })
 }
 
 /// What gives the answer, to be named in a sentence.
-fn answer(manner: &Manner) -> String {
-    match manner.tools.answering() {
+fn answer(tool_calling: &ToolCalling) -> String {
+    match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("`{name}`"),
         Answering::Printed => "the report".to_owned(),
     }
@@ -74,11 +75,11 @@ fn answer(manner: &Manner) -> String {
 
 /// The task.
 #[must_use]
-pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
+pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling) -> String {
     // Small models look into files that are not there, or into all of them.
     let file = task.functions.first().and_then(|function| function.at.split("::").next());
-    let printed = manner.tools.answering() == Answering::Printed;
-    let report = match manner.tools.answering() {
+    let printed = tool_calling.tools.answering() == Answering::Printed;
+    let report = match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("call `{name}` with one JSON object"),
         Answering::Printed => format!(
             "report: run a command that prints the line `{MARKER}` first and below it one JSON object, nothing else. \
@@ -90,12 +91,12 @@ pub fn task(task: &Task, limits: &Limits, manner: &Manner) -> String {
 
 /// What the model is told before its last reply.
 #[must_use]
-pub fn submit(why: End, manner: &Manner) -> String {
+pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
     let reason = match why {
         End::StepLimit => "This is your last step.".to_owned(),
         _ => format!("{}.", capitalised(why.used_up())),
     };
-    let tool = match manner.tools.answering() {
+    let tool = match tool_calling.tools.answering() {
         Answering::Tool(name) => name,
         Answering::Printed => "",
     };
@@ -104,13 +105,13 @@ pub fn submit(why: End, manner: &Manner) -> String {
 
 /// What the model is told when its reply could not be acted upon.
 #[must_use]
-pub fn format_error(what: &str, manner: &Manner) -> String {
-    let shown = manner.tools.shown();
+pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
+    let shown = tool_calling.tools.shown();
     let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let names = names.join(", ");
-    match manner.protocol {
+    match tool_calling.protocol {
         Protocol::Text => {
-            let (first, example) = (manner.tools.first(), manner.tools.example());
+            let (first, example) = (tool_calling.tools.first(), tool_calling.tools.example());
             render("format_error_text", context! { what, names, first, example })
         }
         Protocol::Tools => render("format_error", context! { what, names }),
@@ -120,8 +121,8 @@ pub fn format_error(what: &str, manner: &Manner) -> String {
 /// Shown in place of what the step before has shown already. A small model that sees the same text again and again goes
 /// on with the same call until its steps are used up.
 #[must_use]
-pub fn same_as_before(manner: &Manner) -> String {
-    let report = match manner.tools.answering() {
+pub fn same_as_before(tool_calling: &ToolCalling) -> String {
+    let report = match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("report with `{name}`"),
         Answering::Printed => "report".to_owned(),
     };

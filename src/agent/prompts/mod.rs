@@ -161,17 +161,17 @@ mod tests {
     use crate::agent::history::History;
     use crate::agent::protocol::Protocol;
     use crate::agent::retrieval::Passage;
-    use crate::agent::step::Manner;
     use crate::agent::tests::support::task;
+    use crate::agent::tool_calling::ToolCalling;
     use crate::agent::tools::{ToolChoice, ToolSet};
     use crate::agent::{End, Limits};
     use dynamic::Prompting;
 
     #[test]
     fn every_prompt_renders() {
-        let manner = |choice, protocol| Manner { tools: ToolSet::of(choice), protocol };
-        let original = manner(ToolChoice::Autoexperiment, Protocol::Tools);
-        let by_text = manner(ToolChoice::Bash, Protocol::Text);
+        let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol };
+        let original = tool_calling(ToolChoice::Autoexperiment, Protocol::Tools);
+        let by_text = tool_calling(ToolChoice::Bash, Protocol::Text);
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
         let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
         let docstring = vec!["What it does.".to_owned()];
@@ -230,8 +230,8 @@ mod tests {
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
-        let manner = Manner { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools };
-        let prompt = dynamic::task(&task, &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() }, &manner);
+        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools };
+        let prompt = dynamic::task(&task, &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() }, &tool_calling);
         assert!(prompt.contains("No function is missing") && !prompt.contains("## Missing functions"));
         assert!(prompt.contains("90 seconds") && !prompt.contains('$'));
     }

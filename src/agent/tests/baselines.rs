@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::support::{World, task};
-use crate::agent::{End, Event, Settings, open};
+use super::support::{World, open, task};
+use crate::agent::{End, Event, Settings};
 use crate::score::parse_answer;
 
 #[tokio::test]

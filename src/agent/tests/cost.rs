@@ -8,8 +8,8 @@ use nix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::support::{call, sh, task, text};
-use crate::agent::{Budget, Context, End, Limits, Settings, Trajectory, attempt, open};
+use super::support::{call, open, sh, task, text};
+use crate::agent::{Budget, Context, End, Limits, Settings, Trajectory, attempt};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
 

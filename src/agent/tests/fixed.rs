@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::support::{Attempt, World, call, submit, task, text};
-use crate::agent::{Agent, End, Event, Settings, Task, TaskFunction, open};
+use super::support::{Attempt, World, call, open, submit, task, text};
+use crate::agent::{Agent, End, Event, Settings, Task, TaskFunction};
 use crate::model::{ModelError, Reply, Usage};
 
 fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {

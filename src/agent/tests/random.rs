@@ -5,10 +5,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{World, call as called, task, text};
+use super::support::{World, call as called, open, task, text};
 use crate::agent::protocol::{calls, text as by_text};
 use crate::agent::tools::{ToolChoice, ToolSet};
-use crate::agent::{End, Settings, open};
+use crate::agent::{End, Settings};
 use crate::model::{Reply, ToolCall};
 
 fn value() -> impl Strategy<Value = Value> {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::support::{World, call, costing, sh, submit, task, text};
+use super::support::{World, call, costing, open, sh, submit, task, text};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::tools::OBSERVATION_LIMIT;
-use crate::agent::{End, Event, Settings, open};
+use crate::agent::{End, Event, Settings};
 use crate::error::Kind;
 use crate::model::{ModelError, QueryFailed, Role, Usage};
 

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, Budget, Context, End, Ended, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction, Trajectory,
-    attempt, conversation, open,
+    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction,
+    Trajectory, attempt, conversation,
 };
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
 use crate::sandbox::{
     Backend, Command, Entry, EntryKind, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec, Unconfined,
@@ -184,6 +184,11 @@ impl Sandbox for Drawn {
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         Ok(())
     }
+}
+
+/// The agent that is named so.
+pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
+    spec.parse::<AgentSpec>()?.open(settings, cache)
 }
 
 /// Everything around one attempt.

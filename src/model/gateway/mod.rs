@@ -8,7 +8,9 @@
 
 mod anthropic;
 mod openai;
+mod protocol;
 mod serve;
+mod stops;
 mod stream;
 
 #[cfg(test)]

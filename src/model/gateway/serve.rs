@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::stream::{Stream, stop_at};
-use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic, openai};
+use super::protocol::Protocol;
+use super::stream::Stream;
+use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic};
 use crate::model::Piece;
 
 /// Bytes of the longest request that is read.
@@ -55,13 +56,6 @@ struct Shared {
     calls: AtomicU64,
 }
 
-/// Which protocol a call is made in.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Protocol {
-    OpenAi,
-    Anthropic,
-}
-
 /// Serves these connections until they end. Calls go to the receiver that comes back, and what is refused of the requests
 /// that have the key; when it is dropped, calls are refused. `model` is the one name that is listed.
 pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Asked>)
@@ -80,15 +74,15 @@ where
     let router = Router::new().nest("/v1", routes.clone()).merge(routes).fallback(unknown).with_state(shared);
     let server = tokio::spawn(async move {
         // It ends only with an error, and connections that are handed over have none.
-        let _ = axum::serve(Door(connections), router).await;
+        let _ = axum::serve(Incoming(connections), router).await;
     });
     (Gateway { server }, asked)
 }
 
 /// Where connections come from.
-struct Door<C>(mpsc::Receiver<C>);
+struct Incoming<C>(mpsc::Receiver<C>);
 
-impl<C> axum::serve::Listener for Door<C>
+impl<C> axum::serve::Listener for Incoming<C>
 where
     C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
@@ -118,7 +112,7 @@ async fn messages(State(shared): State<Arc<Shared>>, request: Request) -> Respon
 async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match shared.read(Protocol::Anthropic, request).await {
         Ok((read, _)) => json_response(200, &anthropic::count(&read)),
-        Err(refusal) => Protocol::Anthropic.refuse(&refusal),
+        Err(refusal) => refuse(Protocol::Anthropic, &refusal),
     }
 }
 
@@ -168,28 +162,28 @@ fn checked(read: Read) -> Result<Read, Refusal> {
 async fn call(protocol: Protocol, shared: &Shared, request: Request) -> Response {
     let (read, parsing) = match shared.read(protocol, request).await {
         Ok(read) => read,
-        Err(refusal) => return protocol.refuse(&refusal),
+        Err(refusal) => return refuse(protocol, &refusal),
     };
     let Read { request, stops, model, streams, counts } = read;
     let (answer, answered) = oneshot::channel();
     let (to, pieces) = mpsc::unbounded_channel();
     let ask = Ask { request, pieces: streams.then_some(to), answer };
     if shared.asks.send(Asked::Call(ask)).await.is_err() {
-        return protocol.refuse(&closed());
+        return refuse(protocol, &closed());
     }
     drop(parsing);
     let head = Head { model, number: shared.calls.fetch_add(1, Ordering::Relaxed), counts };
     if !streams {
         return match answered.await.unwrap_or_else(|_| Err(closed())) {
             Ok(given) => json_response(200, &protocol.body(&head, given, &stops)),
-            Err(refusal) => protocol.refuse(&refusal),
+            Err(refusal) => refuse(protocol, &refusal),
         };
     }
     let mut reply = Coming { pieces, answered };
     let stream = Stream::new(protocol, head, stops);
     match reply.next().await {
         // Clients understand a refusal best as a status.
-        Next::Answer(Err(refusal)) => protocol.refuse(&refusal),
+        Next::Answer(Err(refusal)) => refuse(protocol, &refusal),
         next => {
             let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
             tokio::spawn(write(protocol, stream, reply, next, to));
@@ -285,47 +279,8 @@ impl Shared {
     }
 }
 
-impl Protocol {
-    fn read(self, body: &[u8]) -> Result<Read, Refusal> {
-        let body: Value = serde_json::from_slice(body)
-            .map_err(|error| Refusal::invalid(format!("the request is no JSON: {error}")))?;
-        match self {
-            Self::OpenAi => openai::read(&body),
-            Self::Anthropic => anthropic::read(&body),
-        }
-    }
-
-    fn body(self, head: &Head, mut given: Given, stops: &[String]) -> Value {
-        let finish = Finish::of(&given);
-        given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
-        match self {
-            Self::OpenAi => openai::body(head, &given.reply, finish),
-            Self::Anthropic => anthropic::body(head, &given.reply, finish),
-        }
-    }
-
-    fn refuse(self, refusal: &Refusal) -> Response {
-        let body = match self {
-            Self::OpenAi => openai::error(refusal),
-            Self::Anthropic => anthropic::error(refusal),
-        };
-        json_response(refusal.why.status(), &body)
-    }
-
-    fn error_events(self, refusal: &Refusal) -> String {
-        match self {
-            Self::OpenAi => openai::error_events(refusal),
-            Self::Anthropic => anthropic::error_events(refusal),
-        }
-    }
-
-    /// What is sent while there is nothing to send.
-    const fn patience(self) -> &'static str {
-        match self {
-            Self::OpenAi => ": ping\n\n",
-            Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
-        }
-    }
+fn refuse(protocol: Protocol, refusal: &Refusal) -> Response {
+    json_response(refusal.why.status(), &protocol.error(refusal))
 }
 
 fn closed() -> Refusal {

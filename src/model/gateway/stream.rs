@@ -1,6 +1,7 @@
 //! A reply as the events of a stream: pieces as they come from the model, and at the end what they did not say.
 
-use super::serve::Protocol;
+use super::protocol::Protocol;
+use super::stops::{safe, stop_at};
 use super::{Finish, Head, anthropic, openai};
 use crate::model::{Piece, Reply};
 
@@ -107,27 +108,6 @@ impl Stream {
     }
 }
 
-/// A text before the first of its stops.
-pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
-    let end = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    &text[..end.unwrap_or(text.len())]
-}
-
-/// Bytes of a text that goes on that no stop can take away any more: all up to the first stop, and but for an end with
-/// which one may begin. And whether there is a stop.
-fn safe(text: &str, stops: &[String]) -> (usize, bool) {
-    let whole = stop_at(text, stops);
-    if whole.len() < text.len() {
-        return (whole.len(), true);
-    }
-    let begins = |stop: &String| {
-        (1..stop.len().min(text.len() + 1))
-            .rev()
-            .find(|&length| stop.is_char_boundary(length) && text.ends_with(&stop[..length]))
-    };
-    (text.len() - stops.iter().filter_map(begins).max().unwrap_or(0), false)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -147,16 +127,6 @@ mod tests {
             text.and_then(Value::as_str).map(str::to_owned)
         };
         events.filter_map(text).collect()
-    }
-
-    #[test]
-    fn an_end_that_may_become_a_stop_waits() {
-        let stops = ["STOP".to_owned(), "é!".to_owned()];
-        assert_eq!(safe("go ST", &stops), (3, false));
-        assert_eq!(safe("go STx", &stops), (6, false));
-        assert_eq!(safe("go STOP on", &stops), (3, true));
-        assert_eq!(safe("go é", &stops), (3, false));
-        assert_eq!(safe("", &stops), (0, false));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-use super::stream::stop_at;
+use super::stops::stop_at;
 use super::{Ask, Asked, Given, Refusal, Why, anthropic, openai, serve};
 use crate::model::{Piece, Reply, Role, ToolCall, Usage};
 

@@ -15,6 +15,7 @@ use super::clean::cell;
 use super::names::full_name;
 use super::summary::{Row, Summary};
 use super::verifiers::VerifierRow;
+use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
 use crate::stats::{Bootstrap, Interval};
@@ -78,32 +79,20 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// From an agent's label in its run, which says what differs from the agent's defaults (as
-    /// `fixed+paper=none+reasoning=512`), and the run's limit of steps.
+    /// What was set for an agent, under its label in a run with these settings and this limit of steps.
     #[must_use]
-    pub fn of(label: &str, steps: Option<u32>) -> Self {
-        let mut parts = label.split('+');
-        let agent = parts.next().unwrap_or_default();
-        let (mut paper, mut code) = match agent {
-            "react" => ("none", "agent"),
-            "fixed" => ("bm25", "bm25"),
-            _ => ("", ""),
-        };
-        let (mut base, mut reasoning_tokens) = (agent.to_owned(), 0);
-        for part in parts {
-            match part.split_once('=') {
-                Some(("reasoning", tokens)) => {
-                    reasoning_tokens = tokens.parse().unwrap_or_default();
-                    continue;
-                }
-                Some(("paper", choice)) => paper = choice,
-                Some(("code", choice)) => code = choice,
-                _ => {}
-            }
-            base = format!("{base}+{part}");
+    pub fn of(label: &str, agent: &AgentSpec, run: &Settings, steps: u32) -> Self {
+        // The number of an agent that is there twice stays.
+        let number = label.strip_prefix(&agent.label(run)).unwrap_or_default();
+        let base = format!("{}{number}", agent.label_without(run, Some("reasoning")));
+        let settings = agent.settings(run);
+        let context = settings.as_ref().and_then(|settings| Some((settings.paper?, settings.code?)));
+        Self {
+            base,
+            context: context.map(|(paper, code)| format!("paper {}, code {}", written(paper), written(code))),
+            reasoning_tokens: settings.map_or(0, |settings| settings.reasoning_tokens),
+            steps: Some(steps),
         }
-        let context = (!paper.is_empty()).then(|| format!("paper {paper}, code {code}"));
-        Self { base, context, reasoning_tokens, steps }
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::End;
+use crate::agent::{End, Settings};
 use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
@@ -136,7 +136,7 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
     assert!(one_limit.contains("Not drawn: no attempt of these runs has used reasoning tokens"));
     assert!(one_limit.contains("Not drawn: no agent of these runs is given a context"));
     for (run, steps) in [("small", 3), ("large", 9)] {
-        material.conditions.insert(format!("{run}/react"), Condition::of("react", Some(steps)));
+        material.conditions.insert(format!("{run}/react"), condition("react", "react", steps));
     }
     let two_limits = overview(&material).unwrap();
     assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
@@ -183,10 +183,15 @@ fn the_steps_of_agents_without_a_model_are_no_interactions() {
 }
 
 #[test]
-fn an_agent_s_label_says_what_it_was_given() {
-    let condition = Condition::of("fixed+paper=full+reasoning=512+repair=2", Some(50));
-    assert_eq!(condition.base, "fixed+paper=full+repair=2");
-    assert_eq!(condition.context.as_deref(), Some("paper full, code bm25"));
-    assert_eq!((condition.reasoning_tokens, condition.steps), (512, Some(50)));
-    assert_eq!(Condition::of("gold", None).context, None);
+fn a_condition_says_what_an_agent_was_given() {
+    let given = condition("fixed+paper=full+repair=2+reasoning=512", "fixed:paper=full,reasoning=512,repair=2", 50);
+    assert_eq!(given.base, "fixed+paper=full+repair=2");
+    assert_eq!(given.context.as_deref(), Some("paper full, code bm25"));
+    assert_eq!((given.reasoning_tokens, given.steps), (512, Some(50)));
+    assert_eq!(condition("react-2", "react", 9).base, "react-2");
+    assert_eq!(condition("gold", "gold", 9).context, None);
+}
+
+fn condition(label: &str, agent: &str, steps: u32) -> Condition {
+    Condition::of(label, &agent.parse().unwrap(), &Settings::default(), steps)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::support::{World, call, submit, text};
-use crate::agent::{End, Settings, open};
+use super::support::{World, call, open, submit, text};
+use crate::agent::{End, Settings};
 use crate::model::{Reply, Role, Usage};
 
 const REPORT: &str = "Done.\n```final_answer\n{\"Experiment 1\": {\"x\": 1}}\n```";

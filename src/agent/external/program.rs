@@ -1,0 +1,90 @@
+//! Which program, as a user names it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::builtin;
+use crate::error::{Error, Result};
+
+/// A program and its mode: `NAME`, or with a `/` a folder that holds a manifest; `,mode=NAME` behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramSpec {
+    pub(super) which: String,
+    pub(super) mode: Option<String>,
+}
+
+impl ProgramSpec {
+    /// The folder, where it is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.which.contains('/').then(|| Path::new(&self.which))
+    }
+
+    /// The same program with its folder made absolute: `here` says how. A name that is not a builtin's is one of the
+    /// folders in `others`, where it is there.
+    ///
+    /// # Errors
+    /// Those of `here`.
+    pub fn located(&self, others: &Path, here: impl Fn(&Path) -> Result<PathBuf>) -> Result<Self> {
+        let is_builtin = || builtin::ALL.iter().any(|builtin| builtin.name == self.which);
+        let folder = match self.folder() {
+            Some(folder) => here(folder)?,
+            None if self.which.is_empty() || is_builtin() => return Ok(self.clone()),
+            None => {
+                let folder = here(&others.join(&self.which))?;
+                if !folder.is_dir() {
+                    return Ok(self.clone());
+                }
+                folder
+            }
+        };
+        Ok(Self { which: folder.display().to_string(), mode: self.mode.clone() })
+    }
+
+    /// The name, without its folder.
+    pub(super) fn id(&self) -> String {
+        let name = self.folder().map(|folder| folder.file_name().unwrap_or_default());
+        name.map_or_else(|| self.which.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Its name in file names and tables.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.mode {
+            Some(mode) => format!("{}+mode={mode}", self.id()),
+            None => self.id(),
+        }
+    }
+}
+
+impl FromStr for ProgramSpec {
+    type Err = Error;
+
+    /// # Errors
+    /// Kind `Usage` for a setting other than a mode.
+    fn from_str(text: &str) -> Result<Self> {
+        // A comma in the path of a folder is part of it.
+        let name = text.rfind('/').map_or(0, |slash| slash + 1);
+        let (which, setting) = match text[name..].find(',') {
+            Some(comma) => (&text[..name + comma], Some(&text[name + comma + 1..])),
+            None => (text, None),
+        };
+        let mode = match setting.map(|setting| (setting, setting.split_once('='))) {
+            None => None,
+            Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode.to_owned()),
+            Some((setting, _)) => {
+                return Err(Error::usage(format!("`{setting}` is no setting of `cli:{which}`"))
+                    .hint("the one setting is `mode=NAME`"));
+            }
+        };
+        Ok(Self { which: which.to_owned(), mode })
+    }
+}
+
+impl fmt::Display for ProgramSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.which)?;
+        self.mode.iter().try_for_each(|mode| write!(f, ",mode={mode}"))
+    }
+}

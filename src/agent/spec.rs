@@ -1,0 +1,267 @@
+//! Which agent, with which settings: what a user names, `run.json` keeps, and labels and figures follow from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::external::{External, ProgramSpec};
+use super::settings::{Kind, Overrides, Settings};
+use super::{Agent, copycat, fixed, gold, mutant, noop, random, react, scripted};
+use crate::error::{Error, Result};
+
+/// The forms that an agent's name can have.
+const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+     `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
+     `fixed:KEY=VALUE,...` with settings of their own";
+
+/// An agent, as a user names it on the command line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum AgentSpec {
+    /// `react`: the model decides step by step.
+    React(Overrides),
+    /// `fixed`: a fixed course.
+    Fixed(Overrides),
+    /// `cli:NAME`: a program of its own.
+    Program(ProgramSpec),
+    /// `scripted:FILE`: a fixed list of tool calls.
+    Scripted(PathBuf),
+    /// `mutant:P`: the originals, each replaced by a mutant with this probability.
+    Mutant(f64),
+    /// `gold`: the originals.
+    Gold,
+    /// `noop`: nothing.
+    Noop,
+    /// `random`: made-up results.
+    Random,
+    /// `copycat`: bodies of the likest functions.
+    Copycat,
+}
+
+impl AgentSpec {
+    /// The kind of agent that settings are for, with those of its own.
+    const fn configurable(&self) -> Option<(Kind, &Overrides)> {
+        match self {
+            Self::React(own) => Some((Kind::React, own)),
+            Self::Fixed(own) => Some((Kind::Fixed, own)),
+            _ => None,
+        }
+    }
+
+    /// All that is set for it in a run with these settings; `None` where it takes none.
+    #[must_use]
+    pub fn settings(&self, run: &Settings) -> Option<Settings> {
+        self.configurable().map(|(kind, own)| run.with(own).for_kind(kind))
+    }
+
+    /// Whether it asks for embeddings in a run with these settings.
+    #[must_use]
+    pub fn embeds(&self, run: &Settings) -> bool {
+        self.configurable().is_some_and(|(_, own)| run.with(own).embeds())
+    }
+
+    /// Its name in file names and tables: with the settings that are not its defaults behind it. A colon, which not every
+    /// file system and archive takes in a name, becomes a dash.
+    #[must_use]
+    pub fn label(&self, run: &Settings) -> String {
+        self.label_without(run, None)
+    }
+
+    /// The same without the setting of this key.
+    #[must_use]
+    pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
+        match self {
+            Self::Program(program) => program.label(),
+            Self::Mutant(probability) => format!("mutant-{probability}"),
+            _ => match (self.configurable(), self.settings(run)) {
+                (Some((kind, _)), Some(settings)) => settings
+                    .differences(kind)
+                    .filter(|(name, _)| Some(*name) != key)
+                    .fold(kind.name().to_owned(), |label, (name, value)| {
+                        format!("{label}+{name}={}", value.replace(':', "-"))
+                    }),
+                _ => self.name().to_owned(),
+            },
+        }
+    }
+
+    /// The word before the colon.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::React(_) => Kind::React.name(),
+            Self::Fixed(_) => Kind::Fixed.name(),
+            Self::Program(_) => "cli",
+            Self::Scripted(_) => "scripted",
+            Self::Mutant(_) => "mutant",
+            Self::Gold => "gold",
+            Self::Noop => "noop",
+            Self::Random => "random",
+            Self::Copycat => "copycat",
+        }
+    }
+
+    /// Makes the agent. `cache` is the folder that embeddings are kept in.
+    ///
+    /// # Errors
+    /// Kind `Usage` for settings that do not fit it, a program that does not exist and a script that cannot be read;
+    /// `Suite` for a broken manifest; those of an embedding model that is needed.
+    pub fn open(&self, run: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
+        let label = self.label(run);
+        let settings = || self.settings(run).unwrap_or_default();
+        Ok(match self {
+            Self::React(_) => Arc::new(react::React::new(label, settings(), cache)?),
+            Self::Fixed(_) => Arc::new(fixed::Fixed::new(label, settings(), cache)?),
+            Self::Program(program) => Arc::new(External::open(program)?),
+            Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
+            Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
+            Self::Gold => Arc::new(gold::Gold),
+            Self::Noop => Arc::new(noop::Noop),
+            Self::Random => Arc::new(random::Random),
+            Self::Copycat => Arc::new(copycat::Copycat),
+        })
+    }
+}
+
+impl FromStr for AgentSpec {
+    type Err = Error;
+
+    /// # Errors
+    /// Kind `Usage` for a name or a setting that does not exist.
+    fn from_str(spec: &str) -> Result<Self> {
+        let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
+        Ok(match (name, rest) {
+            ("react", own) => Self::React(own.parse()?),
+            ("fixed", own) => Self::Fixed(own.parse()?),
+            ("cli", program) => Self::Program(program.parse()?),
+            ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
+            ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
+            ("gold", "") => Self::Gold,
+            ("noop", "") => Self::Noop,
+            ("random", "") => Self::Random,
+            ("copycat", "") => Self::Copycat,
+            _ => {
+                return Err(Error::usage(format!("there is no agent `{spec}`")).hint(format!("the agents are {FORMS}")));
+            }
+        })
+    }
+}
+
+fn parse_probability(text: &str) -> Result<f64> {
+    let parsed = text.parse::<f64>().ok().filter(|probability| (0.0..=1.0).contains(probability));
+    parsed.ok_or_else(|| {
+        Error::usage(format!("`{text}` is no probability")).hint("give a number from 0 to 1, as `mutant:0.3`")
+    })
+}
+
+impl fmt::Display for AgentSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::React(own) | Self::Fixed(own) if own.is_empty() => Ok(()),
+            Self::React(own) | Self::Fixed(own) => write!(f, ":{own}"),
+            Self::Program(program) => write!(f, ":{program}"),
+            Self::Scripted(file) => write!(f, ":{}", file.display()),
+            Self::Mutant(probability) => write!(f, ":{probability}"),
+            Self::Gold | Self::Noop | Self::Random | Self::Copycat => Ok(()),
+        }
+    }
+}
+
+impl TryFrom<String> for AgentSpec {
+    type Error = Error;
+
+    fn try_from(spec: String) -> Result<Self> {
+        spec.parse()
+    }
+}
+
+impl From<AgentSpec> for String {
+    fn from(spec: AgentSpec) -> Self {
+        spec.to_string()
+    }
+}
+
+/// Agents with the names that they have in a run with these settings: of several that would have the same, the second is
+/// called `NAME-2`.
+pub fn labelled<'a>(agents: &'a [AgentSpec], run: &Settings) -> Vec<(String, &'a AgentSpec)> {
+    let mut all: Vec<(String, &AgentSpec)> = Vec::new();
+    for spec in agents {
+        let name = spec.label(run);
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|label| all.iter().all(|(it, _)| it != label));
+        all.push((free.unwrap_or(name), spec));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(spec: &str) -> AgentSpec {
+        spec.parse().unwrap()
+    }
+
+    #[test]
+    fn every_form_is_written_as_it_is_read() {
+        for spec in [
+            "react",
+            "fixed",
+            "react:prompt=planning,history=window:5",
+            "fixed:paper=none,repair=2,fill=masked",
+            "react:reasoning=512,paper=bm25,passages=7,context=16000,tools=swe-agent,protocol=text,reflexion=3",
+            "cli:gptme",
+            "cli:mini-swe-agent,mode=text",
+            "cli:/a folder, with a comma/mine,mode=x",
+            "scripted:steps.jsonl",
+            "mutant:0.3",
+            "gold",
+            "noop",
+            "random",
+            "copycat",
+        ] {
+            assert_eq!(read(spec).to_string(), spec);
+            let kept = serde_json::to_string(&read(spec)).unwrap();
+            assert_eq!(kept, format!("\"{spec}\""));
+            assert_eq!(serde_json::from_str::<AgentSpec>(&kept).unwrap(), read(spec));
+        }
+        for wrong in ["", "raect", "gold:x", "scripted:", "mutant:2", "react:colour=red", "cli:gptme,colour=red"] {
+            assert!(wrong.parse::<AgentSpec>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_label_says_what_differs_from_the_agents_own_defaults() {
+        let run = Settings::default();
+        for (spec, label) in [
+            ("react", "react"),
+            ("react:paper=none,code=agent,history=full", "react"),
+            ("react:history=window:5,prompt=planning", "react+prompt=planning+history=window-5"),
+            ("react:passages=9", "react"),
+            ("react:paper=bm25,passages=9", "react+paper=bm25+passages=9"),
+            ("fixed:paper=bm25,repair=2,prompt=planning", "fixed+repair=2"),
+            ("fixed:paper=none,passages=9,reasoning=512", "fixed+paper=none+passages=9+reasoning=512"),
+            ("fixed:paper=embedding", "fixed"),
+            ("mutant:0.30", "mutant-0.3"),
+            ("cli:agents/mine,mode=text", "mine+mode=text"),
+            ("scripted:a/b.jsonl", "scripted"),
+        ] {
+            assert_eq!(read(spec).label(&run), label, "{spec}");
+        }
+        let run = Settings { reasoning_tokens: 64, embedding: Some("model".into()), ..run };
+        assert_eq!(read("fixed:paper=embedding").label(&run), "fixed+paper=embedding+reasoning=64");
+        assert_eq!(read("fixed:repair=1").label_without(&run, Some("reasoning")), "fixed+repair=1");
+    }
+
+    #[test]
+    fn agents_of_one_name_are_numbered() {
+        let agents = [read("react"), read("react:paper=none"), read("gold"), read("react")];
+        let labels: Vec<String> = labelled(&agents, &Settings::default()).into_iter().map(|it| it.0).collect();
+        assert_eq!(labels, ["react", "react-2", "gold", "react-3"]);
+    }
+}
