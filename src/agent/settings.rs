@@ -279,8 +279,9 @@ impl FromStr for Overrides {
         let mut own = Vec::new();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
             let wrong = || Error::usage(format!("`{pair}` is no setting of an agent"));
-            let (name, value) =
-                pair.split_once('=').ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {}", setting_keys())))?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {}", setting_keys())))?;
             let key = KEYS.iter().find(|key| key.name == name);
             let key = key.ok_or_else(|| wrong().hint(format!("the keys are {}", setting_keys())))?;
             let mut read = Settings::default();
