@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use autoexperiment::agent::End;
 use autoexperiment::export::{Source, inspect};
+use autoexperiment::masked::Masked;
 use autoexperiment::run::AttemptRecord;
-use autoexperiment::sample::Sample;
+use autoexperiment::run::family::Family;
 use nix::sys::resource::{UsageWho, getrusage};
 use stores::{Random, run_file, trajectory};
 
@@ -59,7 +60,7 @@ fn write_store(folder: &Path) {
     let mut random = Random(1);
     let mut records = String::new();
     for number in 0..ATTEMPTS {
-        let sample: Sample = format!("tiny_{}", number / 5).parse().unwrap();
+        let sample = Masked.sample(&format!("tiny_{}", number / 5)).unwrap();
         let attempt = (number % 5) as u32;
         let record = AttemptRecord {
             model: Some("openai:any".into()),

@@ -18,11 +18,13 @@ use std::time::{Duration, Instant};
 
 use autoexperiment::agent::{self, End, Event, Limits, Trajectory};
 use autoexperiment::env::{Env, Venv};
+use autoexperiment::masked::ready::{ReadyPaper, task_experiments};
+use autoexperiment::masked::{Masked, PaperItem, ReadyItem};
 use autoexperiment::model::{self, Sampling};
 use autoexperiment::run::attempt::{LabelledAgent, RunContext};
 use autoexperiment::run::event::{Observer, RunEvent};
-use autoexperiment::run::family::{MaskedReplication, samples};
-use autoexperiment::run::ready::{Machine, ReadyPaper, task_experiments};
+use autoexperiment::run::family::{Basis, Item, samples};
+use autoexperiment::run::machine::Machine;
 use autoexperiment::run::run_file::FORMAT;
 use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
 use autoexperiment::run::scratch::Scratch;
@@ -200,12 +202,15 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();
     let asked = Draw { n: vec![3], fractions: Vec::new(), limit: attempts, samples: Vec::new() };
-    let samples = samples(&[&loaded], &asked, 0).unwrap();
+    let item = Arc::new(PaperItem { loaded: Arc::new(loaded), basis: Basis::default() });
+    let items: [Arc<dyn Item>; 1] = [item.clone()];
+    let samples = samples(&Masked, &items, &asked, 0).unwrap();
+    let loaded = &item.loaded;
     assert_eq!(samples.len(), attempts);
     let ready = ReadyPaper {
         snapshot: Snapshot::take(&loaded.repo_dir, &cache, machine.backend.owner()).unwrap(),
         base: None,
-        experiments: task_experiments(&loaded, Protocol::Curtailed).unwrap(),
+        experiments: task_experiments(loaded, Protocol::Curtailed).unwrap(),
         env: Env {
             id: "none".into(),
             backend: "venv",
@@ -215,9 +220,10 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
             read_only: Vec::new(),
             variables: BTreeMap::new(),
         },
-        loaded,
+        loaded: loaded.clone(),
     };
     let configuration = Configuration {
+        family: "masked".into(),
         suite: env!("CARGO_MANIFEST_DIR").into(),
         papers: vec!["kmeanspp".into()],
         draw: asked,
@@ -258,7 +264,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let context = Arc::new(RunContext {
         configuration,
         machine,
-        family: Box::new(MaskedReplication::new(vec![ready], Protocol::Curtailed, Rule::Strict)),
+        items: vec![Box::new(ReadyItem::new(item, ready))],
         agents: vec![LabelledAgent {
             label: "react".into(),
             agent: "react".parse::<agent::AgentSpec>().unwrap().open(&agent::Settings::default(), None).unwrap(),

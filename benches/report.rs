@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use autoexperiment::sample::{Sample, draw};
+use autoexperiment::sample::{MASKED, Withheld, draw};
 use autoexperiment::suite::{LoadedPaper, Suite};
 use autoexperiment::workspace::unified_diff;
 use stores::{Random, Shape, run_file, trajectory};
@@ -107,9 +107,10 @@ fn write_whole(folder: &Path, samples: usize) {
     for id in &ids {
         let paper = LoadedPaper::load(&suite, id).unwrap();
         for n in [2, 3] {
-            for sample in draw(id, &paper.nesting, n, each.min(left), 0).unwrap() {
+            for functions in draw(id, &paper.nesting, n, each.min(left), 0).unwrap() {
                 left -= 1;
-                let diff = restored(&suite, &paper, &sample);
+                let diff = restored(&suite, &paper, &functions);
+                let sample = Withheld { item: id.clone(), units: functions }.sample(MASKED, id);
                 for attempt in 0..5 {
                     let record = made.record("react", &sample, attempt, 0.5, &mut random);
                     serde_json::to_writer(&mut lines, &record).unwrap();
@@ -130,8 +131,8 @@ fn write_whole(folder: &Path, samples: usize) {
 }
 
 /// The diff of an agent that writes the original functions.
-fn restored(suite: &Suite, paper: &LoadedPaper, sample: &Sample) -> Vec<u8> {
-    let masked = paper.masked(&sample.functions).unwrap();
-    let whole = |path: &Path| std::fs::read(suite.repo_dir(&sample.paper).join(path)).unwrap();
+fn restored(suite: &Suite, paper: &LoadedPaper, functions: &[usize]) -> Vec<u8> {
+    let masked = paper.masked(functions).unwrap();
+    let whole = |path: &Path| std::fs::read(suite.repo_dir(&paper.paper.repo).join(path)).unwrap();
     masked.iter().flat_map(|file| unified_diff(&file.path.to_string_lossy(), &file.bytes, &whole(&file.path))).collect()
 }

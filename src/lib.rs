@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → audit → curtail → draft → import → verifier → report → export → view → cli
+//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → masked → families → audit → curtail → draft → import → verifier → report → export → view → cli
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -18,8 +18,10 @@ pub mod draft;
 pub mod env;
 pub mod error;
 pub mod export;
+mod families;
 pub mod files;
 pub mod import;
+pub mod masked;
 pub mod model;
 pub mod report;
 pub mod run;

@@ -10,7 +10,7 @@ use std::path::Path;
 use autoexperiment::agent::{End, Event, Line};
 use autoexperiment::model::{Role, ToolCall, Usage};
 use autoexperiment::run::AttemptRecord;
-use autoexperiment::sample::Sample;
+use autoexperiment::sample::{MASKED, Sample, Withheld};
 use autoexperiment::score::{ExperimentVerdict, ValueVerdict, Verdict};
 use serde_json::{Value, json};
 
@@ -49,7 +49,8 @@ impl Shape {
                     for sample in 0..self.samples {
                         // Distinct sets: the sample's number in the first function, neighbours behind it.
                         let functions = (0..n).map(|at| sample * 10 + at).collect();
-                        let sample = Sample { paper: format!("paper{paper}"), functions };
+                        let item = format!("paper{paper}");
+                        let sample = Withheld { item: item.clone(), units: functions }.sample(MASKED, &item);
                         // Some samples are hard, for every agent; agents differ by a little.
                         let chance = (0.9 - 0.15 * n as f64 - 0.03 * agent as f64) * (0.5 + 0.5 * random.unit());
                         for attempt in 0..self.k {
@@ -134,7 +135,7 @@ impl Shape {
             });
             results.insert(experiment, Value::Object(result));
         }
-        (Verdict { pass, reason: None, experiments, warnings: Vec::new() }, results)
+        (Verdict { pass, experiments, ..Verdict::default() }, results)
     }
 
     fn run(&self) -> Value {

@@ -5,6 +5,7 @@
 
 mod account;
 mod budget;
+mod check;
 mod context;
 pub mod conversation;
 mod copycat;
@@ -49,6 +50,7 @@ use crate::error::Result;
 use crate::suite::{Paper, ResultRule};
 
 pub use budget::{Budget, Limits};
+pub use check::Check;
 pub use context::Context;
 pub use end::{End, Ended};
 pub use external::ProgramSpec;

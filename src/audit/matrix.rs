@@ -261,7 +261,7 @@ fn is_plain(command: &str) -> bool {
 
 /// Seconds that each experiment takes by its gold.
 fn seconds(loaded: &LoadedPaper) -> Vec<f64> {
-    let gold = crate::run::gold::gold_of(loaded, crate::suite::Protocol::Curtailed).ok();
+    let gold = crate::masked::gold::gold_of(loaded, crate::suite::Protocol::Curtailed).ok();
     let of = |id: &String| gold?.get(id)?.seconds.iter().copied().reduce(f64::min);
     loaded.paper.experiments.iter().map(|experiment| of(&experiment.id).unwrap_or(f64::INFINITY)).collect()
 }

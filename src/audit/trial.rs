@@ -14,13 +14,14 @@ use tokio::task::JoinSet;
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
-use crate::run::experiments::measure;
-use crate::run::gold::tolerance;
-use crate::run::ready::{Machine, ReadyPaper};
+use crate::masked::gold::tolerance;
+use crate::masked::ready::ReadyPaper;
+use crate::run::check::measure;
+use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::score::score_experiment;
 use crate::suite::{Dependencies, Experiment, LoadedPaper};
-use crate::workspace::{Workspace, hex};
+use crate::workspace::hex;
 
 /// How often a trial is made whose sandbox is lost.
 const TRIES: usize = 3;
@@ -124,7 +125,7 @@ impl Bench {
 
     /// Takes a newly measured dependency matrix in place of the stored one.
     pub fn set_dependencies(&mut self, dependencies: Dependencies) {
-        self.ready.loaded.dependencies = Some(dependencies);
+        Arc::make_mut(&mut self.ready.loaded).dependencies = Some(dependencies);
     }
 
     /// The paper with its env and experiments.
@@ -135,7 +136,7 @@ impl Bench {
 
     /// The paper.
     #[must_use]
-    pub const fn loaded(&self) -> &LoadedPaper {
+    pub fn loaded(&self) -> &LoadedPaper {
         &self.ready.loaded
     }
 
@@ -243,14 +244,10 @@ impl Bench {
     }
 
     async fn make(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
-        let backend = &self.machine.backend;
-        let scratch = self.machine.scratch.next();
-        let workspace = tokio::task::block_in_place(|| {
-            Workspace::create(&self.ready.snapshot, trial.files, &scratch, backend.layers(), backend.owner())
-        })?;
-        let mut sandbox = backend.start(&self.ready.spec(&workspace, &self.machine)).await?;
+        let workspace = tokio::task::block_in_place(|| self.machine.workspace(&self.ready.snapshot, trial.files))?;
+        let mut sandbox = self.machine.backend.start(&self.machine.spec(&self.ready.env, &workspace)).await?;
         let lost = |fault: Fault| Error::new(Kind::Infrastructure, fault.to_string());
-        let measured = measure(sandbox.as_mut(), trial.experiment).await.map_err(lost)?;
+        let measured = measure(sandbox.as_mut(), &trial.experiment.check()).await.map_err(lost)?;
         let files = match folder {
             Some(folder) => read_folder(sandbox.as_mut(), folder).await.map_err(lost)?,
             None => Vec::new(),

@@ -13,7 +13,7 @@ use crate::curtail::agreement::{Agreement, Rate};
 use crate::curtail::write::write;
 use crate::curtail::{Found, Pool, Wanted, search, written};
 use crate::error::{Error, Result};
-use crate::run::ready::ReadyPaper;
+use crate::masked::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Paper, Protocol};
 
 /// Find the cheapest parameters that still tell passing solutions from failing ones

@@ -8,8 +8,8 @@ use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, print_json, table};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::run::gold::{Comparison, compare, record};
-use crate::run::ready::ReadyPaper;
+use crate::masked::gold::{Comparison, compare, record};
+use crate::masked::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread

@@ -88,13 +88,13 @@ pub enum Told<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SampleLine<'a> {
     /// The sample's id, as `kmeanspp_0,3`.
-    pub sample: String,
+    pub sample: &'a str,
     /// The paper's id.
     pub paper: &'a str,
     /// Number of masked functions.
     pub n: usize,
     /// The masked functions' selectors.
-    pub functions: Vec<&'a str>,
+    pub functions: Vec<String>,
     /// Ids of the experiments that need any of them.
-    pub experiments: Vec<&'a str>,
+    pub experiments: Vec<String>,
 }

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::shared::{PlaceOptions, SuiteOptions, print};
-use crate::agent::{Task, files::task_files};
+use crate::agent::files::task_files;
 use crate::error::{Error, Result};
-use crate::run::ready::task_experiments;
-use crate::sample::Sample;
+use crate::masked::ready::task_experiments;
+use crate::masked::task;
+use crate::sample::{MASKED, Withheld};
 use crate::suite::{LoadedPaper, Protocol};
 use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 
@@ -42,11 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut functions = arguments.functions.clone();
     functions.sort_unstable();
     functions.dedup();
-    let sample = Sample { paper: arguments.paper.clone(), functions };
-    loaded.require(&sample.functions)?;
-    let masked = loaded.masked(&sample.functions)?;
+    loaded.require(&functions)?;
+    let masked = loaded.masked(&functions)?;
     let Some(output) = &arguments.output else {
-        for (file, (_, original)) in masked.iter().zip(loaded.originals(&sample.functions)) {
+        for (file, (_, original)) in masked.iter().zip(loaded.originals(&functions)) {
             print(&String::from_utf8_lossy(&unified_diff(&file.path.to_string_lossy(), &original, &file.bytes)))?;
         }
         return Ok(());
@@ -55,15 +55,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
     }
     let experiments = task_experiments(&loaded, Protocol::Curtailed)?;
-    let task = Task {
-        sample: sample.id(),
-        attempt: 0,
-        paper: loaded.paper.clone(),
-        text: loaded.text.clone(),
-        experiments: loaded.tests(&sample.functions).into_iter().map(|place| experiments[place].clone()).collect(),
-        functions: Vec::new(),
-        originals: Vec::new(),
-    };
+    let sample = Withheld { item: arguments.paper.clone(), units: functions.clone() }.sample(MASKED, &arguments.paper);
+    let task = task(&loaded, &experiments, &sample, &functions, 0);
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
     files.extend(task_files(&task));
     let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;

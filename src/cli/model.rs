@@ -8,7 +8,6 @@ use crate::agent::AgentSpec;
 use crate::error::{Error, Result};
 use crate::model;
 use crate::run::ModelChoice;
-use crate::suite::Suite;
 
 /// A model and how to reach it.
 #[derive(clap::Args)]
@@ -84,10 +83,10 @@ pub fn absolute_spec(spec: &str) -> Result<String> {
 }
 
 /// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.
-pub fn located(agent: AgentSpec, suite: &Suite) -> Result<AgentSpec> {
+pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     Ok(match agent {
         AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
-        AgentSpec::Program(program) => AgentSpec::Program(program.located(&suite.root().join("agents"), absolute)?),
+        AgentSpec::Program(program) => AgentSpec::Program(program.located(&suite.join("agents"), absolute)?),
         other => other,
     })
 }

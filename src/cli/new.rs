@@ -18,9 +18,10 @@ use crate::draft::manifest::{Sheet, TODO, rule};
 use crate::draft::{Draft, Place, Proposal, Tried, environment, propose, repo, require_id, result, text, try_command};
 use crate::env::{Env, EnvKind, Options};
 use crate::error::{Error, Kind, Result};
+use crate::masked::gold::record;
+use crate::masked::ready::{ReadyPaper, task_experiments};
 use crate::run::event::{Observer, RunEvent};
-use crate::run::gold::record;
-use crate::run::ready::{Machine, ReadyPaper, task_experiments};
+use crate::run::machine::Machine;
 use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, check};
 use crate::workspace::Snapshot;
 
@@ -254,7 +255,7 @@ impl Arguments {
         };
         draft.write("paper.toml", &sheet.manifest())?;
         draft.write("paper.md", "")?;
-        let loaded = LoadedPaper::load(draft.suite(), id)?;
+        let loaded = Arc::new(LoadedPaper::load(draft.suite(), id)?);
         let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
         let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
         let base = machine.backend.base().await?;
@@ -269,7 +270,7 @@ impl Arguments {
         )?;
         gold.save(&draft.suite().paper_dir(id).join("gold.json"))?;
         let scrubbed = source.map(|source| source.scrubbed(&gold));
-        ready.loaded.gold = Some(gold);
+        Arc::make_mut(&mut ready.loaded).gold = Some(gold);
         for (task, tried) in ready.experiments.iter_mut().zip(&tried) {
             task.time_limit = task.time_limit.max(10.0 * tried.seconds);
         }

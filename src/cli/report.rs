@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::naming::{distinct_folders, read_runs, report_options, unplanned_options};
 use super::report_files::{html, write_figures};
@@ -9,10 +10,11 @@ use super::shared::{print, print_json};
 use crate::agent::{Event, Line, Trajectory};
 use crate::error::Result;
 use crate::report::{self, Course, Options};
+use crate::run::family::{Basis, Families, Family, Item};
 use crate::run::reading::{Detail, Reading, labels, told};
-use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
+use crate::run::{AttemptRecord, RunFile, Store};
+use crate::sample::Sample;
 use crate::stats::{Bootstrap, Population};
-use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::choices;
 use crate::view::Reader;
 
@@ -111,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let folders = distinct_folders(&arguments.run, &arguments.runs)?;
         let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
         let ks = arguments.output.k().to_vec();
-        let mut reader = Reader::new(folders, arguments.suite.clone(), ks, bootstrap);
+        let mut reader = Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, bootstrap);
         return match (&arguments.html, &arguments.figures) {
             (Some(file), _) => html(&mut reader, file),
             (None, Some(folder)) => write_figures(&mut reader, folder),
@@ -124,8 +126,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut options: Option<Options> = None;
     let mut notes = named.notes;
     let mut chosen = Vec::new();
-    let papers =
-        if arguments.difficulty { named_papers(&named.readings, arguments.suite.as_ref()) } else { BTreeMap::new() };
+    let families = Families::standard();
+    let units = if arguments.difficulty {
+        self::names(&named.readings, arguments.suite.as_ref(), &families)
+    } else {
+        Names::default()
+    };
     let names = labels(&named.readings);
     for (mut reading, name) in named.readings.into_iter().zip(names) {
         let mut asked = match &reading.run {
@@ -171,43 +177,70 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return show_how(arguments, &records, &stores, &options);
     }
     if arguments.difficulty {
-        return show_difficulty(arguments, &records, &papers, &options);
+        return show_difficulty(arguments, &records, (&families, units), &options);
     }
     arguments.output.show(&records, &options)
 }
 
-/// The papers of runs, for the names of their functions, or why these are not known. A paper that is not the one that
-/// was run may have other functions in the same places. Each run's papers are looked for in its own suite, unless one is
-/// named.
-fn named_papers(readings: &[Reading], suite: Option<&PathBuf>) -> BTreeMap<String, Result<LoadedPaper, String>> {
-    let mut found = BTreeMap::new();
-    for id in readings.iter().flat_map(|reading| &reading.records).map(|record| &record.paper) {
-        if !found.contains_key(id) {
-            let tried = |reading: &&Reading| reading.records.iter().any(|record| record.paper == *id);
-            let runs: Vec<Option<&RunFile>> =
-                readings.iter().filter(tried).map(|reading| reading.run.as_ref()).collect();
-            let known = named_paper(id, &runs, suite);
-            let known = known.map_err(|why| format!("paper `{id}` {why}: its functions are numbers only"));
-            found.insert(id.clone(), known);
+/// Names of what samples withhold, as functions of papers, by item and place.
+#[derive(Default)]
+struct Names {
+    names: BTreeMap<(String, usize), String>,
+    /// Why some are not known, a sentence for each item.
+    notes: Vec<String>,
+}
+
+/// The names of what the samples of runs withhold. An item that is not the one that was run may have other units in the
+/// same places. Each run's items are looked for in its own suite, unless one is named.
+fn names(readings: &[Reading], suite: Option<&PathBuf>, families: &Families) -> Names {
+    // By item: its samples, and the runs that tried them.
+    let mut tried: BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)> = BTreeMap::new();
+    for (place, reading) in readings.iter().enumerate() {
+        for sample in reading.records.iter().filter_map(|record| families.sample(record).ok()) {
+            let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
+            item.0.insert(sample);
+            item.1.insert(place);
+        }
+    }
+    let mut found = Names::default();
+    for ((family, id), (samples, runs)) in tried {
+        let Ok(family) = families.get(&family) else { continue };
+        let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| readings[place].run.as_ref()).collect();
+        match item(family.as_ref(), &id, &runs, suite) {
+            Ok(item) => {
+                for sample in &samples {
+                    let places = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
+                    let units = item.listed(sample).map(|listed| listed.units).unwrap_or_default();
+                    found.names.extend(places.into_iter().zip(units).map(|(place, name)| ((id.clone(), place), name)));
+                }
+            }
+            Err(why) => found.notes.push(format!("paper `{id}` {why}: its functions are numbers only")),
         }
     }
     found
 }
 
-/// The paper that all of these runs had, from the first suite that has it.
-fn named_paper(id: &str, runs: &[Option<&RunFile>], named: Option<&PathBuf>) -> Result<LoadedPaper, String> {
+/// The item that all of these runs had, from the first suite that has it.
+fn item(
+    family: &dyn Family,
+    id: &str,
+    runs: &[Option<&RunFile>],
+    named: Option<&PathBuf>,
+) -> Result<Arc<dyn Item>, String> {
     let own = runs.iter().flatten().map(|run| &run.configuration.suite);
     let folders: BTreeSet<&PathBuf> = named.map_or_else(|| own.collect(), |folder| BTreeSet::from([folder]));
     let load = |folder: &PathBuf| {
-        let suite = Suite::open(folder).map_err(|error| format!("cannot be looked up: {}", told(&error)))?;
-        if !is_file_name(id) || !suite.paper_dir(id).is_dir() {
+        let known = family.items(folder, &[]).map_err(|error| format!("cannot be looked up: {}", told(&error)))?;
+        if !known.iter().any(|known| known == id) {
             let which = named.map_or_else(|| " any more".to_owned(), |folder| format!(" `{}`", folder.display()));
             return Err(format!("is not in the suite{which}"));
         }
-        let loaded = LoadedPaper::load(&suite, id).map_err(|error| format!("cannot be read: {}", told(&error)))?;
-        let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&loaded.digest);
+        let item = family.load(folder, id, Basis::default());
+        let item = item.map_err(|error| format!("cannot be read: {}", told(&error)))?;
+        let digest = item.digest();
+        let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&digest);
         if runs.iter().copied().all(is_same) {
-            Ok(loaded)
+            Ok(item)
         } else {
             Err("is not known to be the one that was run".to_owned())
         }
@@ -215,7 +248,7 @@ fn named_paper(id: &str, runs: &[Option<&RunFile>], named: Option<&PathBuf>) -> 
     let mut why = None;
     for folder in folders {
         match load(folder) {
-            Ok(loaded) => return Ok(loaded),
+            Ok(item) => return Ok(item),
             Err(error) => why = why.or(Some(error)),
         }
     }
@@ -226,13 +259,15 @@ fn named_paper(id: &str, runs: &[Option<&RunFile>], named: Option<&PathBuf>) -> 
 fn show_difficulty(
     arguments: &Arguments,
     records: &[AttemptRecord],
-    papers: &BTreeMap<String, Result<LoadedPaper, String>>,
+    (families, names): (&Families, Names),
     options: &Options,
 ) -> Result<()> {
-    let mut found = report::difficulty(records, options.bootstrap.level, |paper, function| {
-        Some(papers.get(paper)?.as_ref().ok()?.paper.functions.get(function)?.at.clone())
-    });
-    found.notes.extend(papers.values().filter_map(|known| known.as_ref().err().cloned()));
+    let withheld = |record: &AttemptRecord| {
+        families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
+    };
+    let named = |item: &str, place: usize| names.names.get(&(item.to_owned(), place)).cloned();
+    let mut found = report::difficulty(records, options.bootstrap.level, withheld, named);
+    found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
     if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
 }

@@ -8,7 +8,6 @@ use super::run::open_machine;
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::run::Store;
-use crate::suite::Suite;
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
@@ -59,7 +58,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.max_cost.is_some() {
         run.configuration.max_cost = arguments.max_cost;
     }
-    let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
+    let suite = arguments.suite.clone().unwrap_or_else(|| run.configuration.suite.clone());
     let gpus = run.configuration.gpus.as_deref().map(str::parse).transpose().map_err(Error::store)?;
     let limits = run.configuration.sandbox_limits;
     let envs = arguments.channels.options(run.configuration.env);
@@ -73,5 +72,5 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         json_events: arguments.json_events,
         changed_suite: arguments.changed_suite,
     };
-    session.resume(suite, store, run).await
+    session.resume(store, run, suite).await
 }

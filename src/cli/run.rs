@@ -15,7 +15,8 @@ use crate::env::Options;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
 use crate::run::Configuration;
-use crate::run::ready::Machine;
+use crate::run::family::Families;
+use crate::run::machine::Machine;
 use crate::run::scratch::Scratch;
 use crate::sandbox::{Gpus, SandboxLimits, choose_with};
 use crate::score::Rule;
@@ -219,19 +220,19 @@ impl Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let suite = arguments.suite.open()?;
+    let suite = arguments.suite.folder()?;
+    let families = Families::standard();
+    let family = families.get(&arguments.draw.family)?;
     let mut draw = arguments.draw.draw()?;
     draw.samples.clone_from(&arguments.samples);
     let papers = if arguments.samples.is_empty() {
-        suite.select(&arguments.draw.papers)?
+        family.items(&suite, &arguments.draw.papers)?
     } else {
-        let mut papers = Vec::new();
+        let mut items = Vec::new();
         for id in &arguments.samples {
-            papers.push(id.parse::<crate::sample::Sample>()?.paper);
+            items.push(family.sample(id)?.item().to_owned());
         }
-        papers.sort();
-        papers.dedup();
-        suite.select(&papers)?
+        family.items(&suite, &items)?
     };
     if arguments.max_cost.is_some_and(|most| arguments.model.is_given() && most < arguments.cost) {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
@@ -246,7 +247,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let agents: Vec<AgentSpec> =
         arguments.agents.iter().map(|spec| located(spec.parse()?, &suite)).collect::<Result<_>>()?;
     let configuration = Configuration {
-        suite: suite.root().to_owned(),
+        family: family.name().to_owned(),
+        suite,
         papers,
         draw,
         k: arguments.k,
@@ -296,7 +298,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         json_events: arguments.json_events,
         changed_suite: false,
     };
-    session.start(suite, configuration).await
+    session.start(configuration).await
 }
 
 /// Whether this is a plain file name.

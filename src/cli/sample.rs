@@ -4,12 +4,15 @@ use super::lines::SampleLine;
 use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
 use crate::run::Draw;
-use crate::sample::{draw, parse_n};
-use crate::suite::LoadedPaper;
+use crate::run::family::{Basis, Families, Listed};
+use crate::sample::{MASKED, parse_n};
 
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
 pub struct DrawOptions {
+    /// Kind of task.
+    #[arg(long, value_name = "FAMILY", default_value = MASKED, help_heading = "Samples")]
+    pub family: String,
     /// Papers to draw from [default: all].
     #[arg(short, long = "papers", value_name = "PAPER", help_heading = "Samples")]
     pub papers: Vec<String>,
@@ -58,24 +61,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let suite = arguments.suite.open()?;
+    let families = Families::standard();
+    let family = families.get(&arguments.draw.family)?;
+    let suite = &arguments.suite.folder()?;
     let asked = arguments.draw.draw()?;
-    for id in suite.select(&arguments.draw.papers)? {
-        let loaded = LoadedPaper::load(&suite, &id)?;
-        for n in asked.counts(loaded.nesting.len()) {
-            for sample in draw(&id, &loaded.nesting, n, asked.limit, arguments.draw.seed)? {
-                let functions: Vec<&str> =
-                    sample.functions.iter().map(|&place| loaded.paper.functions[place].at.as_str()).collect();
-                let experiments: Vec<&str> = loaded
-                    .tests(&sample.functions)
-                    .into_iter()
-                    .map(|place| loaded.paper.experiments[place].id.as_str())
-                    .collect();
-                let line = SampleLine { sample: sample.id(), paper: &id, n, functions, experiments };
-                let line = serde_json::to_string(&line)
-                    .map_err(|error| Error::internal("failed to write a sample").because(error))?;
-                print(&format!("{line}\n"))?;
-            }
+    for id in family.items(suite, &arguments.draw.papers)? {
+        let item = family.load(suite, &id, Basis::default())?;
+        for sample in item.draw(&asked, arguments.draw.seed)? {
+            let Listed { units, checks } = item.listed(&sample)?;
+            let line = SampleLine {
+                sample: sample.id(),
+                paper: sample.cluster(),
+                n: sample.n(),
+                functions: units,
+                experiments: checks,
+            };
+            let line = serde_json::to_string(&line)
+                .map_err(|error| Error::internal("failed to write a sample").because(error))?;
+            print(&format!("{line}\n"))?;
         }
     }
     Ok(())

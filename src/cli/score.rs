@@ -1,15 +1,13 @@
 //! `autoexperiment score`: verdicts of a stored run made anew.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::naming::{report_options, run_folder};
 use super::report::OutputOptions;
 use crate::error::Result;
-use crate::run::Store;
-use crate::run::judge::Judge;
+use crate::run::family::{Basis, Families, rescored};
+use crate::run::{Catalogue, Store};
 use crate::score::Rule;
-use crate::suite::{LoadedPaper, Suite};
 
 /// Score a stored run again, without running anything
 ///
@@ -37,16 +35,15 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs))?;
-    let suite = Suite::open(arguments.suite.as_deref().unwrap_or(&run.configuration.suite))?;
-    let rule = arguments.scoring.unwrap_or(run.configuration.scoring);
-    let mut papers: BTreeMap<String, LoadedPaper> = BTreeMap::new();
+    let suite = arguments.suite.as_deref().unwrap_or(&run.configuration.suite);
+    let mut basis = Basis::from(&run.configuration);
+    basis.rule = arguments.scoring.unwrap_or(basis.rule);
+    let stored = store.records()?;
+    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &stored).whole()?;
     let mut records = Vec::new();
-    for record in store.records()? {
-        if !papers.contains_key(&record.paper) {
-            papers.insert(record.paper.clone(), LoadedPaper::load(&suite, &record.paper)?);
-        }
-        let judge = Judge { loaded: &papers[&record.paper], protocol: run.configuration.protocol, rule };
-        let again = judge.rescore(&record)?;
+    for record in stored {
+        let Some((sample, item)) = catalogue.find(&record) else { continue };
+        let again = rescored(item, &sample, &record)?;
         if again.pass != record.pass {
             let verdict = |pass| if pass { "passes" } else { "fails" };
             talk!(
@@ -60,9 +57,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         records.push(again);
     }
-    for (id, loaded) in &papers {
-        if run.digests.papers.get(id) != Some(&loaded.digest) {
-            talk!("warning: the manifest, text or gold of paper `{id}` has changed since the run");
+    for item in catalogue.items() {
+        if run.digests.papers.get(item.id()) != Some(&item.digest()) {
+            talk!("warning: the manifest, text or gold of paper `{}` has changed since the run", item.id());
         }
     }
     arguments.output.show(&records, &report_options(&run, arguments.output.k()))

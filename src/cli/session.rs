@@ -18,14 +18,14 @@ use crate::model;
 use crate::report;
 use crate::run::attempt::{LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
-use crate::run::family::{MaskedReplication, samples};
-use crate::run::gold::{check_baseline, gold_of};
-use crate::run::ready::{Machine, ReadyPaper};
+use crate::run::family::{Families, Family, Item, Ready, samples};
+use crate::run::machine::Machine;
 use crate::run::run_file::FORMAT;
 use crate::run::scheduler::{Outcome, Terms, execute, plan, unfinished};
-use crate::run::{AttemptRecord, Configuration, Digests, Planned, RunFile, SessionFacts, Store, interrupted_attempts};
+use crate::run::{
+    AttemptRecord, Catalogue, Configuration, Digests, Planned, RunFile, SessionFacts, Store, interrupted_attempts,
+};
 use crate::sample::Sample;
-use crate::suite::{LoadedPaper, Suite};
 use crate::verifier::stored::{self, Purse};
 use crate::verifier::{self, Verifier};
 
@@ -49,17 +49,17 @@ pub struct Session {
 
 impl Session {
     /// Starts a new run.
-    pub async fn start(self, suite: Suite, configuration: Configuration) -> Result<()> {
-        self.go(suite, configuration, None).await
+    pub async fn start(self, configuration: Configuration) -> Result<()> {
+        self.go(configuration, None).await
     }
 
     /// Goes on with a stored one.
-    pub async fn resume(self, suite: Suite, store: Store, run: RunFile) -> Result<()> {
-        let configuration = run.configuration.clone();
-        self.go(suite, configuration, Some((store, run))).await
+    pub async fn resume(self, store: Store, run: RunFile, suite: PathBuf) -> Result<()> {
+        let configuration = Configuration { suite, ..run.configuration.clone() };
+        self.go(configuration, Some((store, run))).await
     }
 
-    async fn go(self, suite: Suite, configuration: Configuration, stored: Option<(Store, RunFile)>) -> Result<()> {
+    async fn go(self, configuration: Configuration, stored: Option<(Store, RunFile)>) -> Result<()> {
         // Whatever can be wrong with names, agents, models, samples and gold is found before any work is done.
         let writer = match &stored {
             Some((store, _)) => Some(store.writer()?),
@@ -82,29 +82,31 @@ impl Session {
             configuration.model.as_ref(),
             model.as_ref(),
         )?;
-        let mut loaded = Vec::new();
+        let families = Families::standard();
+        let family = families.get(&configuration.family)?;
+        let mut items = Vec::new();
         for id in &configuration.papers {
-            let paper = LoadedPaper::load(&suite, id)?;
-            gold_of(&paper, configuration.protocol)?;
-            loaded.push(paper);
+            let item = family.load(&configuration.suite, id, (&configuration).into())?;
+            item.scorable()?;
+            items.push(item);
         }
-        let samples = samples(&loaded.iter().collect::<Vec<_>>(), &configuration.draw, configuration.seed)?;
+        let samples = samples(family.as_ref(), &items, &configuration.draw, configuration.seed)?;
         let progress = Progress::with_json(self.json_events);
         let warnings = self.machine.backend.warnings();
         for warning in warnings.iter().cloned().chain(unheeded(&contenders, &configuration)) {
             progress.on(RunEvent::Warning(warning));
         }
         let cancel = stop_on_signals();
-        let papers = tokio::select! {
-            prepared = self.prepare(loaded, &contenders, &configuration, &progress) => prepared?,
+        let items = tokio::select! {
+            prepared = self.prepare(items, &contenders, &progress) => prepared?,
             () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "stopped before the first attempt")),
         };
-        let digests = digests(&papers, &contenders);
+        let digests = digests(family.as_ref(), &items, &contenders, self.machine.backend.base().await?);
         let mut facts = SessionFacts {
             started: jiff::Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sandbox: self.machine.backend.name().to_owned(),
-            envs: papers.iter().map(|ready| (ready.loaded.paper.id.clone(), ready.env.backend.to_owned())).collect(),
+            envs: items.iter().map(|ready| (ready.item().id().to_owned(), ready.env().backend.to_owned())).collect(),
             baseline: self.baseline,
             warnings,
             differences: Vec::new(),
@@ -133,13 +135,13 @@ impl Session {
             None => store.writer()?,
         };
         let mut records = store.records()?;
-        let interrupted = interrupted_attempts(&store, &records)?;
+        let interrupted = interrupted_attempts(&store, &records, family.as_ref())?;
         writer.append(&interrupted)?;
         records.extend(interrupted);
         let json_events = self.json_events;
         let context = Arc::new(RunContext {
             machine: self.machine,
-            family: Box::new(MaskedReplication::new(papers, configuration.protocol, configuration.scoring)),
+            items,
             agents: contenders,
             model,
             store: store.clone(),
@@ -164,7 +166,7 @@ impl Session {
         };
         let chosen = match &outcome {
             Ok(Outcome::Interrupted) | Err(_) => Ok(()),
-            Ok(_) => choose(&store, &suite, &configuration, &verifiers, &progress, &cancel).await,
+            Ok(_) => choose(&store, &families, &configuration, &verifiers, &progress, &cancel).await,
         };
         progress.finish();
         let folder = store.folder().display().to_string();
@@ -208,31 +210,25 @@ impl Session {
 
     async fn prepare(
         &self,
-        loaded: Vec<LoadedPaper>,
+        items: Vec<Arc<dyn Item>>,
         contenders: &[LabelledAgent],
-        configuration: &Configuration,
         progress: &Progress,
-    ) -> Result<Vec<ReadyPaper>> {
+    ) -> Result<Vec<Box<dyn Ready>>> {
         for contender in contenders {
             contender.agent.prepare(&self.machine.cache, &|told| progress.on(RunEvent::Env(told))).await?;
         }
-        let mut papers = Vec::new();
-        for paper in loaded {
-            let mut ready = ReadyPaper::prepare(paper, configuration.protocol, &self.machine, progress).await?;
-            if self.baseline {
-                let measured = check_baseline(&ready, configuration.protocol, &self.machine, progress).await?;
-                ready.allow(&measured, configuration.protocol);
-            }
-            papers.push(ready);
+        let mut ready = Vec::with_capacity(items.len());
+        for item in items {
+            ready.push(item.prepare(&self.machine, self.baseline, progress).await?);
         }
-        Ok(papers)
+        Ok(ready)
     }
 }
 
 /// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
 async fn choose(
     store: &Store,
-    suite: &Suite,
+    families: &Families,
     configuration: &Configuration,
     verifiers: &[Arc<dyn Verifier>],
     progress: &Progress,
@@ -247,11 +243,8 @@ async fn choose(
     groups.retain(|group| group.records.len() == configuration.k as usize);
     let attempts: f64 = records.iter().map(|record| record.cost).sum();
     let purse = Purse::new(attempts + stored::spent(store)?.dollars, configuration.max_cost, cancel.clone());
-    let (papers, gone) = verifiers::papers(suite, &records);
-    if let Some((_, error)) = gone.into_iter().next() {
-        return Err(error);
-    }
-    verifiers::choose(store, &groups, &papers, verifiers, &purse, progress).await
+    let catalogue = Catalogue::of(families, &configuration.suite, configuration.into(), &records).whole()?;
+    verifiers::choose(store, &groups, &catalogue, verifiers, &purse, progress).await
 }
 
 /// Makes a new run's folder. A name that was not chosen by the user and has been taken meanwhile is changed.
@@ -344,17 +337,21 @@ fn planned(samples: &[Sample], contenders: &[LabelledAgent], model: Option<&dyn 
     planned
 }
 
-fn digests(papers: &[ReadyPaper], contenders: &[LabelledAgent]) -> Digests {
-    let mut digests = Digests { prompts: agent::prompts::digest(), ..Digests::default() };
+fn digests(
+    family: &dyn Family,
+    items: &[Box<dyn Ready>],
+    contenders: &[LabelledAgent],
+    base: Option<String>,
+) -> Digests {
+    let mut digests = Digests { prompts: family.prompts(), base, ..Digests::default() };
     for contender in contenders {
         digests.agents.extend(contender.agent.digest().map(|digest| (contender.label.clone(), digest)));
     }
-    for ready in papers {
-        let id = ready.loaded.paper.id.clone();
-        digests.papers.insert(id.clone(), ready.loaded.digest.clone());
-        digests.repos.insert(id.clone(), ready.snapshot.digest().to_owned());
-        digests.envs.insert(id, ready.env.digest.clone());
-        digests.base.clone_from(&ready.base);
+    for ready in items {
+        let id = ready.item().id().to_owned();
+        digests.papers.insert(id.clone(), ready.item().digest());
+        digests.repos.insert(id.clone(), ready.repo().to_owned());
+        digests.envs.insert(id, ready.env().digest.clone());
     }
     digests
 }

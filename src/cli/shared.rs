@@ -24,13 +24,18 @@ impl SuiteOptions {
 
     /// Opens the suite.
     pub fn open(&self) -> Result<Suite> {
+        Suite::open(&self.folder()?)
+    }
+
+    /// The suite's folder, whatever is in it.
+    pub fn folder(&self) -> Result<PathBuf> {
         if let Some(folder) = &self.suite {
-            return Suite::open(folder);
+            return std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error));
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
         let above = here.ancestors().find(|folder| folder.join("papers").is_dir() && folder.join("repos").is_dir());
-        Suite::open(above.unwrap_or(&here))
+        Ok(above.unwrap_or(&here).to_owned())
     }
 }
 

@@ -1,16 +1,12 @@
 //! What `run`, `resume` and `verify-runs` share: opening verifiers, and letting them choose among stored attempts.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use itertools::{Either, Itertools};
 
 use super::model::{absolute_spec, open_choice};
 use crate::error::{Error, Kind, Result};
 use crate::model::Model;
 use crate::run::event::{Observer, RunEvent};
-use crate::run::{AttemptRecord, ModelChoice, Store};
-use crate::suite::{LoadedPaper, Suite};
+use crate::run::{Catalogue, ModelChoice, Store};
 use crate::verifier::stored::{Group, Purse, verify_run};
 use crate::verifier::{self, Verifier};
 
@@ -57,15 +53,6 @@ pub fn absolute(name: &str) -> Result<String> {
     }
 }
 
-/// The papers of these attempts by id, and of those that cannot be read the errors.
-pub fn papers(suite: &Suite, records: &[AttemptRecord]) -> (BTreeMap<String, LoadedPaper>, BTreeMap<String, Error>) {
-    let ids: BTreeSet<&String> = records.iter().map(|record| &record.paper).collect();
-    ids.into_iter().partition_map(|id| match LoadedPaper::load(suite, id) {
-        Ok(loaded) => Either::Left((id.clone(), loaded)),
-        Err(error) => Either::Right((id.clone(), error)),
-    })
-}
-
 /// Lets all verifiers choose, one after another. One that may not spend any more does not keep those from choosing that
 /// cost nothing: its error comes back at the end.
 ///
@@ -74,7 +61,7 @@ pub fn papers(suite: &Suite, records: &[AttemptRecord]) -> (BTreeMap<String, Loa
 pub async fn choose(
     store: &Store,
     groups: &[Group<'_>],
-    papers: &BTreeMap<String, LoadedPaper>,
+    catalogue: &Catalogue,
     verifiers: &[Arc<dyn Verifier>],
     purse: &Purse,
     observer: &(dyn Observer + Sync),
@@ -85,7 +72,7 @@ pub async fn choose(
         let told = |done: usize, total: usize| {
             observer.on(RunEvent::Stage(format!("verifier `{name}`: {done} of {total} samples")));
         };
-        match verify_run(store, groups, papers, verifier.as_ref(), purse, &told).await {
+        match verify_run(store, groups, catalogue, verifier.as_ref(), purse, &told).await {
             Ok(_) => {}
             Err(error) if matches!(error.kind, Kind::CostLimit | Kind::Model) => {
                 first.get_or_insert(error);

@@ -14,7 +14,8 @@ use crate::audit::recheck::{Part, Rechecked, recheck};
 use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
 use crate::error::{Error, Kind, Result};
-use crate::run::ready::{Machine, ReadyPaper};
+use crate::masked::ready::ReadyPaper;
+use crate::run::machine::Machine;
 use crate::suite::{LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted

@@ -12,9 +12,10 @@ use super::shared::{print, print_json};
 use super::verifiers;
 use crate::error::{Error, Kind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
+use crate::run::Catalogue;
+use crate::run::family::{Basis, Families};
 use crate::run::reading::{Detail, Reading, read};
 use crate::stats::{Bootstrap, Population};
-use crate::suite::Suite;
 use crate::verifier::stored::{Purse, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
@@ -71,20 +72,21 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let choice = arguments.model.choice()?;
     let verifiers = verifiers::open(&arguments.verifiers, arguments.orders, choice.as_ref(), None)?;
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
-    let suite = Suite::open(suite.ok_or_else(|| {
+    let suite = suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
-    })?)?;
-    let (papers, mut gone) = verifiers::papers(&suite, &records);
-    for (id, error) in &gone {
+    })?;
+    let basis = run.as_ref().map(|run| Basis::from(&run.configuration)).unwrap_or_default();
+    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &records);
+    for (id, error) in catalogue.gone() {
         talk!("paper `{}` cannot be read, its samples are left out: {}", clean(id), clean(&error.to_string()));
     }
-    records.retain(|record| papers.contains_key(&record.paper));
-    if let (true, Some((_, error))) = (papers.is_empty(), gone.pop_first()) {
-        return Err(error);
+    records.retain(|record| catalogue.find(record).is_some());
+    if records.is_empty() && !catalogue.gone().is_empty() {
+        return catalogue.whole().map(drop);
     }
-    for (id, loaded) in &papers {
-        if run.as_ref().is_some_and(|run| run.digests.papers.get(id) != Some(&loaded.digest)) {
-            talk!("warning: the manifest, text or gold of paper `{id}` has changed since the run");
+    for item in catalogue.items() {
+        if run.as_ref().is_some_and(|run| run.digests.papers.get(item.id()) != Some(&item.digest())) {
+            talk!("warning: the manifest, text or gold of paper `{}` has changed since the run", item.id());
         }
     }
     let progress = Progress::new(false);
@@ -93,7 +95,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("{}", clean(note));
     }
     let purse = Purse::new(spent.dollars, arguments.max_cost, stop_on_signals());
-    let ended = verifiers::choose(&store, &groups(&records), &papers, &verifiers, &purse, &progress).await;
+    let ended = verifiers::choose(&store, &groups(&records), &catalogue, &verifiers, &purse, &progress).await;
     progress.finish();
     // What was chosen until then is worth showing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();

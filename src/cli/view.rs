@@ -6,6 +6,7 @@ use super::naming::distinct_folders;
 use super::report::{parse_k, parse_population};
 use super::shared::print;
 use crate::error::Result;
+use crate::run::family::Families;
 use crate::stats::{Bootstrap, Population};
 use crate::view::Reader;
 use crate::view::server::Server;
@@ -42,7 +43,8 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let bootstrap = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
-    let mut reader = Reader::new(folders, arguments.suite.clone(), arguments.k.clone(), bootstrap);
+    let mut reader =
+        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), bootstrap);
     // What is wrong with the names shows here, not in the browser.
     reader.gather()?;
     let server = Server::bind(reader, arguments.port).await?;

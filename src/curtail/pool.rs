@@ -7,9 +7,10 @@ use super::patch;
 use crate::audit::Bench;
 use crate::code::choose;
 use crate::error::{Error, Result};
+use crate::masked::guard::Guard;
+use crate::masked::withheld;
 use crate::run::Store;
-use crate::run::guard::Guard;
-use crate::sample::Sample;
+use crate::sample::MASKED;
 
 /// A solution: files that replace those of the unmasked repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,25 +76,21 @@ impl Pool {
         let (store, _) = Store::open(folder)?;
         let mut stored = Vec::new();
         for record in store.records()? {
-            if record.paper != loaded.paper.id || record.is_infrastructure() || record.changed.is_empty() {
+            let of_paper = record.family == MASKED && record.paper == loaded.paper.id;
+            if !of_paper || record.is_infrastructure() || record.changed.is_empty() {
                 continue;
             }
             let name = format!("{}/{}.{}", record.agent, record.sample, record.attempt);
-            let sample: Sample = record.sample.parse()?;
-            if loaded.require(&sample.functions).is_err() {
+            let functions = withheld(&record.sample)?.units;
+            if loaded.require(&functions).is_err() {
                 self.notes.push(format!("attempt `{name}` is of functions that the paper no longer has"));
                 continue;
             }
             let path = store.diff(&record.agent, &record.sample, record.attempt);
             let diff = std::fs::read(&path)
                 .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
-            match files(bench, &guard, &sample.functions, &String::from_utf8_lossy(&diff)) {
-                Ok(files) => stored.push(Attempt {
-                    name,
-                    group: selectors(bench, &sample.functions),
-                    functions: sample.functions,
-                    files,
-                }),
+            match files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)) {
+                Ok(files) => stored.push(Attempt { name, group: selectors(bench, &functions), functions, files }),
                 Err(why) => self.notes.push(format!("attempt `{name}` is left out: {why}")),
             }
         }

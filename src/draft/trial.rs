@@ -13,7 +13,7 @@ use super::command::Wanted;
 use super::result::{guess, values};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::run::ready::Machine;
+use crate::run::machine::Machine;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Spec};
 use crate::score::read_result;
 use crate::suite::{Protocol, ResultRule};

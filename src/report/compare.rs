@@ -196,10 +196,10 @@ fn p_value(p: f64) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
-    use crate::sample::Sample;
+    use crate::sample::masked;
 
     fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord {
-        let sample: Sample = sample.parse().unwrap();
+        let sample = masked(sample);
         AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &sample, attempt) }
     }
 

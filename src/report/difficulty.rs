@@ -9,7 +9,7 @@ use super::console::render;
 use super::names::full_name;
 use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
-use crate::sample::Sample;
+use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, Tried, chance, fit};
 
 /// Fewest papers, or functions, whose differences are fitted as a family of random effects.
@@ -98,14 +98,15 @@ pub struct FunctionDifficulty {
 struct Group<'a> {
     contender: usize,
     paper: &'a str,
+    item: &'a str,
     n: usize,
-    functions: Vec<usize>,
+    functions: &'a [usize],
     tries: usize,
     passed: usize,
 }
 
-/// Attempts by sample: passed, and all.
-type BySample<'a> = BTreeMap<&'a str, [usize; 2]>;
+/// Attempts by sample: one of them, and how many passed, of how many.
+type BySample<'a> = BTreeMap<&'a str, (&'a AttemptRecord, [usize; 2])>;
 
 /// Where the effects of a model stand.
 struct Layout<'a> {
@@ -121,8 +122,8 @@ impl<'a> Layout<'a> {
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();
         for group in groups {
             papers.entry(group.paper).or_default();
-            for &function in &group.functions {
-                *uses.entry((group.paper, function)).or_default() += 1;
+            for &function in group.functions {
+                *uses.entry((group.item, function)).or_default() += 1;
             }
         }
         let mut families = Vec::new();
@@ -151,7 +152,7 @@ impl<'a> Layout<'a> {
 
     /// A sample's random effects; difficulties count against it.
     fn terms(&self, group: &Group<'_>) -> Vec<(usize, f64)> {
-        let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.paper, function)));
+        let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.item, function)));
         let mut terms: Vec<(usize, f64)> = functions.map(|&at| (at, -1.0)).collect();
         terms.extend(self.papers.get(group.paper).map(|&at| (at, 1.0)));
         terms
@@ -165,27 +166,37 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Fits the declines of all contenders, each alone, and the difficulties of functions from all of them together. `named`
-/// tells a function's name.
+/// Fits the declines of all contenders, each alone, and the difficulties of functions from all of them together. `units`
+/// is what an attempt's sample withholds of which item, as functions of a paper, and `None` for what is not a sample;
+/// `named` gives the name of one of an item's units.
 #[must_use]
-pub fn difficulty(records: &[AttemptRecord], level: f64, named: impl Fn(&str, usize) -> Option<String>) -> Difficulty {
+pub fn difficulty(
+    records: &[AttemptRecord],
+    level: f64,
+    units: impl Fn(&AttemptRecord) -> Option<Withheld>,
+    named: impl Fn(&str, usize) -> Option<String>,
+) -> Difficulty {
+    let mut samples: BTreeMap<&str, Option<Withheld>> = BTreeMap::new();
+    for record in records {
+        samples.entry(&record.sample).or_insert_with(|| units(record));
+    }
     let mut tallies: BTreeMap<(&str, Option<&str>), BySample<'_>> = BTreeMap::new();
     for record in scored(records) {
         let by_sample = tallies.entry((&record.agent, record.model.as_deref())).or_default();
-        let [passed, tries] = by_sample.entry(&record.sample).or_default();
+        let (_, [passed, tries]) = by_sample.entry(&record.sample).or_insert((record, [0; 2]));
         *passed += usize::from(record.pass);
         *tries += 1;
     }
     let mut notes = Vec::new();
     let (mut groups, mut contenders) = (Vec::new(), Vec::new());
     for ((agent, model), by_sample) in tallies {
-        for (id, [passed, tries]) in by_sample {
-            let Ok(Sample { functions, .. }) = id.parse::<Sample>() else {
-                notes.push(format!("`{}` is no sample's id: left out", short(id, 60)));
+        for (id, (first, [passed, tries])) in by_sample {
+            let Some(Some(Withheld { item, units: functions })) = samples.get(id) else {
+                notes.push(format!("`{}` is not a sample's id: left out", short(id, 60)));
                 continue;
             };
-            let paper = id.rsplit_once('_').map_or(id, |(paper, _)| paper);
-            groups.push(Group { contender: contenders.len(), paper, n: functions.len(), functions, tries, passed });
+            let (contender, paper, n) = (contenders.len(), first.paper.as_str(), first.n);
+            groups.push(Group { contender, paper, item, n, functions, tries, passed });
         }
         contenders.push((agent, model));
     }
@@ -303,7 +314,7 @@ fn functions(
         .iter()
         .map(|(&(paper, function), &at)| {
             let (difficulty, interval) = found.sum(&[(at, 1.0)], level);
-            let masking = groups.iter().filter(|group| group.paper == paper && group.functions.contains(&function));
+            let masking = groups.iter().filter(|group| group.item == paper && group.functions.contains(&function));
             let (passed, attempts) =
                 masking.fold((0, 0), |(passed, tries), group| (passed + group.passed, tries + group.tries));
             FunctionDifficulty {
@@ -399,6 +410,11 @@ fn half(decline: &Decline) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
+    use crate::sample::MASKED;
+
+    fn units(record: &AttemptRecord) -> Option<Withheld> {
+        record.sample.parse().ok()
+    }
 
     /// A run in which the chance falls from n = 1 to 5 and one function of each paper is never restored.
     fn run() -> Vec<AttemptRecord> {
@@ -414,9 +430,9 @@ mod tests {
                     let mut functions: Vec<usize> = (0..n).map(|j| (i * 3 + j * 5 + n) % 16).collect();
                     functions.sort_unstable();
                     functions.dedup();
-                    let sample = Sample { paper: paper.to_owned(), functions };
+                    let hard = functions.contains(&7);
+                    let sample = Withheld { item: paper.to_owned(), units: functions }.sample(MASKED, paper);
                     for attempt in 0..3 {
-                        let hard = sample.functions.contains(&7);
                         let pass = uniform() < chance(2.4 - 0.8 * sample.n() as f64) && !hard;
                         let end = End::Answered;
                         records.push(AttemptRecord { end, pass, ..AttemptRecord::blank("react", &sample, attempt) });
@@ -429,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_decline_is_found_with_the_n_at_which_half_fail_and_the_function_that_is_never_restored() {
-        let found = difficulty(&run(), 0.95, |_, function| Some(format!("f{function}")));
+        let found = difficulty(&run(), 0.95, units, |_, function| Some(format!("f{function}")));
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");
         let half = decline.half_interval.unwrap();
@@ -454,7 +470,7 @@ mod tests {
             for (place, paper) in ["a", "b", "c", "d"].into_iter().enumerate() {
                 for (n, i) in (1..=3_usize).flat_map(|n| (0..10_usize).map(move |i| (n, i))) {
                     let functions = (0..n).map(|j| i + 10 * j).collect();
-                    let sample = Sample { paper: paper.to_owned(), functions };
+                    let sample = Withheld { item: paper.to_owned(), units: functions }.sample(MASKED, paper);
                     for attempt in 0..3 {
                         let pass = (i * 7 + attempt as usize * 3 + n) % 10 + 2 * n < 7 + differ * place;
                         let end = End::Answered;
@@ -462,7 +478,7 @@ mod tests {
                     }
                 }
             }
-            difficulty(&records, 0.95, |_, _| None).declines[0].paper_spread
+            difficulty(&records, 0.95, units, |_, _| None).declines[0].paper_spread
         };
         assert_eq!(spread(0), None);
         assert!(spread(2).is_some_and(|spread| spread > 0.3), "{:?}", spread(2));
@@ -470,11 +486,11 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_fitted_it_is_said() {
-        let sample: Sample = "x_0".parse().unwrap();
+        let sample = crate::sample::masked("x_0");
         let one = AttemptRecord { pass: true, end: End::Answered, ..AttemptRecord::blank("gold", &sample, 0) };
-        let found = difficulty(&[one], 0.95, |_, _| None);
+        let found = difficulty(&[one], 0.95, units, |_, _| None);
         assert!(found.declines.is_empty() && found.functions.is_empty());
         assert!(found.notes[0].starts_with("gold: no decline can be fitted"), "{:?}", found.notes);
-        assert!(difficulty(&[], 0.95, |_, _| None).declines.is_empty());
+        assert!(difficulty(&[], 0.95, units, |_, _| None).declines.is_empty());
     }
 }

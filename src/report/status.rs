@@ -200,12 +200,12 @@ pub fn duration(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
-    use crate::sample::Sample;
+    use crate::sample::masked;
 
     #[test]
     fn a_status_counts_each_attempt_once_and_takes_its_rate_from_the_last_minutes() {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
-        let sample: Sample = "x_0".parse().unwrap();
+        let sample = masked("x_0");
         let record = |attempt: u32, minutes_ago: i64, end: End, pass: bool| AttemptRecord {
             started: now.checked_sub(jiff::SignedDuration::from_mins(minutes_ago)).unwrap(),
             wall_seconds: 60.0,

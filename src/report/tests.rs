@@ -13,6 +13,7 @@ fn verdict(pass: bool) -> Verdict {
 
 fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {
     AttemptRecord {
+        family: crate::sample::MASKED.to_owned(),
         agent: agent.into(),
         model: Some("gpt-x".into()),
         paper: format!("paper{}", sample % 3),

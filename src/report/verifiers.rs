@@ -197,13 +197,13 @@ mod tests {
     use super::*;
     use crate::agent::End;
     use crate::model::Usage;
-    use crate::sample::Sample;
+    use crate::sample::masked;
 
     #[test]
     fn each_row_has_the_cost_and_the_attempts_of_its_own_samples() {
         let (mut records, mut choices) = (Vec::new(), Vec::new());
         for (id, attempts, cost) in [("x_0", 2, 0.25), ("x_1", 2, 0.25), ("x_0,1", 3, 1.0)] {
-            let sample: Sample = id.parse().unwrap();
+            let sample = masked(id);
             for attempt in 0..attempts {
                 let pass = attempt == 1;
                 records.push(AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank("a", &sample, attempt) });
@@ -212,7 +212,7 @@ mod tests {
                 verifier: "v".to_owned(),
                 agent: "a".to_owned(),
                 model: records[0].model.clone(),
-                sample: sample.id(),
+                sample: sample.id().to_owned(),
                 attempts: (0..attempts).collect(),
                 chosen: Some(1),
                 reason: String::new(),

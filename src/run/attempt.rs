@@ -1,13 +1,13 @@
-//! One attempt, from masked tree to verdict.
+//! One attempt, from workspace to verdict.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::family::{Family, Staged};
-use super::ready::Machine;
-use super::{AttemptRecord, Configuration, Store};
+use super::family::{Ready, Staged};
+use super::machine::Machine;
+use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
 use crate::error::{Error, Kind, Result};
 use crate::model::Model;
@@ -29,8 +29,8 @@ pub struct RunContext {
     pub configuration: Configuration,
     /// Where things run.
     pub machine: Machine,
-    /// What the samples are.
-    pub family: Box<dyn Family>,
+    /// What the samples are of.
+    pub items: Vec<Box<dyn Ready>>,
     /// Who attempts them.
     pub agents: Vec<LabelledAgent>,
     /// The model, for agents that need one.
@@ -58,7 +58,8 @@ impl RunContext {
     pub async fn make(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let begun = Instant::now();
         let agent = &self.agents[job.agent];
-        let staged = self.family.stage(&job.sample, job.attempt)?;
+        let ready = self.ready(&job.sample)?;
+        let staged = ready.stage(&job.sample, job.attempt)?;
         let mut record = self.blank_record(job, agent);
         let mut trajectory = self.store.new_trajectory(&agent.label, &record.sample, job.attempt)?;
         trajectory.push(&Event::Started {
@@ -68,8 +69,10 @@ impl RunContext {
             model: record.model.clone(),
             sandbox: record.sandbox.clone(),
         });
-        match self.work(job, agent, &staged, &mut trajectory, &mut record, cancel).await {
-            Ok(Some(changes)) => self.judge(job, &staged, &changes, &mut trajectory, &mut record, cancel).await?,
+        match self.work(job, agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
+            Ok(Some(changes)) => {
+                self.judge(job, (ready, &staged), &changes, &mut trajectory, &mut record, cancel).await?;
+            }
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
@@ -86,18 +89,24 @@ impl RunContext {
         Ok(record)
     }
 
+    /// The item of a sample.
+    fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
+        let found = self.items.iter().find(|ready| ready.item().id() == sample.item());
+        found.map(AsRef::as_ref).ok_or_else(|| Error::internal(format!("sample `{sample}` is of no item in this run")))
+    }
+
     /// The agent's part. `None` when the attempt was lost to infrastructure.
     async fn work(
         &self,
         job: &Job,
         agent: &LabelledAgent,
-        staged: &Staged<'_>,
+        (ready, staged): (&dyn Ready, &Staged<'_>),
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<Option<Changes>> {
         let workspace = self.workspace(staged)?;
-        let mut spec = staged.ready.spec(&workspace, &self.machine);
+        let mut spec = self.machine.spec(ready.env(), &workspace);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
         let mut budget = Budget::new(self.configuration.limits);
@@ -149,22 +158,22 @@ impl RunContext {
     async fn judge(
         &self,
         job: &Job,
-        staged: &Staged<'_>,
+        (ready, staged): (&dyn Ready, &Staged<'_>),
         changes: &Changes,
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let reported = self.family.score_reported(&job.sample, record.answer.as_deref())?;
+        let reported = ready.item().reported(&job.sample, record.answer.as_deref())?;
         record.pass = reported.pass;
         record.reported = Some(reported);
         if !self.configuration.verify {
             return Ok(());
         }
-        match self.verify(staged, changes, trajectory, cancel).await {
+        match self.verify((ready, staged), changes, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
-                let mut verified: Verdict = self.family.score_verified(&job.sample, &verification.results)?;
+                let mut verified: Verdict = ready.item().verified(&job.sample, &verification.results)?;
                 verified.warnings.extend(left_behind(record));
                 record.pass &= verified.pass;
                 record.verified = Some(verified);
@@ -185,11 +194,7 @@ impl RunContext {
     }
 
     pub(super) fn workspace(&self, staged: &Staged<'_>) -> Result<Workspace> {
-        let backend = &self.machine.backend;
-        let folder = self.machine.scratch.next();
-        tokio::task::block_in_place(|| {
-            Workspace::create(&staged.ready.snapshot, &staged.files, &folder, backend.layers(), backend.owner())
-        })
+        tokio::task::block_in_place(|| self.machine.workspace(staged.snapshot, &staged.files))
     }
 
     fn blank_record(&self, job: &Job, agent: &LabelledAgent) -> AttemptRecord {
@@ -248,8 +253,4 @@ fn render(error: &Error) -> String {
         cause = below.source();
     }
     text
-}
-
-pub(super) fn round(seconds: f64) -> f64 {
-    (seconds * 1000.0).round() / 1000.0
 }

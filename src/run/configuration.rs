@@ -13,9 +13,12 @@ use crate::suite::Protocol;
 /// The settings of a run, kept in `run.json` and taken from there on resume.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
+    /// The kind of task.
+    #[serde(default = "super::record::masked", skip_serializing_if = "super::record::is_masked")]
+    pub family: String,
     /// The suite's folder.
     pub suite: PathBuf,
-    /// Papers' ids.
+    /// Ids of papers, or of other items of the family.
     pub papers: Vec<String>,
     /// Which samples.
     pub draw: Draw,

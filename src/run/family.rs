@@ -1,109 +1,342 @@
-//! Families of tasks: what samples there are, what an agent is given, how its work is scored.
+//! Families of tasks: everything that depends on the kind of task.
 //!
-//! The runner knows a task only through [`Family`], so that tasks of other kinds can stand beside masked replication.
+//! A [`Family`] reads sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, what they are called,
+//! and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on this machine
+//! and says what an attempt is given and what is run to verify it. The rest of the program asks these three and knows
+//! no family by name. `docs/new-family.md` shows a whole family.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::configuration::Draw;
-use super::guard::Guard;
-use super::judge::Judge;
-use super::ready::ReadyPaper;
-use crate::agent::{Task, TaskFunction, files::task_files};
+use super::check::{Measurement, measure};
+use super::configuration::{Configuration, Draw};
+use super::event::Observer;
+use super::machine::Machine;
+use super::record::AttemptRecord;
+use crate::agent::{Check, Task};
+use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::sample::{Sample, draw};
-use crate::score::{Rule, Verdict};
-use crate::suite::{LoadedPaper, Protocol};
+use crate::sample::{Sample, Withheld};
+use crate::sandbox::{Fault, Sandbox};
+use crate::score::{Rule, Tolerance, Verdict};
+use crate::suite::Protocol;
+use crate::workspace::Snapshot;
 
 /// A kind of task.
 pub trait Family: Send + Sync {
-    /// What an attempt is given.
-    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
-    /// Scores what an agent reported.
-    fn score_reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict>;
-    /// Scores what its code gave when we ran it: `{"result": ...}` or `{"error": "..."}` by the experiment's id.
-    fn score_verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
+    /// Its name, in configurations and records: `masked`.
+    fn name(&self) -> &'static str;
+    /// The name of the difficulty axis, as figures show it.
+    fn axis(&self) -> &'static str {
+        "n"
+    }
+    /// A value on that axis, in words: "3 masked functions".
+    fn extent(&self, n: usize) -> String {
+        format!("n = {n}")
+    }
+    /// A sample in one sentence, where nothing else says what was asked.
+    fn sentence(&self, sample: &Sample) -> String {
+        format!("Sample `{sample}` of `{}`, {}.", sample.cluster(), self.extent(sample.n()))
+    }
+    /// Reads a sample's id. Whether its item has such a sample, [`Item::require`] says.
+    ///
+    /// # Errors
+    /// Kind `Usage` for what is not one.
+    fn sample(&self, id: &str) -> Result<Sample>;
+    /// The units that a sample withholds, as masked functions, in families where some units are harder than others and
+    /// it is worth knowing which.
+    fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
+        None
+    }
+    /// The ids of these items, or of all when none is named; sorted, each once.
+    ///
+    /// # Errors
+    /// Kind `Usage` for one that does not exist, `Suite` when the suite cannot be read.
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>>;
+    /// Reads an item.
+    ///
+    /// # Errors
+    /// Kind `Suite` for one that is missing or broken.
+    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>>;
+    /// Digest of all that models are told beside the items: a run with another one cannot go on.
+    fn prompts(&self) -> String;
 }
 
-/// What an attempt is given.
+/// On which basis work is compared with what is right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Basis {
+    /// Curtailed or full experiments.
+    pub protocol: Protocol,
+    /// How values are compared.
+    pub rule: Rule,
+}
+
+impl From<&Configuration> for Basis {
+    fn from(configuration: &Configuration) -> Self {
+        Self { protocol: configuration.protocol, rule: configuration.scoring }
+    }
+}
+
+/// One item of a family, read and not yet made ready.
+#[async_trait]
+pub trait Item: Send + Sync {
+    /// Its id, as a paper's.
+    fn id(&self) -> &str;
+    /// Digest of what it says: sha256, hex. A run whose items have changed cannot go on.
+    fn digest(&self) -> String;
+    /// Whether work on it can be scored.
+    ///
+    /// # Errors
+    /// Kind `Baseline` when what it is compared with is missing.
+    fn scorable(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Number of samples of this n; `None` beyond what can be counted.
+    fn count(&self, n: usize) -> Option<u128>;
+    /// The samples that a run takes, in their order.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there are more than can be counted.
+    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>>;
+    /// Refuses a sample that it does not have.
+    ///
+    /// # Errors
+    /// Kind `Usage`.
+    fn require(&self, sample: &Sample) -> Result<()>;
+    /// Scores what an agent reported.
+    ///
+    /// # Errors
+    /// As [`Item::scorable`] and [`Item::require`].
+    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict>;
+    /// Scores what verification found: `{"result": ...}` or `{"error": "..."}` by the check's id.
+    ///
+    /// # Errors
+    /// As [`Item::scorable`] and [`Item::require`].
+    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
+    /// Makes it ready on this machine. With `baseline` it is shown that what it is compared with can be reached here.
+    ///
+    /// # Errors
+    /// Those of the repo's copy, the env and the baseline.
+    async fn prepare(
+        self: Arc<Self>,
+        machine: &Machine,
+        baseline: bool,
+        observer: &dyn Observer,
+    ) -> Result<Box<dyn Ready>>;
+    /// What was asked, for somebody who compares several attempts at a sample.
+    ///
+    /// # Errors
+    /// As [`Item::require`].
+    fn question(&self, sample: &Sample) -> Result<Question>;
+    /// What an answer reports, by the keys of [`Question::answers`]; what cannot be read is left out.
+    fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value>;
+    /// What a page says of it.
+    fn facts(&self) -> ItemFacts;
+    /// The parts of a sample that an agent was to write, and what it was asked.
+    ///
+    /// # Errors
+    /// As [`Item::require`].
+    fn parts(&self, sample: &Sample) -> Result<Parts>;
+    /// The same parts as a diff of an attempt leaves them, in the same order; and why some cannot be shown.
+    fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
+        (Vec::new(), None)
+    }
+    /// What a listing says of a sample.
+    ///
+    /// # Errors
+    /// As [`Item::require`].
+    fn listed(&self, sample: &Sample) -> Result<Listed>;
+}
+
+/// An item that is ready on this machine.
+#[async_trait]
+pub trait Ready: Send + Sync {
+    /// The item.
+    fn item(&self) -> &dyn Item;
+    /// Digest of its repo.
+    fn repo(&self) -> &str;
+    /// The env of its sandboxes.
+    fn env(&self) -> &Env;
+    /// What an attempt is given.
+    ///
+    /// # Errors
+    /// As [`Item::require`].
+    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
+    /// Whether an attempt's change to this path is not taken over to verification.
+    fn keeps_out(&self, _path: &str) -> bool {
+        false
+    }
+    /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one after
+    /// another, and hands over what each gave.
+    ///
+    /// # Errors
+    /// [`Fault::Lost`] when the sandbox died.
+    async fn verify(
+        &self,
+        staged: &Staged<'_>,
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        for check in &staged.checks {
+            done(measure(sandbox, check).await?);
+        }
+        Ok(())
+    }
+}
+
+/// What an attempt is given, and what it is verified by.
 pub struct Staged<'a> {
     /// What the agent is told.
     pub task: Task,
-    /// What is laid over the repo: masked sources and the task's own files.
+    /// The repo as far as the agent may see it.
+    pub snapshot: &'a Snapshot,
+    /// What is laid over it, by path.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// Which of the agent's changes are not taken over to verification.
-    pub guard: &'a Guard,
-    /// The paper.
-    pub ready: &'a ReadyPaper,
+    /// What verification runs.
+    pub checks: Vec<Check>,
 }
 
-/// Masked replication: n functions of a paper's repo are masked, its experiments are the tests.
-pub struct MaskedReplication {
-    papers: BTreeMap<String, Ready>,
-    protocol: Protocol,
-    rule: Rule,
+/// What the attempts at a sample were to do, without what the right result is.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// The sample's id.
+    pub sample: String,
+    /// What was asked.
+    pub task: String,
+    /// What the diffs of attempts are taken against, a fragment: "the repository without the bodies".
+    pub before: String,
+    /// How to tell good work.
+    pub criterion: String,
+    /// The keys of the answer, each with how far two values may differ and still agree.
+    pub answers: Vec<(String, Tolerance)>,
 }
 
-struct Ready {
-    paper: ReadyPaper,
-    guard: Guard,
+/// What a page says of an item.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ItemFacts {
+    /// The title.
+    pub title: String,
+    /// The authors.
+    pub authors: String,
+    /// The year.
+    pub year: Option<u16>,
+    /// Where it can be read.
+    pub url: String,
+    /// What it is scored by.
+    pub experiments: Vec<CheckFacts>,
+    /// What is missing of it.
+    pub problem: Option<String>,
+    /// The text as agents are given it, which pages load apart.
+    #[serde(skip)]
+    pub text: Option<String>,
 }
 
-impl MaskedReplication {
-    /// Over these papers.
+/// What a page says of an experiment or another check.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CheckFacts {
+    /// Its id.
+    pub id: String,
+    /// What it measures.
+    pub description: String,
+    /// Its command.
+    pub command: String,
+}
+
+/// What a listing says of a sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Names of the units that it withholds, in the order of [`Family::withheld`].
+    pub units: Vec<String>,
+    /// Names of what it is scored by.
+    pub checks: Vec<String>,
+}
+
+/// What an agent was asked and what it was to write.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    /// What it was asked, where the parts do not say it.
+    pub asked: Option<String>,
+    /// What the parts are, as a heading: "Masked functions".
+    pub heading: String,
+    /// What it was to write.
+    pub parts: Vec<Part>,
+}
+
+/// A part of the repo that an agent was to write.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Its name: `path/file.py::Class.method`.
+    pub at: String,
+    /// Its text in the repo.
+    pub original: String,
+    /// Its text as agents are given it.
+    pub masked: String,
+}
+
+/// The families that a program knows.
+#[derive(Clone, Default)]
+pub struct Families {
+    known: BTreeMap<&'static str, Arc<dyn Family>>,
+}
+
+impl Families {
+    /// None at all; `Families::standard()` has those of this program.
     #[must_use]
-    pub fn new(papers: Vec<ReadyPaper>, protocol: Protocol, rule: Rule) -> Self {
-        let papers = papers
-            .into_iter()
-            .map(|paper| {
-                let protected = paper.loaded.paper.protected_set();
-                let guard = Guard::new(protected, paper.snapshot.tree(), &paper.env.read_only);
-                (paper.loaded.paper.id.clone(), Ready { paper, guard })
-            })
-            .collect();
-        Self { papers, protocol, rule }
+    pub fn none() -> Self {
+        Self::default()
     }
 
-    /// The papers, sorted by id.
-    pub fn papers(&self) -> impl Iterator<Item = &ReadyPaper> {
-        self.papers.values().map(|ready| &ready.paper)
+    /// One more; it takes the place of one of the same name.
+    #[must_use]
+    pub fn with(mut self, family: impl Family + 'static) -> Self {
+        self.known.insert(family.name(), Arc::new(family));
+        self
     }
 
-    fn ready(&self, sample: &Sample) -> Result<&Ready> {
-        self.papers
-            .get(&sample.paper)
-            .ok_or_else(|| Error::internal(format!("sample `{sample}` is of no paper in this run")))
+    /// The family of this name.
+    ///
+    /// # Errors
+    /// Kind `Usage` when there is none.
+    pub fn get(&self, name: &str) -> Result<&Arc<dyn Family>> {
+        self.known.get(name).ok_or_else(|| {
+            let names: Vec<String> = self.known.keys().map(|name| format!("`{name}`")).collect();
+            Error::usage(format!("there is no family `{}`", name.escape_debug()))
+                .hint(format!("the families are: {}", names.join(", ")))
+        })
     }
 
-    fn judge(&self, sample: &Sample) -> Result<Judge<'_>> {
-        let loaded = &self.ready(sample)?.paper.loaded;
-        Ok(Judge { loaded, protocol: self.protocol, rule: self.rule })
+    /// The sample that a record is of.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a family or an id that does not exist.
+    pub fn sample(&self, record: &AttemptRecord) -> Result<Sample> {
+        self.get(&record.family)?.sample(&record.sample)
     }
 }
 
-/// The samples of a run over these papers: the asked ones, or drawn; small n first, over all papers, so that the first
-/// rows of a table are there early.
+/// The samples of a run: the asked ones, or drawn from its items; small n first, over all items, so that the first rows
+/// of a table are there early.
 ///
 /// # Errors
 /// Kind `Usage` for a sample that does not exist, and where there are none.
-pub fn samples(papers: &[&LoadedPaper], asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for id in &asked.samples {
-        let sample: Sample = id.parse()?;
-        let paper = papers.iter().find(|loaded| loaded.paper.id == sample.paper);
-        let paper = paper.ok_or_else(|| Error::usage(format!("sample `{id}` is of no paper in this run")))?;
-        paper.require(&sample.functions)?;
+        let sample = family.sample(id)?;
+        let item = items.iter().find(|item| item.id() == sample.item());
+        item.ok_or_else(|| Error::usage(format!("sample `{id}` is of no paper in this run")))?.require(&sample)?;
         if !samples.contains(&sample) {
             samples.push(sample);
         }
     }
     if asked.samples.is_empty() {
-        for loaded in papers {
-            for n in asked.counts(loaded.nesting.len()) {
-                samples.extend(draw(&loaded.paper.id, &loaded.nesting, n, asked.limit, seed)?);
-            }
+        for item in items {
+            samples.extend(item.draw(asked, seed)?);
         }
         samples.sort_by_key(Sample::n);
     }
@@ -113,45 +346,22 @@ pub fn samples(papers: &[&LoadedPaper], asked: &Draw, seed: u64) -> Result<Vec<S
     Ok(samples)
 }
 
-impl Family for MaskedReplication {
-    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
-        let ready = self.ready(sample)?;
-        let loaded = &ready.paper.loaded;
-        let task = Task {
-            sample: sample.id(),
-            attempt,
-            paper: loaded.paper.clone(),
-            text: loaded.text.clone(),
-            experiments: loaded
-                .tests(&sample.functions)
-                .into_iter()
-                .map(|place| ready.paper.experiments[place].clone())
-                .collect(),
-            functions: sample
-                .functions
-                .iter()
-                .map(|&place| {
-                    let function = &loaded.paper.functions[place];
-                    TaskFunction {
-                        at: function.at.clone(),
-                        description: function.description.clone(),
-                        passages: function.passages.clone(),
-                    }
-                })
-                .collect(),
-            originals: loaded.originals(&sample.functions),
-        };
-        let mut files: Vec<(PathBuf, Vec<u8>)> =
-            loaded.masked(&sample.functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
-        files.extend(task_files(&task));
-        Ok(Staged { task, files, guard: &ready.guard, ready: &ready.paper })
+/// A record with its verdicts made again from what it holds.
+///
+/// # Errors
+/// Those of [`Item::reported`] and [`Item::verified`].
+pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Result<AttemptRecord> {
+    let mut again = record.clone();
+    if record.is_infrastructure() {
+        return Ok(again);
     }
-
-    fn score_reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        self.judge(sample)?.reported(sample, answer)
+    let reported = item.reported(sample, record.answer.as_deref())?;
+    again.pass = reported.pass;
+    again.reported = Some(reported);
+    if record.verified.is_some() {
+        let verified = item.verified(sample, &record.results)?;
+        again.pass &= verified.pass;
+        again.verified = Some(verified);
     }
-
-    fn score_verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        self.judge(sample)?.verified(sample, results)
-    }
+    Ok(again)
 }

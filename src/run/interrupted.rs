@@ -3,24 +3,28 @@
 
 use std::collections::HashSet;
 
+use super::family::Family;
 use super::{AttemptRecord, Store};
 use crate::agent::{End, Event, Line, Trajectory};
 use crate::error::Result;
 use crate::model::Usage;
-use crate::sample::Sample;
 
 /// Records, as cancelled, of the attempts that have spent something and are not among `records`.
 ///
 /// # Errors
 /// Kind `Store` when a trajectory cannot be read.
-pub fn interrupted_attempts(store: &Store, records: &[AttemptRecord]) -> Result<Vec<AttemptRecord>> {
+pub fn interrupted_attempts(
+    store: &Store,
+    records: &[AttemptRecord],
+    family: &dyn Family,
+) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
     for stored in store.trajectories()? {
         // Such a trajectory may end anywhere, and one whose first event is not whole has spent nothing.
         let Ok(lines) = Trajectory::read(&stored.path) else { continue };
-        if let Some(record) = record_of(&lines)
+        if let Some(record) = record_of(&lines, family)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))
             && (record.cost > 0.0 || record.usage != Usage::default())
         {
@@ -31,14 +35,14 @@ pub fn interrupted_attempts(store: &Store, records: &[AttemptRecord]) -> Result<
 }
 
 /// What a trajectory tells of its attempt.
-fn record_of(lines: &[Line]) -> Option<AttemptRecord> {
+fn record_of(lines: &[Line], family: &dyn Family) -> Option<AttemptRecord> {
     let Event::Started { sample, attempt, agent, model, sandbox } = &lines.first()?.event else { return None };
-    let parsed: Sample = sample.parse().ok()?;
+    let sample = family.sample(sample).ok()?;
     let mut record = AttemptRecord {
         model: model.clone(),
         sandbox: sandbox.clone(),
         end_detail: Some("the process was killed".to_owned()),
-        ..AttemptRecord::blank(agent, &parsed, *attempt)
+        ..AttemptRecord::blank(agent, &sample, *attempt)
     };
     record.end = End::Cancelled;
     for line in lines {

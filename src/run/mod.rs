@@ -1,21 +1,19 @@
 //! Plan, scheduler, attempt, store, resume.
 //!
-//! A run makes papers ready ([`ready`]), checks that they reproduce their gold ([`gold`]), plans its attempts and runs
-//! them side by side ([`scheduler`]), each from masked tree to verdict ([`attempt`]), and keeps every finished one
-//! ([`store`]). What goes on is told as [`event`]s.
+//! A run loads the items of its [`family`] and makes them ready, plans its attempts and runs them side by side
+//! ([`scheduler`]), each from workspace to verdict ([`attempt`]), and keeps every finished one ([`store`]). Progress is
+//! reported as [`event`]s. What kind of task it is, only the family knows.
 
 pub mod attempt;
+mod catalogue;
+pub mod check;
 pub mod configuration;
 mod counting;
 pub mod event;
-pub mod experiments;
 pub mod family;
-pub mod gold;
-pub mod guard;
 mod interrupted;
-pub mod judge;
+pub mod machine;
 pub mod reading;
-pub mod ready;
 mod record;
 pub mod run_file;
 pub mod scheduler;
@@ -23,9 +21,16 @@ pub mod scratch;
 pub mod store;
 mod verification;
 
+pub use catalogue::Catalogue;
 pub use configuration::{Configuration, Draw, ModelChoice};
 pub use counting::{counting, scored};
 pub use interrupted::interrupted_attempts;
 pub use record::AttemptRecord;
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub use store::{Store, StoredTrajectory, is_file_name};
+
+/// Seconds to the millisecond, as records hold them.
+#[must_use]
+pub fn round(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
+}

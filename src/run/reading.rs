@@ -14,6 +14,7 @@ use super::{AttemptRecord, RunFile, Store};
 use crate::agent::End;
 use crate::error::{Error, Result};
 use crate::model::Usage;
+use crate::sample::MASKED;
 use crate::score::Verdict;
 
 /// How much of each record is kept in memory.
@@ -277,6 +278,8 @@ struct Outcome<'a> {
     agent: Cow<'a, str>,
     #[serde(default, borrow)]
     model: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    family: Option<Cow<'a, str>>,
     #[serde(borrow)]
     paper: Cow<'a, str>,
     #[serde(borrow)]
@@ -307,14 +310,17 @@ struct Outcome<'a> {
 #[derive(Deserialize)]
 struct PassOnly {
     pass: bool,
+    #[serde(default)]
+    score: Option<f64>,
 }
 
 impl Outcome<'_> {
     fn record(self) -> AttemptRecord {
-        let verdict = |it: PassOnly| Verdict { pass: it.pass, ..Verdict::default() };
+        let verdict = |it: PassOnly| Verdict { pass: it.pass, score: it.score, ..Verdict::default() };
         AttemptRecord {
             agent: self.agent.into_owned(),
             model: self.model.map(Cow::into_owned),
+            family: self.family.map_or_else(|| MASKED.to_owned(), Cow::into_owned),
             paper: self.paper.into_owned(),
             sample: self.sample.into_owned(),
             n: self.n,
@@ -348,11 +354,10 @@ impl Outcome<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Sample;
 
     fn line(attempt: u32) -> String {
-        let sample: Sample = "x_0,3".parse().unwrap();
-        let verdict = Verdict { pass: true, reason: None, experiments: Vec::new(), warnings: vec!["w".into()] };
+        let sample = crate::sample::masked("x_0,3");
+        let verdict = Verdict { pass: true, warnings: vec!["w".into()], ..Verdict::default() };
         let record = AttemptRecord {
             end: End::Answered,
             pass: true,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::End;
 use crate::model::Usage;
-use crate::sample::Sample;
+use crate::sample::{MASKED, Sample};
 use crate::score::Verdict;
 
 /// A finished attempt, or one that was lost to infrastructure.
@@ -16,11 +16,14 @@ pub struct AttemptRecord {
     /// The model's name, for agents that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The paper's id.
+    /// The kind of task; masked replication where it is not named.
+    #[serde(default = "masked", skip_serializing_if = "is_masked")]
+    pub family: String,
+    /// The sample's cluster: its paper's id, or its repo's.
     pub paper: String,
     /// The sample's id, as `kmeanspp_0,3`.
     pub sample: String,
-    /// Number of masked functions.
+    /// The sample's value on the difficulty axis, as the number of masked functions.
     pub n: usize,
     /// Number of the attempt at this sample, from 0.
     pub attempt: u32,
@@ -40,7 +43,7 @@ pub struct AttemptRecord {
     /// The agent's code, run again by us, against gold; absent with `--no-verify` or after infrastructure failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verdict>,
-    /// What verification read, experiment by experiment, so that a stored run can be scored again.
+    /// What verification read, check by check, so that a stored run can be scored again.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
@@ -79,6 +82,16 @@ pub struct AttemptRecord {
     pub sandbox: String,
 }
 
+/// The family of records and runs that name none.
+pub(super) fn masked() -> String {
+    MASKED.to_owned()
+}
+
+#[allow(clippy::ptr_arg, reason = "serde asks so")]
+pub(super) fn is_masked(family: &String) -> bool {
+    family == MASKED
+}
+
 impl AttemptRecord {
     /// The record of an attempt that begins now and of which nothing is known yet.
     #[must_use]
@@ -86,8 +99,9 @@ impl AttemptRecord {
         Self {
             agent: agent.to_owned(),
             model: None,
-            paper: sample.paper.clone(),
-            sample: sample.id(),
+            family: sample.family().to_owned(),
+            paper: sample.cluster().to_owned(),
+            sample: sample.id().to_owned(),
             n: sample.n(),
             attempt,
             started: jiff::Timestamp::now(),

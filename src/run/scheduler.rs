@@ -85,9 +85,7 @@ pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRe
         .filter(|record| !record.is_infrastructure())
         .map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt))
         .collect();
-    jobs.into_iter()
-        .filter(|job| !done.contains(&(attempts.label(job), job.sample.id().as_str(), job.attempt)))
-        .collect()
+    jobs.into_iter().filter(|job| !done.contains(&(attempts.label(job), job.sample.id(), job.attempt))).collect()
 }
 
 /// Runs the jobs. `keep` puts the records of attempts that have ended on disk, before anyone hears of them.
@@ -162,7 +160,7 @@ impl<A: Attempts> Scheduler<'_, A> {
             self.reserved += budget;
             self.observer.on(RunEvent::Started {
                 agent: self.attempts.label(&job).to_owned(),
-                sample: job.sample.id(),
+                sample: job.sample.id().to_owned(),
                 attempt: job.attempt,
             });
             let (attempts, cancel) = (self.attempts.clone(), self.cancel.clone());

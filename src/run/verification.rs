@@ -5,9 +5,10 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{RunContext, round};
-use super::experiments::measure;
-use super::family::Staged;
+use super::attempt::RunContext;
+use super::check::Measurement;
+use super::family::{Ready, Staged};
+use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::Changes;
@@ -16,7 +17,7 @@ use crate::workspace::Changes;
 pub(super) struct Verification {
     /// Paths of changes that were not taken over because the paper protects them.
     pub ignored: Vec<String>,
-    /// `{"result": ...}` or `{"error": "..."}` by the experiment's id.
+    /// `{"result": ...}` or `{"error": "..."}` by the check's id.
     pub results: Map<String, Value>,
     /// How long it took.
     pub seconds: f64,
@@ -27,7 +28,7 @@ impl RunContext {
     /// is tried again here, so that the agent's work need not be repeated.
     pub(super) async fn verify(
         &self,
-        staged: &Staged<'_>,
+        item: (&dyn Ready, &Staged<'_>),
         changes: &Changes,
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
@@ -36,7 +37,7 @@ impl RunContext {
         for _ in 0..self.configuration.tries.max(1) {
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
-                tried = self.verify_once(staged, changes, trajectory) => tried,
+                tried = self.verify_once(item, changes, trajectory) => tried,
             };
             match tried {
                 Ok(verification) => return Ok(verification),
@@ -49,28 +50,27 @@ impl RunContext {
 
     async fn verify_once(
         &self,
-        staged: &Staged<'_>,
+        (ready, staged): (&dyn Ready, &Staged<'_>),
         changes: &Changes,
         trajectory: &mut Trajectory,
     ) -> Result<Verification> {
         let begun = Instant::now();
         let workspace = self.workspace(staged)?;
-        let ignored = tokio::task::block_in_place(|| workspace.apply(changes, |path| staged.guard.keeps_out(path)))?;
-        let mut sandbox = self.machine.backend.start(&staged.ready.spec(&workspace, &self.machine)).await?;
+        let ignored = tokio::task::block_in_place(|| workspace.apply(changes, |path| ready.keeps_out(path)))?;
+        let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
         let mut results = Map::new();
-        for experiment in &staged.task.experiments {
-            let measurement = measure(sandbox.as_mut(), experiment)
-                .await
-                .map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
-            results.insert(experiment.id.clone(), measurement.to_json());
+        let mut done = |measurement: Measurement| {
+            results.insert(measurement.id.clone(), measurement.to_json());
             trajectory.push(&Event::Verification {
-                experiment: experiment.id.clone(),
+                experiment: measurement.id,
                 exit: measurement.exit,
                 seconds: round(measurement.wall.as_secs_f64()),
                 result: measurement.result.ok(),
                 stderr: measurement.stderr,
             });
-        }
+        };
+        let verified = ready.verify(staged, sandbox.as_mut(), &mut done).await;
+        verified.map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
         sandbox.destroy().await.map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
         tokio::task::block_in_place(|| workspace.remove())?;
         Ok(Verification { ignored, results, seconds: begun.elapsed().as_secs_f64() })

@@ -1,4 +1,7 @@
-//! Samples: a paper and a set of n masked functions. Counted exactly, drawn without listing.
+//! Samples: what attempts are made at. Counted exactly, drawn without listing.
+//!
+//! A [`Sample`] is opaque: which task it stands for is known to its family alone. Most families withhold some units of
+//! an item (functions of a paper, steps of a solution); [`Withheld`] is how they write that as an id.
 
 mod combination;
 mod draw;
@@ -7,68 +10,115 @@ mod nesting;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 pub use combination::{count, rank, unrank};
 pub use draw::draw;
 pub use nesting::Nesting;
 
 use crate::error::{Error, Result};
 
-/// A paper and a set of masked functions.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// The family of masked replication: that of a run or a record that names none.
+pub const MASKED: &str = "masked";
+
+/// What attempts are made at. Its family reads it from its id; everybody else knows what is here.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sample {
-    /// The paper's id.
-    pub paper: String,
-    /// Places of the masked functions in the paper's manifest, from 0, ascending.
-    pub functions: Vec<usize>,
+    id: String,
+    family: String,
+    item: String,
+    cluster: String,
+    n: usize,
 }
 
 impl Sample {
-    /// The id: `kmeanspp_0,3`; `kmeanspp_` without masked functions.
+    /// The sample of this id. For the family alone, which knows what the id says.
     #[must_use]
-    pub fn id(&self) -> String {
-        self.to_string()
+    pub fn new(family: &str, item: &str, cluster: &str, id: String, n: usize) -> Self {
+        Self { id, family: family.to_owned(), item: item.to_owned(), cluster: cluster.to_owned(), n }
     }
 
-    /// Number of masked functions.
+    /// The id, part of file names: `kmeanspp_0,3`.
     #[must_use]
-    pub fn n(&self) -> usize {
-        self.functions.len()
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The family's name.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        &self.family
+    }
+
+    /// The item that it is drawn from, as a paper: what is loaded and made ready as a whole.
+    #[must_use]
+    pub fn item(&self) -> &str {
+        &self.item
+    }
+
+    /// The paper or repo that it belongs to: samples of one cluster are alike, and intervals are drawn over clusters.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// Its value on the difficulty axis, as the number of masked functions.
+    #[must_use]
+    pub const fn n(&self) -> usize {
+        self.n
     }
 }
 
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_", self.paper)?;
-        for (i, function) in self.functions.iter().enumerate() {
+        f.write_str(&self.id)
+    }
+}
+
+/// An item and the units of it that are withheld: `kmeanspp_0,3`, `kmeanspp_` where nothing is. How families write
+/// their ids, and for them alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// The item's id, as a paper's.
+    pub item: String,
+    /// Places of the units, from 0, ascending.
+    pub units: Vec<usize>,
+}
+
+impl Withheld {
+    /// The sample of a family whose n is the number of units, in this cluster.
+    #[must_use]
+    pub fn sample(&self, family: &str, cluster: &str) -> Sample {
+        Sample::new(family, &self.item, cluster, self.to_string(), self.units.len())
+    }
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_", self.item)?;
+        for (i, unit) in self.units.iter().enumerate() {
             if i > 0 {
                 f.write_str(",")?;
             }
-            write!(f, "{function}")?;
+            write!(f, "{unit}")?;
         }
         Ok(())
     }
 }
 
-impl FromStr for Sample {
+impl FromStr for Withheld {
     type Err = Error;
 
     fn from_str(id: &str) -> Result<Self> {
-        let wrong = || {
-            Error::usage(format!("`{id}` is no sample id"))
-                .hint("a sample id is a paper and its masked functions, as `kmeanspp_0,3`")
-        };
-        let (paper, list) = id.rsplit_once('_').ok_or_else(wrong)?;
-        let functions = if list.is_empty() {
+        let wrong = || Error::usage(format!("`{id}` is not a sample id"));
+        let (item, list) = id.rsplit_once('_').ok_or_else(wrong)?;
+        let units = if list.is_empty() {
             Vec::new()
         } else {
             list.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>().map_err(|_| wrong())?
         };
-        if paper.is_empty() || !functions.is_sorted_by(|a, b| a < b) {
+        if item.is_empty() || !units.is_sorted_by(|a, b| a < b) {
             return Err(wrong());
         }
-        Ok(Self { paper: paper.to_owned(), functions })
+        Ok(Self { item: item.to_owned(), units })
     }
 }
 
@@ -100,6 +150,13 @@ pub fn parse_n(text: &str) -> Result<Vec<usize>> {
     Ok(all)
 }
 
+/// A sample of masked replication, for tests of what knows no family.
+#[cfg(test)]
+pub fn masked(id: &str) -> Sample {
+    let withheld: Withheld = id.parse().unwrap();
+    withheld.sample(MASKED, &withheld.item)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,10 +164,10 @@ mod tests {
     #[test]
     fn an_id_reads_back_as_its_sample() {
         for id in ["kmeanspp_0,3", "a_b_7", "p_"] {
-            assert_eq!(id.parse::<Sample>().unwrap().id(), id);
+            assert_eq!(id.parse::<Withheld>().unwrap().to_string(), id);
         }
         for id in ["p", "_1", "p_1,1", "p_2,1", "p_x", "p_1,"] {
-            assert!(id.parse::<Sample>().is_err(), "{id}");
+            assert!(id.parse::<Withheld>().is_err(), "{id}");
         }
     }
 

@@ -99,15 +99,21 @@ pub struct ExperimentVerdict {
     pub warnings: Vec<String>,
 }
 
-/// All experiments of a sample.
+/// Everything that a sample is scored by.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether all of them pass. A sample without experiments cannot pass.
+    /// Whether it passes: all experiments of a sample of masked replication, which must have at least one.
     pub pass: bool,
+    /// How much of the task was done, from 0 to 1, in families with partial credit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// What else was measured, by name, as a family has it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, f64>,
     /// Why not, when that lies above single experiments: "no answer", "the answer is not JSON".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// One an experiment, in the manifest's order.
+    /// One for each experiment or other named check, in the manifest's order.
     pub experiments: Vec<ExperimentVerdict>,
     /// What is odd but no failure, such as results under keys of no experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -183,5 +189,5 @@ fn failed_experiment(expected: &Expected, reason: String) -> ExperimentVerdict {
 fn conclude(reason: Option<String>, experiments: Vec<ExperimentVerdict>, warnings: Vec<String>) -> Verdict {
     let reason = reason.or_else(|| experiments.is_empty().then(|| "no gold: the sample has no experiments".to_owned()));
     let pass = reason.is_none() && experiments.iter().all(|experiment| experiment.pass);
-    Verdict { pass, reason, experiments, warnings }
+    Verdict { pass, reason, experiments, warnings, ..Verdict::default() }
 }

@@ -99,7 +99,7 @@ impl Setting {
                         }
                         [passes as f64 / self.k as f64]
                     };
-                    drawn.iter().map(|sample| rate(&sample.functions, &mut uniform)).collect()
+                    drawn.iter().map(|sample| rate(sample, &mut uniform)).collect()
                 })
                 .collect();
             let how = Bootstrap { replicates, population: self.population, ..Bootstrap::default() };

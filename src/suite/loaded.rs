@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::sample::Nesting;
 
 /// A paper, loaded.
+#[derive(Debug, Clone)]
 pub struct LoadedPaper {
     /// The manifest.
     pub paper: Arc<Paper>,

@@ -26,7 +26,7 @@ impl Verifier for Execution {
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice> {
         // Where nothing was run again, an answer to every experiment stands for code that runs.
         let runs = |candidate: &Candidate| {
-            let answered = || question.experiments.iter().all(|(key, _)| candidate.answer.contains_key(key));
+            let answered = || question.answers.iter().all(|(key, _)| candidate.answer.contains_key(key));
             candidate.runs.unwrap_or_else(answered)
         };
         let places: Vec<usize> = (0..candidates.len()).filter(|&place| runs(&candidates[place])).collect();

@@ -35,8 +35,8 @@ impl Verifier for Majority {
 
 /// Whether the two report the same for every experiment. An attempt that reports all of them agrees with itself.
 fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
-    !question.experiments.is_empty()
-        && question.experiments.iter().all(|(key, tolerance)| {
+    !question.answers.is_empty()
+        && question.answers.iter().all(|(key, tolerance)| {
             let (Some(a), Some(b)) = (one.answer.get(key), other.answer.get(key)) else { return false };
             score_experiment(key, a, Some(b), *tolerance).pass && score_experiment(key, b, Some(a), *tolerance).pass
         })

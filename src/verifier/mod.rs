@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Usage};
-use crate::score::Tolerance;
+pub use crate::run::family::Question;
 use vote::Votes;
 
 /// One attempt, as a verifier sees it.
@@ -36,21 +36,6 @@ pub struct Candidate {
     pub runs: Option<bool>,
     /// Whether it passes. Only the oracle looks.
     pub pass: bool,
-}
-
-/// What the candidates were to do.
-#[derive(Debug, Clone, Default)]
-pub struct Question {
-    /// The sample's id.
-    pub sample: String,
-    /// The paper's title.
-    pub title: String,
-    /// The masked functions: selector and description.
-    pub functions: Vec<(String, String)>,
-    /// The sections of the paper that describe them.
-    pub passages: String,
-    /// The sample's experiments: key in the answer, and how far two values may differ and still agree.
-    pub experiments: Vec<(String, Tolerance)>,
 }
 
 /// What a verifier chose.

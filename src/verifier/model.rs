@@ -224,13 +224,11 @@ fn prompt(question: &Question, shown: &[&Candidate]) -> String {
             context! { label => label(place), patch, fence }
         })
         .collect();
-    let functions: Vec<Value> =
-        question.functions.iter().map(|(at, description)| context! { at, description => description.trim() }).collect();
     let values = context! {
         count => shown.len(),
-        functions,
-        title => &question.title,
-        passages => question.passages.trim(),
+        task => question.task.trim_end(),
+        before => &question.before,
+        criterion => &question.criterion,
         candidates,
         first => label(0),
     };

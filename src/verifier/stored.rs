@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::vote::{Named, Vote, Votes};
-use super::{Candidate, Question, Verifier};
+use super::{Candidate, Verifier};
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, json_lines};
 use crate::model::Usage;
-use crate::run::gold::tolerance;
-use crate::run::judge::experiment_key;
-use crate::run::{AttemptRecord, Store, scored};
-use crate::sample::Sample;
-use crate::score::{Expected, placed_answer};
-use crate::suite::{LoadedPaper, sections};
+use crate::run::{AttemptRecord, Catalogue, Store, scored};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 /// What a verifier chose among the attempts of one agent at one sample.
@@ -259,7 +255,7 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
 pub async fn verify_run(
     store: &Store,
     groups: &[Group<'_>],
-    papers: &BTreeMap<String, LoadedPaper>,
+    catalogue: &Catalogue,
     verifier: &dyn Verifier,
     purse: &Purse,
     told: &(dyn Fn(usize, usize) + Sync),
@@ -282,13 +278,12 @@ pub async fn verify_run(
             made.push(choice.clone());
             continue;
         }
-        let loaded = papers
-            .get(&first.paper)
-            .ok_or_else(|| Error::suite(format!("the suite has no paper `{}`", first.paper)))?;
-        let question = question(loaded, &first.sample.parse()?)?;
-        let expected = expected(loaded, &first.sample.parse()?);
+        let (sample, item) =
+            catalogue.find(first).ok_or_else(|| Error::suite(format!("the suite has no paper `{}`", first.paper)))?;
+        let question = item.question(&sample)?;
+        let answered = |answer: Option<&str>| item.answered(&sample, answer);
         let candidates: Vec<Candidate> =
-            group.records.iter().map(|record| candidate(store, record, &expected)).collect::<Result<_>>()?;
+            group.records.iter().map(|record| candidate(store, record, &answered)).collect::<Result<_>>()?;
         let votes = Urn { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, purse };
         let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
             Kind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
@@ -335,48 +330,18 @@ fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     })
 }
 
-fn question(loaded: &LoadedPaper, sample: &Sample) -> Result<Question> {
-    loaded.require(&sample.functions)?;
-    let functions: Vec<_> = sample.functions.iter().map(|&place| &loaded.paper.functions[place]).collect();
-    let sections = sections(&loaded.text);
-    let named = |heading: &str| functions.iter().any(|function| function.passages.iter().any(|it| it == heading));
-    let passages = sections.iter().filter(|section| named(section.heading));
-    Ok(Question {
-        sample: sample.id(),
-        title: loaded.paper.title.clone(),
-        functions: functions.iter().map(|function| (function.at.clone(), function.description.clone())).collect(),
-        passages: passages
-            .map(|section| format!("### {}\n{}\n", section.heading, section.text.trim()))
-            .collect::<Vec<_>>()
-            .concat(),
-        experiments: loaded
-            .tests(&sample.functions)
-            .into_iter()
-            .map(|place| (experiment_key(place), tolerance(&loaded.paper.experiments[place])))
-            .collect(),
-    })
-}
-
-/// The sample's experiments, without their gold: a verifier knows none.
-fn expected(loaded: &LoadedPaper, sample: &Sample) -> Vec<Expected> {
-    let tests = loaded.tests(&sample.functions).into_iter();
-    tests
-        .map(|place| {
-            let experiment = &loaded.paper.experiments[place];
-            let (id, key) = (experiment.id.clone(), experiment_key(place));
-            Expected { id, key, gold: serde_json::Value::Null, tolerance: tolerance(experiment) }
-        })
-        .collect()
-}
-
-fn candidate(store: &Store, record: &AttemptRecord, expected: &[Expected]) -> Result<Candidate> {
+fn candidate(
+    store: &Store,
+    record: &AttemptRecord,
+    answered: &dyn Fn(Option<&str>) -> Map<String, Value>,
+) -> Result<Candidate> {
     let path = store.diff(&record.agent, &record.sample, record.attempt);
     let patch = match std::fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
     };
-    let answer = placed_answer(expected, record.answer.as_deref());
+    let answer = answered(record.answer.as_deref());
     let runs =
         (!record.results.is_empty()).then(|| record.results.values().all(|outcome| outcome.get("result").is_some()));
     Ok(Candidate { attempt: record.attempt, patch, answer, runs, pass: record.pass })
@@ -388,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_verifier_that_names_a_candidate_who_does_not_exist_is_an_error_of_its_own_and_no_panic() {
-        let first = AttemptRecord::blank("react", &"x_1".parse().unwrap(), 0);
+        let first = AttemptRecord::blank("react", &crate::sample::masked("x_1"), 0);
         let case = Case { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
         let candidates: Vec<Candidate> =
             [3, 4].map(|attempt| Candidate { attempt, ..Candidate::default() }).into_iter().collect();

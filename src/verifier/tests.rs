@@ -21,8 +21,8 @@ fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -
 fn question() -> Question {
     Question {
         sample: "x_1".to_owned(),
-        experiments: vec![("Experiment 1".to_owned(), Tolerance::default())],
-        functions: vec![("a.py::f".to_owned(), "Does it.".to_owned())],
+        task: "Write `a.py::f`.".to_owned(),
+        answers: vec![("Experiment 1".to_owned(), crate::score::Tolerance::default())],
         ..Question::default()
     }
 }

@@ -1,31 +1,33 @@
 //! From folders to [`Material`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::spec::labelled;
 use crate::error::Result;
 use crate::report::figures::Condition;
-use crate::report::html::{Begun, ExperimentFacts, Material, Origin, PaperFacts, RunFacts};
+use crate::report::html::{Begun, Material, Origin, RunFacts, SampleFacts};
 use crate::report::{Options, Planned};
+use crate::run::family::{Basis, Families, Item, ItemFacts};
 use crate::run::reading::{Detail, Reading, Readings, labels, read_all, told};
 use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
-use crate::suite::{LoadedPaper, Suite};
+use crate::sample::{MASKED, Sample};
 use crate::verifier::stored::choices;
 
-/// What is known of a paper: itself, or why it cannot be read.
-type Known = std::result::Result<Arc<LoadedPaper>, String>;
+/// What is known of items, by family and id: themselves, or why they cannot be read.
+type Items = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
 
-/// Reads some runs, as often as one likes. Papers are read once.
+/// Reads some runs, as often as one likes. Papers and other items are read once.
 pub struct Reader {
+    families: Families,
     folders: Vec<PathBuf>,
     /// Where papers are looked for; each run says where its own were when this is `None`.
     suite: Option<PathBuf>,
     /// The k of pass@k; from the runs when empty.
     ks: Vec<usize>,
     bootstrap: crate::stats::Bootstrap,
-    papers: BTreeMap<String, Known>,
+    items: Items,
 }
 
 /// Runs as they were when they were read.
@@ -33,7 +35,9 @@ pub struct Gathered {
     /// What the page is made of.
     pub material: Material,
     pub(super) stores: Vec<Store>,
-    pub(super) papers: BTreeMap<String, Known>,
+    /// The samples that were tried, by id, as far as their family can read them.
+    pub(super) samples: BTreeMap<String, Sample>,
+    pub(super) items: Items,
 }
 
 impl Gathered {
@@ -54,12 +58,13 @@ impl Reader {
     /// For these runs' folders.
     #[must_use]
     pub const fn new(
+        families: Families,
         folders: Vec<PathBuf>,
         suite: Option<PathBuf>,
         ks: Vec<usize>,
         bootstrap: crate::stats::Bootstrap,
     ) -> Self {
-        Self { folders, suite, ks, bootstrap, papers: BTreeMap::new() }
+        Self { families, folders, suite, ks, bootstrap, items: BTreeMap::new() }
     }
 
     /// Changes whenever what [`Self::gather`] reads does, though not with every event of an attempt under way.
@@ -100,6 +105,7 @@ impl Reader {
             ..Material::default()
         };
         let (mut stores, mut ks) = (Vec::new(), self.ks.clone());
+        let mut samples = BTreeMap::new();
         let names = labels(&readings);
         for (place, (reading, name)) in readings.into_iter().zip(&names).enumerate() {
             let Reading { store, run, mut records, notes } = reading;
@@ -134,6 +140,13 @@ impl Reader {
                 material.conditions.entry(label(&record.agent)).or_insert_with(unknown);
             }
             let (begun, note) = begun(&store, &records, place);
+            let family = run.as_ref().map_or(MASKED, |run| &run.configuration.family);
+            let tried = records.iter().map(|record| (record.family.as_str(), record.sample.as_str()));
+            let tried: BTreeSet<(&str, &str)> =
+                tried.chain(begun.iter().map(|one| (family, one.sample.as_str()))).collect();
+            let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
+            self.facts_of(run.as_ref(), &tried, &mut material);
+            samples.extend(tried.into_iter().map(|sample| (sample.id().to_owned(), sample)));
             material.begun.extend(begun.into_iter().map(|one| {
                 // Its record will name the model: until then it is the one that was planned.
                 let planned = run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == one.agent);
@@ -150,9 +163,6 @@ impl Reader {
                 }
                 Err(error) => material.notes.push(about(told(&error))),
             }
-            let samples: Vec<&str> = records.iter().map(|record| record.paper.as_str()).collect();
-            let papers = self.papers_of(run.as_ref(), &samples, &mut material.notes);
-            material.papers.extend(papers);
             for record in &mut records {
                 material.origins.push(Origin { run: place, agent: record.agent.clone() });
                 record.agent = label(&record.agent);
@@ -169,49 +179,50 @@ impl Reader {
             [one] => format!("Run {one}"),
             several => format!("Runs {}", several.join(", ")),
         };
-        Ok(Gathered { material, stores, papers: self.papers.clone() })
+        Ok(Gathered { material, stores, samples, items: self.items.clone() })
     }
 
-    /// The facts of a run's papers, which are loaded unless they are already.
-    fn papers_of(
-        &mut self,
-        run: Option<&RunFile>,
-        tried: &[&str],
-        notes: &mut Vec<String>,
-    ) -> BTreeMap<String, PaperFacts> {
+    fn sample(&self, family: &str, id: &str) -> Option<Sample> {
+        self.families.get(family).ok()?.sample(id).ok()
+    }
+
+    /// The facts of samples and of their items, which are loaded unless they are already.
+    fn facts_of(&mut self, run: Option<&RunFile>, tried: &[Sample], material: &mut Material) {
         let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
-        let suite = root.as_deref().map(Suite::open);
-        let mut ids: Vec<&str> = tried.to_vec();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut found = BTreeMap::new();
-        for id in ids {
-            let known = self.papers.entry(id.to_owned()).or_insert_with(|| match &suite {
-                Some(Ok(suite)) if is_file_name(id) => {
-                    LoadedPaper::load(suite, id).map(Arc::new).map_err(|error| told(&error))
-                }
-                Some(Ok(_)) => Err("its name is no folder's".to_owned()),
-                Some(Err(error)) => Err(error.to_string()),
+        let basis = run.map(|run| Basis::from(&run.configuration)).unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        for sample in tried {
+            let Ok(family) = self.families.get(sample.family()) else { continue };
+            let (item, cluster) = (sample.item().to_owned(), sample.cluster().to_owned());
+            let extent = family.extent(sample.n());
+            material
+                .samples
+                .insert(sample.id().to_owned(), SampleFacts { item: item.clone(), cluster, n: sample.n(), extent });
+            if !seen.insert(item.clone()) {
+                continue;
+            }
+            let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
+                Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| told(&error)),
+                Some(_) => Err("its name is no folder's".to_owned()),
                 None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
             });
             let mut facts = match known {
-                Ok(loaded) => facts(loaded),
+                Ok(known) => known.facts(),
                 Err(why) => {
-                    let note = format!("paper `{id}` cannot be read, so its text and functions are not shown: {why}");
-                    notes.push(note.clone());
-                    PaperFacts { title: id.to_owned(), problem: Some(note), ..PaperFacts::default() }
+                    let note = format!("paper `{item}` cannot be read, so its text and functions are not shown: {why}");
+                    material.notes.push(note.clone());
+                    ItemFacts { title: item.clone(), problem: Some(note), ..ItemFacts::default() }
                 }
             };
-            if let (Ok(loaded), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(id)))
-                && *then != loaded.digest
+            if let (Ok(known), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(&item)))
+                && *then != known.digest()
             {
-                let note = format!("paper `{id}` has changed since the run was started; it is shown as it is now");
-                notes.push(note.clone());
+                let note = format!("paper `{item}` has changed since the run was started; it is shown as it is now");
+                material.notes.push(note.clone());
                 facts.problem = Some(note);
             }
-            found.insert(id.to_owned(), facts);
+            material.papers.insert(item, facts);
         }
-        found
     }
 }
 
@@ -256,27 +267,6 @@ fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
     RunFacts { name: name.to_owned(), created, facts }
 }
 
-fn facts(loaded: &LoadedPaper) -> PaperFacts {
-    let paper = &loaded.paper;
-    PaperFacts {
-        title: paper.title.clone(),
-        authors: paper.authors.join(", "),
-        year: Some(paper.year),
-        url: paper.url.clone(),
-        experiments: paper
-            .experiments
-            .iter()
-            .map(|experiment| ExperimentFacts {
-                id: experiment.id.clone(),
-                description: experiment.description.clone(),
-                command: experiment.command.clone(),
-            })
-            .collect(),
-        problem: None,
-        text: Some(loaded.text.to_string()),
-    }
-}
-
 /// The attempts that have a trajectory and no record, and what could not be read.
 fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, Option<String>) {
     let stored: HashSet<(&str, &str, u32)> =
@@ -307,7 +297,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("attempts.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
-        let reader = Reader::new(vec![folder.path().to_owned()], None, Vec::new(), Bootstrap::default());
+        let reader =
+            Reader::new(Families::none(), vec![folder.path().to_owned()], None, Vec::new(), Bootstrap::default());
         let at = |hours: u64| {
             let file = std::fs::File::options().append(true).open(&path).unwrap();
             file.set_modified(SystemTime::now() + Duration::from_hours(hours)).unwrap();

@@ -26,9 +26,11 @@ use super::{Source, atif};
 use crate::agent::{Task, files::task_files};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::run::gold::{gold_of, tolerance};
-use crate::run::ready::task_experiments;
-use crate::sample::Sample;
+use crate::masked::gold::{gold_of, tolerance};
+use crate::masked::ready::task_experiments;
+use crate::masked::{Masked, task, withheld};
+use crate::run::family::Family;
+use crate::sample::{Sample, Withheld};
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES};
 
@@ -55,12 +57,18 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
     let mut papers: BTreeMap<String, Paper> = BTreeMap::new();
     let mut written = Vec::new();
     for id in samples {
-        let sample: Sample = id.parse()?;
-        if !papers.contains_key(&sample.paper) {
-            papers.insert(sample.paper.clone(), Paper::open(suite, &sample.paper)?);
+        let Withheld { item, units } = withheld(id)?;
+        if !papers.contains_key(&item) {
+            papers.insert(item.clone(), Paper::open(suite, &item)?);
         }
-        let Some(paper) = papers.get(&sample.paper) else { continue };
-        written.push(write_task(source, paper, &sample, &path.join("tasks").join(folder_name(id)))?);
+        let Some(paper) = papers.get(&item) else { continue };
+        written.push(write_task(
+            source,
+            paper,
+            &Masked.sample(id)?,
+            &units,
+            &path.join("tasks").join(folder_name(id)),
+        )?);
     }
     written.extend(atif::export(source, &path.join("trajectories"))?);
     Ok(written)
@@ -139,23 +147,15 @@ impl Paper {
     }
 }
 
-fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) -> Result<PathBuf> {
+fn write_task(source: &Source, paper: &Paper, sample: &Sample, functions: &[usize], folder: &Path) -> Result<PathBuf> {
     let loaded = &paper.loaded;
-    loaded.require(&sample.functions)?;
+    loaded.require(functions)?;
     let protocol = source.run.configuration.protocol;
     let experiments = task_experiments(loaded, protocol)?;
     let gold = gold_of(loaded, protocol)?;
-    let task = Task {
-        sample: sample.id(),
-        attempt: 0,
-        paper: loaded.paper.clone(),
-        text: loaded.text.clone(),
-        experiments: loaded.tests(&sample.functions).into_iter().map(|place| experiments[place].clone()).collect(),
-        functions: Vec::new(),
-        originals: Vec::new(),
-    };
+    let task = task(loaded, &experiments, sample, functions, 0);
     let masked: BTreeMap<PathBuf, Vec<u8>> =
-        loaded.masked(&sample.functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
+        loaded.masked(functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
 
     // What an agent is given.
     let environment = folder.join("environment");
@@ -166,7 +166,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
     let rest = "COPY workspace /workspace\nWORKDIR /workspace\n";
     save(&environment.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
     save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
-    save(&folder.join("instruction.md"), instruction(&task, sample, loaded).as_bytes())?;
+    save(&folder.join("instruction.md"), instruction(&task).as_bytes())?;
     save(&folder.join("task.toml"), configuration(source, &task, loaded)?.as_bytes())?;
 
     // What it is measured by.
@@ -204,7 +204,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, folder: &Path) ->
 
     // What the gold agent does.
     let solution = folder.join("solution");
-    for (path, bytes) in loaded.originals(&sample.functions) {
+    for (path, bytes) in loaded.originals(functions) {
         save(&solution.join("files").join(path), &bytes)?;
     }
     let without_gold: Vec<Value> = listed
@@ -232,23 +232,22 @@ fn expressions(globs: &[String]) -> Vec<String> {
     globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
 }
 
-fn instruction(task: &Task, sample: &Sample, loaded: &LoadedPaper) -> String {
+fn instruction(task: &Task) -> String {
     let paper = &task.paper;
     let mut text = format!(
         "# {}\n\nThe folder `/workspace` is the repository of the paper \"{}\" ({}, {}). Beside the code there are `paper.txt`, the \
          paper's text without the numbers of its results, `experiments.md`, the experiments that you are to run and report, \
          and `run_experiments.sh`, which runs all of them.\n\n",
-        sample,
+        task.sample,
         paper.title,
         paper.authors.join(", "),
         paper.year
     );
-    if sample.functions.is_empty() {
+    if task.functions.is_empty() {
         text.push_str("No function is missing: the experiments only have to be run and reported.\n");
     } else {
         text.push_str("These functions are missing: their bodies only raise `NotImplementedError`. Write them again from the paper and the code around them.\n\n");
-        for &place in &sample.functions {
-            let function = &loaded.paper.functions[place];
+        for function in &task.functions {
             let passages = function.passages.join(", ");
             let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
             let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.description.trim());
@@ -285,7 +284,7 @@ fn configuration(source: &Source, task: &Task, loaded: &LoadedPaper) -> Result<S
         "artifacts": ["/workspace"],
         "task": {
             "name": format!("autoexperiment/{}", folder_name(&task.sample)),
-            "description": format!("{} of the functions of \"{}\" are to be written again", task_n(task), loaded.paper.title),
+            "description": format!("{} of the functions of \"{}\" are to be written again", task.functions.len(), loaded.paper.title),
             "keywords": ["replication", "machine-learning"],
         },
         "metadata": { "paper": loaded.paper.id, "sample": task.sample },
@@ -298,11 +297,6 @@ fn configuration(source: &Source, task: &Task, loaded: &LoadedPaper) -> Result<S
         },
     });
     toml::to_string(&value).map_err(|error| Error::internal("failed to write a task's configuration").because(error))
-}
-
-/// Number of masked functions.
-fn task_n(task: &Task) -> usize {
-    task.sample.parse::<Sample>().map_or(0, |sample| sample.n())
 }
 
 fn pretty(value: &Value) -> Result<Vec<u8>> {

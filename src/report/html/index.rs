@@ -47,9 +47,9 @@ impl<'a> Details<'a> {
 pub struct SampleEntry {
     /// The sample's id.
     pub id: String,
-    /// The paper's id.
+    /// The paper or repo that it belongs to.
     pub paper: String,
-    /// Number of masked functions.
+    /// Its value on the difficulty axis.
     pub n: usize,
     /// Its attempts, by agent and number.
     pub attempts: Vec<AttemptEntry>,
@@ -137,9 +137,9 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         });
     }
     for (place, begun) in material.begun.iter().enumerate() {
-        let sample = begun.sample.parse::<crate::sample::Sample>().ok();
-        let paper = sample.as_ref().map(|sample| sample.paper.clone()).unwrap_or_default();
-        let key = (paper, sample.map_or(0, |sample| sample.n()), begun.sample.clone());
+        let facts = material.samples.get(&begun.sample).map(|facts| (facts.cluster.clone(), facts.n));
+        let (cluster, n) = facts.or_else(|| known(material, &begun.sample)).unwrap_or_default();
+        let key = (cluster, n, begun.sample.clone());
         found.entry(key).or_default().push(AttemptEntry {
             contender: contender_of(&contenders, begun).unwrap_or_default(),
             attempt: begun.attempt,
@@ -155,6 +155,12 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
             SampleEntry { id, paper, n, attempts }
         })
         .collect()
+}
+
+/// The cluster and n of a sample that has been tried before.
+fn known(material: &Material, sample: &str) -> Option<(String, usize)> {
+    let record = material.records.iter().find(|record| record.sample == sample)?;
+    Some((record.paper.clone(), record.n))
 }
 
 /// What the page loads apart of the paper in this place; `None` where there is no such paper.
@@ -183,7 +189,13 @@ pub fn index(material: &Material) -> Value {
                 .iter()
                 .map(|entry| json!({ "c": entry.contender, "a": entry.attempt, "s": entry.state }))
                 .collect();
-            json!({ "id": sample.id, "paper": sample.paper, "n": sample.n, "attempts": attempts })
+            let facts = material.samples.get(&sample.id);
+            let extent = facts.map_or_else(|| format!("n = {}", sample.n), |facts| facts.extent.clone());
+            let item = facts.map_or(&sample.paper, |facts| &facts.item);
+            json!({
+                "id": sample.id, "paper": sample.paper, "item": item, "n": sample.n, "extent": extent,
+                "attempts": attempts,
+            })
         })
         .collect();
     let papers: serde_json::Map<String, Value> = material

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
+use crate::run::family::{ItemFacts, Part};
 
 /// Runs and what is known of them, as far as it could be read.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +23,10 @@ pub struct Material {
     pub origins: Vec<Origin>,
     /// Attempts that have a trajectory and no record.
     pub begun: Vec<Begun>,
-    /// The papers, by id.
-    pub papers: BTreeMap<String, PaperFacts>,
+    /// The papers or other items, by id.
+    pub papers: BTreeMap<String, ItemFacts>,
+    /// The samples, by id, as far as their family can read them.
+    pub samples: BTreeMap<String, SampleFacts>,
     /// What was set for agents, by label.
     pub conditions: BTreeMap<String, Condition>,
     /// How rows are made, and what verifiers chose.
@@ -67,35 +70,17 @@ pub struct Begun {
     pub attempt: u32,
 }
 
-/// What is shown of a paper.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct PaperFacts {
-    /// The title.
-    pub title: String,
-    /// The authors.
-    pub authors: String,
-    /// The year.
-    pub year: Option<u16>,
-    /// Where it can be read.
-    pub url: String,
-    /// The experiments.
-    pub experiments: Vec<ExperimentFacts>,
-    /// What is missing of it.
-    pub problem: Option<String>,
-    /// The text as agents are given it, which is loaded apart.
-    #[serde(skip)]
-    pub text: Option<String>,
-}
-
-/// What is shown of an experiment.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ExperimentFacts {
-    /// Its id.
-    pub id: String,
-    /// What it measures.
-    pub description: String,
-    /// Its command.
-    pub command: String,
+/// What is shown of a sample in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleFacts {
+    /// The item that it is drawn from.
+    pub item: String,
+    /// The paper or repo that it belongs to.
+    pub cluster: String,
+    /// Its value on the difficulty axis.
+    pub n: usize,
+    /// The same in words.
+    pub extent: String,
 }
 
 /// All that is shown of a sample's attempts.
@@ -103,24 +88,18 @@ pub struct ExperimentFacts {
 pub struct SampleDetails {
     /// The sample's id: places change while a run goes on.
     pub id: String,
-    /// The masked functions, as far as the paper can be read.
-    pub functions: Vec<FunctionDetails>,
+    /// What was asked, where the parts do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// What the parts are, as a heading.
+    pub heading: String,
+    /// The parts that were to be written, as masked functions, as far as the item can be read.
+    pub functions: Vec<Part>,
     /// The attempts.
     pub attempts: Vec<AttemptDetails>,
     /// What is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-}
-
-/// A masked function.
-#[derive(Debug, Clone, Serialize)]
-pub struct FunctionDetails {
-    /// `path/file.py::Class.method`.
-    pub at: String,
-    /// Its text in the repo.
-    pub original: String,
-    /// Its text as agents are given it.
-    pub masked: String,
 }
 
 /// One attempt, whole.
@@ -135,9 +114,9 @@ pub struct AttemptDetails {
     /// Its record, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<AttemptRecord>,
-    /// The masked functions as it left them, in the sample's order; `None` where one could not be found.
+    /// The parts as it left them, in the sample's order; `None` where one could not be found.
     pub written: Vec<Option<String>>,
-    /// Why functions could not be found.
+    /// Why parts could not be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
     /// Its changes.

@@ -19,7 +19,5 @@ mod tests;
 
 pub use document::{Document, page, policy};
 pub use index::{AttemptEntry, Details, SampleEntry, index, papers_text, samples};
-pub use material::{
-    AttemptDetails, Begun, ExperimentFacts, FunctionDetails, Material, Origin, PaperFacts, RunFacts, SampleDetails,
-};
+pub use material::{AttemptDetails, Begun, Material, Origin, RunFacts, SampleDetails, SampleFacts};
 pub use overview::overview;

@@ -3,14 +3,14 @@ use crate::agent::{End, Settings};
 use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
-use crate::sample::Sample;
+use crate::run::family::ItemFacts;
+use crate::sample::masked;
 use crate::verifier::stored::ChoiceRecord;
 
 const STRANGER: &str = "</script><b>&\u{2028}'\"";
 
 fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord {
-    let sample: Sample = sample.parse().unwrap();
-    AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &sample, attempt) }
+    AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &masked(sample), attempt) }
 }
 
 fn material(records: Vec<AttemptRecord>) -> Material {
@@ -41,7 +41,7 @@ fn a_stranger_s_text_is_markup_nowhere() {
         created: STRANGER.to_owned(),
         facts: vec![(STRANGER.to_owned(), STRANGER.to_owned())],
     });
-    let paper = PaperFacts { title: STRANGER.to_owned(), text: Some(STRANGER.to_owned()), ..PaperFacts::default() };
+    let paper = ItemFacts { title: STRANGER.to_owned(), text: Some(STRANGER.to_owned()), ..ItemFacts::default() };
     material.papers.insert(STRANGER.to_owned(), paper);
     let nothing = |_| SampleDetails::default();
     let html = page(&material, Some(&Details::new(1, &nothing)), "").unwrap().html;

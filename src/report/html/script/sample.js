@@ -65,10 +65,11 @@ const samplePage = async (id, chosen) => {
   const details = await loadSample(id).catch((error) => ({ attempts: [], functions: [], problem: error.message }));
   const sample = find();
   const current = details.attempts.find((one) => keyOf(one) === chosen) || details.attempts[0];
-  return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.n === 0 ? 'nothing is masked: reproduction' : `${sample.n} masked function${sample.n === 1 ? '' : 's'}`),
-    paperBlock(index.papers[sample.paper], sample.paper),
+  return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.extent),
+    paperBlock(index.papers[sample.item], sample.item),
     details.problem && h('p', { class: 'missing' }, `What happened at this sample cannot be shown: ${details.problem}.`),
-    (details.functions || []).length > 0 && [h('h2', {}, 'Masked functions'), details.functions.map((one) => h('details', { open: true }, h('summary', {}, h('code', {}, one.at), ' original (−) and as masked (+)'), diffBlock(one.original, one.masked)))],
+    details.asked && [h('h2', {}, 'What was asked'), h('pre', {}, details.asked)],
+    (details.functions || []).length > 0 && [h('h2', {}, details.heading), details.functions.map((one) => h('details', { open: true }, h('summary', {}, h('code', {}, one.at), ' original (−) and as masked (+)'), diffBlock(one.original, one.masked)))],
     h('h2', {}, 'Attempts'), attemptButtons(sample, current && keyOf(current)),
     current ? attemptBlock(current, details.functions) : h('p', { class: 'missing' }, 'No attempt can be shown.'));
 };

@@ -1,18 +1,16 @@
 //! A paper made ready to run: env built, repo copied, experiments with their commands and time limits.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::event::{Observer, RunEvent};
-use super::experiments::{Measurement, measure};
 use super::judge::experiment_key;
-use super::scratch::Scratch;
-use crate::agent::TaskExperiment;
+use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::sandbox::{Backend, SandboxLimits, Spec};
+use crate::run::check::{Measurement, measure};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::machine::Machine;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
-use crate::workspace::{Snapshot, Workspace};
+use crate::workspace::Snapshot;
 
 /// Seconds that an experiment of the unmasked repo may take, for gold and for the baseline, unless the manifest says.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
@@ -23,24 +21,10 @@ const LEAST_TIME_LIMIT: f64 = 20.0;
 /// So many times what the unmasked repo takes.
 const TIMES_ORIGINAL: f64 = 10.0;
 
-/// Where things are kept and run on this machine.
-pub struct Machine {
-    /// Envs and snapshots.
-    pub cache: PathBuf,
-    /// Workspaces.
-    pub scratch: Scratch,
-    /// How sandboxes are made.
-    pub backend: Arc<dyn Backend>,
-    /// How envs are made.
-    pub envs: Arc<dyn crate::env::Backend>,
-    /// Limits of a sandbox.
-    pub limits: SandboxLimits,
-}
-
 /// A paper made ready.
 pub struct ReadyPaper {
     /// Manifest, text, gold and parsed sources.
-    pub loaded: LoadedPaper,
+    pub loaded: Arc<LoadedPaper>,
     /// The clean copy of its repo.
     pub snapshot: Snapshot,
     /// Its environment.
@@ -57,11 +41,12 @@ impl ReadyPaper {
     /// # Errors
     /// Those of the snapshot and the env.
     pub async fn prepare(
-        loaded: LoadedPaper,
+        loaded: impl Into<Arc<LoadedPaper>>,
         protocol: Protocol,
         machine: &Machine,
         observer: &dyn Observer,
     ) -> Result<Self> {
+        let loaded = loaded.into();
         loaded.refuse_results()?;
         observer.on(RunEvent::Stage(format!("copying repo `{}`", loaded.paper.repo)));
         let snapshot = Snapshot::take(&loaded.repo_dir, &machine.cache, machine.backend.owner())?;
@@ -73,17 +58,6 @@ impl ReadyPaper {
         let base = machine.backend.base().await?;
         let experiments = task_experiments(&loaded, protocol)?;
         Ok(Self { loaded, snapshot, env, base, experiments })
-    }
-
-    /// A sandbox's specification for this paper over a workspace.
-    #[must_use]
-    pub fn spec(&self, workspace: &Workspace, machine: &Machine) -> Spec {
-        Spec {
-            layers: workspace.layers().clone(),
-            read_only: self.env.read_only.clone(),
-            variables: self.env.variables.clone(),
-            limits: machine.limits,
-        }
     }
 
     /// Takes what the unmasked repo needed on this machine, so that a machine slower than that of gold, or a busier one,
@@ -108,19 +82,13 @@ impl ReadyPaper {
         machine: &Machine,
         mut on_done: impl FnMut(&Measurement) + Send,
     ) -> Result<Vec<Measurement>> {
-        let workspace = Workspace::create(
-            &self.snapshot,
-            &[],
-            &machine.scratch.next(),
-            machine.backend.layers(),
-            machine.backend.owner(),
-        )?;
-        let mut sandbox = machine.backend.start(&self.spec(&workspace, machine)).await?;
+        let workspace = machine.workspace(&self.snapshot, &[])?;
+        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
         let mut measurements = Vec::with_capacity(self.experiments.len());
         for (experiment, task) in self.loaded.paper.experiments.iter().zip(&self.experiments) {
             let time_limit = given_limit(experiment, protocol).unwrap_or(ORIGINAL_TIME_LIMIT);
             let measurement =
-                measure(sandbox.as_mut(), &TaskExperiment { time_limit, ..task.clone() }).await.map_err(|fault| {
+                measure(sandbox.as_mut(), &Check { time_limit, ..task.check() }).await.map_err(|fault| {
                     Error::new(Kind::Infrastructure, format!("experiment `{}`: {fault}", experiment.id))
                 })?;
             on_done(&measurement);

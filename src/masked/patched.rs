@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// Why there is none: the file was deleted, is binary now, or the diff is of another text.
-pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
+pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
     let Some(section) = section(patch, path) else { return Ok(before.to_owned()) };
     if section.iter().any(|line| line.starts_with("deleted file mode")) {
         return Err("the file was deleted".to_owned());

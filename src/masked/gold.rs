@@ -6,11 +6,12 @@ use itertools::Itertools;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::attempt::round;
-use super::event::{Observer, RunEvent};
-use super::experiments::Measurement;
-use super::ready::{Machine, ReadyPaper};
+use super::ready::ReadyPaper;
 use crate::error::{Error, Kind, Result};
+use crate::run::check::Measurement;
+use crate::run::event::{Observer, RunEvent};
+use crate::run::machine::Machine;
+use crate::run::round;
 use crate::score::{Tolerance, ValueVerdict, check_gold, score_experiment};
 use crate::suite::{EnvStamp, Experiment, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Protocol};
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::AttemptRecord;
 use super::gold::{gold_of, tolerance};
 use crate::error::Result;
-use crate::sample::Sample;
 use crate::score::{Expected, Rule, Verdict, score_answer, score_results};
 use crate::suite::{LoadedPaper, Protocol};
 
@@ -23,14 +21,14 @@ pub struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// The sample's tests with their gold.
+    /// The tests of a sample that masks these functions, with their gold.
     ///
     /// # Errors
-    /// Kind `Baseline` when gold is missing, `Usage` for a sample that the paper does not have.
-    pub fn expected(&self, sample: &Sample) -> Result<Vec<Expected>> {
-        self.loaded.require(&sample.functions)?;
+    /// Kind `Baseline` when gold is missing, `Usage` for functions that the paper does not have.
+    pub fn expected(&self, functions: &[usize]) -> Result<Vec<Expected>> {
+        self.loaded.require(functions)?;
         let gold = gold_of(self.loaded, self.protocol)?;
-        let tests = self.loaded.tests(&sample.functions).into_iter();
+        let tests = self.loaded.tests(functions).into_iter();
         Ok(tests
             .filter_map(|place| {
                 let experiment = &self.loaded.paper.experiments[place];
@@ -48,15 +46,15 @@ impl Judge<'_> {
     ///
     /// # Errors
     /// As [`Judge::expected`].
-    pub fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        Ok(score_answer(self.rule, &self.expected(sample)?, answer))
+    pub fn reported(&self, functions: &[usize], answer: Option<&str>) -> Result<Verdict> {
+        Ok(score_answer(self.rule, &self.expected(functions)?, answer))
     }
 
     /// Scores what its code gave when we ran it: `{"result": ...}` or `{"error": "..."}` by the experiment's id.
     ///
     /// # Errors
     /// As [`Judge::expected`].
-    pub fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
+    pub fn verified(&self, functions: &[usize], results: &Map<String, Value>) -> Result<Verdict> {
         let (mut values, mut failures) = (Map::new(), BTreeMap::new());
         for (id, outcome) in results {
             if let Some(value) = outcome.get("result") {
@@ -65,28 +63,7 @@ impl Judge<'_> {
                 failures.insert(id.clone(), reason.to_owned());
             }
         }
-        Ok(score_results(self.rule, &self.expected(sample)?, &values, &failures))
-    }
-
-    /// The record with its verdicts made anew.
-    ///
-    /// # Errors
-    /// As [`Judge::expected`], and kind `Usage` for a sample id that cannot be read.
-    pub fn rescore(&self, record: &AttemptRecord) -> Result<AttemptRecord> {
-        let sample: Sample = record.sample.parse()?;
-        let mut again = record.clone();
-        if record.is_infrastructure() {
-            return Ok(again);
-        }
-        let reported = self.reported(&sample, record.answer.as_deref())?;
-        again.pass = reported.pass;
-        again.reported = Some(reported);
-        if record.verified.is_some() {
-            let verified = self.verified(&sample, &record.results)?;
-            again.pass &= verified.pass;
-            again.verified = Some(verified);
-        }
-        Ok(again)
+        Ok(score_results(self.rule, &self.expected(functions)?, &values, &failures))
     }
 }
 

@@ -1,12 +1,12 @@
-//! Runs experiments in a sandbox and reads their results by the manifest's rule. Used for gold, for the baseline and
-//! for verification alike, so that all three measure the same thing.
+//! Runs checks (experiments and the like) in a sandbox and reads their results. Used for gold, for the baseline and for
+//! verification alike, so that all three measure the same thing.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::TaskExperiment;
+use crate::agent::Check;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
 use crate::score::read_result;
 use crate::suite::ResultRule;
@@ -16,10 +16,10 @@ const MOST_OUTPUT: usize = 4 << 20;
 /// How much of a failed experiment's standard error is kept.
 const STDERR_KEPT: usize = 2000;
 
-/// What came of one experiment.
+/// The outcome of one check.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// The experiment's id.
+    /// The check's id.
     pub id: String,
     /// How the command ended.
     pub exit: Exit,
@@ -44,17 +44,17 @@ impl Measurement {
     }
 }
 
-/// Runs one experiment. An old result file is removed first, so that only this run's result can be read.
+/// Runs one check. An old result file is removed first, so that only this run's result can be read.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died; an experiment that fails is no error.
-pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> Result<Measurement, Fault> {
+/// [`Fault::Lost`] when the sandbox died; a check that fails is not an error.
+pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measurement, Fault> {
     let limits = ExecLimits {
-        wall: Duration::try_from_secs_f64(experiment.time_limit).unwrap_or(Duration::from_hours(1)),
+        wall: Duration::try_from_secs_f64(check.time_limit).unwrap_or(Duration::from_hours(1)),
         grace: Duration::from_secs(2),
         output: MOST_OUTPUT,
     };
-    let file = match &experiment.result {
+    let file = match &check.result {
         ResultRule::JsonFile(file) => Some(Path::new(file)),
         ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
     };
@@ -64,13 +64,13 @@ pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> 
             return Err(Fault::Lost(why));
         }
     }
-    let exec = match sandbox.exec(&Command::shell(&experiment.command), &limits).await {
+    let exec = match sandbox.exec(&Command::shell(&check.command), &limits).await {
         Ok(exec) => exec,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
         // What the code under test did to its own sandbox, such as removing the working folder, is its own failure.
         Err(Fault::Refused(why)) => {
             let result = Err(format!("could not be run: {why}"));
-            let (id, exit, wall) = (experiment.id.clone(), Exit::Code(126), Duration::ZERO);
+            let (id, exit, wall) = (check.id.clone(), Exit::Code(126), Duration::ZERO);
             let cpu = Duration::ZERO;
             return Ok(Measurement { id, exit, wall, cpu, result, stderr: String::new() });
         }
@@ -85,7 +85,7 @@ pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> 
                 },
                 None => None,
             };
-            read_result(&experiment.result, &exec.stdout, written.as_deref())
+            read_result(&check.result, &exec.stdout, written.as_deref())
         }
         Exit::Code(code) => Err(format!("exit code {code}")),
         Exit::Signal(signal) => Err(format!("killed by signal {signal}")),
@@ -93,7 +93,7 @@ pub async fn measure(sandbox: &mut dyn Sandbox, experiment: &TaskExperiment) -> 
         Exit::DiskFull => Err("wrote more than the disk limit".to_owned()),
     };
     let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
-    Ok(Measurement { id: experiment.id.clone(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr })
+    Ok(Measurement { id: check.id.clone(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr })
 }
 
 /// The last part of a text, from a character boundary on.

@@ -1,0 +1,12 @@
+//! The families that this program knows: the one place where they are listed.
+
+use crate::masked::Masked;
+use crate::run::family::Families;
+
+impl Families {
+    /// All families of this program.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self::none().with(Masked)
+    }
+}

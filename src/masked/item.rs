@@ -1,0 +1,203 @@
+//! A paper as an item: its samples, its scores, what an attempt is given.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::gold::{check_baseline, gold_of};
+use super::guard::Guard;
+use super::judge::Judge;
+use super::ready::ReadyPaper;
+use super::{parts, question, task};
+use crate::env::Env;
+use crate::error::Result;
+use crate::run::Draw;
+use crate::run::event::Observer;
+use crate::run::family::{Basis, CheckFacts, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
+use crate::run::machine::Machine;
+use crate::sample::{MASKED, Sample, Withheld, draw};
+use crate::score::Verdict;
+use crate::suite::LoadedPaper;
+
+/// A sample's paper and the places of its masked functions, from its id.
+///
+/// # Errors
+/// Kind `Usage` for what is not one.
+pub fn withheld(id: &str) -> Result<Withheld> {
+    id.parse::<Withheld>()
+        .map_err(|error| error.hint("a sample id is a paper and its masked functions, as `kmeanspp_0,3`"))
+}
+
+/// A paper.
+pub struct PaperItem {
+    /// What is known of it.
+    pub loaded: Arc<LoadedPaper>,
+    /// Which gold counts, and how values are compared with it.
+    pub basis: Basis,
+}
+
+impl PaperItem {
+    /// The places of a sample's masked functions, all of which the paper has.
+    fn functions(&self, sample: &Sample) -> Result<Vec<usize>> {
+        let functions = withheld(sample.id())?.units;
+        self.loaded.require(&functions)?;
+        Ok(functions)
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge { loaded: &self.loaded, protocol: self.basis.protocol, rule: self.basis.rule }
+    }
+}
+
+#[async_trait]
+impl Item for PaperItem {
+    fn id(&self) -> &str {
+        &self.loaded.paper.id
+    }
+
+    fn digest(&self) -> String {
+        self.loaded.digest.clone()
+    }
+
+    fn scorable(&self) -> Result<()> {
+        gold_of(&self.loaded, self.basis.protocol).map(drop)
+    }
+
+    fn count(&self, n: usize) -> Option<u128> {
+        self.loaded.nesting.count(n)
+    }
+
+    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+        let (id, functions) = (self.id(), &self.loaded.nesting);
+        let mut samples = Vec::new();
+        for n in asked.counts(functions.len()) {
+            let drawn = draw(id, functions, n, asked.limit, seed)?.into_iter();
+            samples.extend(drawn.map(|units| Withheld { item: id.to_owned(), units }.sample(MASKED, id)));
+        }
+        Ok(samples)
+    }
+
+    fn require(&self, sample: &Sample) -> Result<()> {
+        self.functions(sample).map(drop)
+    }
+
+    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
+        self.judge().reported(&self.functions(sample)?, answer)
+    }
+
+    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
+        self.judge().verified(&self.functions(sample)?, results)
+    }
+
+    async fn prepare(
+        self: Arc<Self>,
+        machine: &Machine,
+        baseline: bool,
+        observer: &dyn Observer,
+    ) -> Result<Box<dyn Ready>> {
+        let protocol = self.basis.protocol;
+        let mut paper = ReadyPaper::prepare(self.loaded.clone(), protocol, machine, observer).await?;
+        if baseline {
+            let measured = check_baseline(&paper, protocol, machine, observer).await?;
+            paper.allow(&measured, protocol);
+        }
+        Ok(Box::new(ReadyItem::new(self, paper)))
+    }
+
+    fn question(&self, sample: &Sample) -> Result<Question> {
+        Ok(question::question(&self.loaded, sample, &self.functions(sample)?))
+    }
+
+    fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value> {
+        self.functions(sample)
+            .map_or_else(|_| Map::new(), |functions| question::answered(&self.loaded, &functions, answer))
+    }
+
+    fn facts(&self) -> ItemFacts {
+        let paper = &self.loaded.paper;
+        let experiments = paper.experiments.iter().map(|experiment| CheckFacts {
+            id: experiment.id.clone(),
+            description: experiment.description.clone(),
+            command: experiment.command.clone(),
+        });
+        ItemFacts {
+            title: paper.title.clone(),
+            authors: paper.authors.join(", "),
+            year: Some(paper.year),
+            url: paper.url.clone(),
+            experiments: experiments.collect(),
+            problem: None,
+            text: Some(self.loaded.text.to_string()),
+        }
+    }
+
+    fn parts(&self, sample: &Sample) -> Result<Parts> {
+        Ok(Parts {
+            asked: None,
+            heading: "Masked functions".to_owned(),
+            parts: parts::parts(&self.loaded, &self.functions(sample)?)?,
+        })
+    }
+
+    fn written(&self, sample: &Sample, patch: &str) -> (Vec<Option<String>>, Option<String>) {
+        let written = self.functions(sample).and_then(|functions| parts::written(&self.loaded, &functions, patch));
+        written.unwrap_or_else(|error| (Vec::new(), Some(error.to_string())))
+    }
+
+    fn listed(&self, sample: &Sample) -> Result<Listed> {
+        let (functions, paper) = (self.functions(sample)?, &self.loaded.paper);
+        let tests = self.loaded.tests(&functions).into_iter();
+        Ok(Listed {
+            units: functions.into_iter().map(|place| paper.functions[place].at.clone()).collect(),
+            checks: tests.map(|place| paper.experiments[place].id.clone()).collect(),
+        })
+    }
+}
+
+/// A paper that is ready on this machine.
+pub struct ReadyItem {
+    item: Arc<PaperItem>,
+    paper: ReadyPaper,
+    guard: Guard,
+}
+
+impl ReadyItem {
+    /// From a paper that has been made ready.
+    #[must_use]
+    pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
+        let protected = paper.loaded.paper.protected_set();
+        let guard = Guard::new(protected, paper.snapshot.tree(), &paper.env.read_only);
+        Self { item, paper, guard }
+    }
+}
+
+impl Ready for ReadyItem {
+    fn item(&self) -> &dyn Item {
+        self.item.as_ref()
+    }
+
+    fn repo(&self) -> &str {
+        self.paper.snapshot.digest()
+    }
+
+    fn env(&self) -> &Env {
+        &self.paper.env
+    }
+
+    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
+        let functions = self.item.functions(sample)?;
+        let loaded = &self.paper.loaded;
+        let task = task::task(loaded, &self.paper.experiments, sample, &functions, attempt);
+        let checks = task.experiments.iter().map(crate::agent::TaskExperiment::check).collect();
+        let mut files: Vec<(PathBuf, Vec<u8>)> =
+            loaded.masked(&functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
+        files.extend(crate::agent::files::task_files(&task));
+        Ok(Staged { task, snapshot: &self.paper.snapshot, files, checks })
+    }
+
+    fn keeps_out(&self, path: &str) -> bool {
+        self.guard.keeps_out(path)
+    }
+}

@@ -1,0 +1,78 @@
+//! The items that stored records are of, each loaded once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::AttemptRecord;
+use super::family::{Basis, Families, Item};
+use crate::error::{Error, Result};
+use crate::sample::Sample;
+
+/// The items that some records are of.
+pub struct Catalogue {
+    families: Families,
+    /// By family and id.
+    items: BTreeMap<(String, String), Arc<dyn Item>>,
+    /// Why others could not be loaded, by id.
+    gone: BTreeMap<String, Error>,
+}
+
+impl Catalogue {
+    /// Loads the items of these records, as far as possible.
+    #[must_use]
+    pub fn of(families: &Families, suite: &Path, basis: Basis, records: &[AttemptRecord]) -> Self {
+        let mut this = Self { families: families.clone(), items: BTreeMap::new(), gone: BTreeMap::new() };
+        let tried: BTreeSet<(&str, &str, &str)> = records
+            .iter()
+            .map(|record| (record.family.as_str(), record.paper.as_str(), record.sample.as_str()))
+            .collect();
+        for (family, paper, id) in tried {
+            let known = families.get(family).and_then(|family| Ok((family, family.sample(id)?)));
+            match known {
+                Ok((family, sample)) => {
+                    let key = (sample.family().to_owned(), sample.item().to_owned());
+                    if this.items.contains_key(&key) || this.gone.contains_key(sample.item()) {
+                        continue;
+                    }
+                    match family.load(suite, sample.item(), basis) {
+                        Ok(item) => drop(this.items.insert(key, item)),
+                        Err(error) => drop(this.gone.insert(key.1, error)),
+                    }
+                }
+                Err(error) => drop(this.gone.entry(paper.to_owned()).or_insert(error)),
+            }
+        }
+        this
+    }
+
+    /// The sample and the item of a record; `None` where it could not be loaded.
+    #[must_use]
+    pub fn find(&self, record: &AttemptRecord) -> Option<(Sample, &dyn Item)> {
+        let sample = self.families.sample(record).ok()?;
+        let item = self.items.get(&(sample.family().to_owned(), sample.item().to_owned()))?;
+        Some((sample, item.as_ref()))
+    }
+
+    /// The items, by family and id.
+    pub fn items(&self) -> impl Iterator<Item = &dyn Item> {
+        self.items.values().map(AsRef::as_ref)
+    }
+
+    /// Which items could not be loaded, and why.
+    #[must_use]
+    pub const fn gone(&self) -> &BTreeMap<String, Error> {
+        &self.gone
+    }
+
+    /// Refuses to go on without some of the items.
+    ///
+    /// # Errors
+    /// The first one's.
+    pub fn whole(mut self) -> Result<Self> {
+        match self.gone.pop_first() {
+            Some((_, error)) => Err(error),
+            None => Ok(self),
+        }
+    }
+}
