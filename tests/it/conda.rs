@@ -146,8 +146,9 @@ fn corrupt(package: &Path) {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn an_env_is_locked_built_found_again_and_removed() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let server = Server::of(channels);
     let mut conda = Conda::new(YML, &server.url());
     conda.lock();
@@ -209,8 +210,9 @@ fn an_env_is_locked_built_found_again_and_removed() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn attempts_run_in_the_activated_env_and_gold_names_the_backend() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();
     conda.ok(&["gold", "--env", "conda", "--repeats", "2", "tiny"]);
@@ -241,8 +243,9 @@ fn attempts_run_in_the_activated_env_and_gold_names_the_backend() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_bundled_paper_gives_its_gold_in_a_conda_env_with_packages_of_pip() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let conda = Conda::of(channels, YML);
     for folder in ["papers/kmeanspp", "repos/kmeanspp", "envs/numpy-sklearn"] {
@@ -283,8 +286,9 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn two_builds_of_a_lock_are_the_same_bytes_and_hold_nothing_of_where_they_came_from() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let server = Server::of(channels);
     let odd = "cost $5 `id` $HOME \"\\";
     let yml = YML.replace("  - demo-activate\n", "  - demo-activate\n  - pip\n  - pip:\n    - six==1.17.0\n");
@@ -315,8 +319,9 @@ fn two_builds_of_a_lock_are_the_same_bytes_and_hold_nothing_of_where_they_came_f
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let conda = Conda::of(channels, YML);
     let missing = conda.fails(3, &["env", "build", "--env", "conda", "tiny"]);
     assert!(missing.contains("autoexperiment env lock --env conda tiny"), "{missing}");
@@ -333,8 +338,9 @@ fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn what_cannot_be_solved_is_explained() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let conda = Conda::of(channels, &YML.replace("demo-library=1\n  - demo-activate", "demo-left\n  - demo-right"));
     let said = conda.fails(3, &["env", "lock", "--env", "conda", "tiny"]);
     insta::assert_snapshot!(&said[said.find("error:").unwrap()..], @r"
@@ -361,8 +367,9 @@ fn what_cannot_be_solved_is_explained() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn channels_are_in_strict_order_and_come_from_condas_own_configuration() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let yml =
         YML.replace("  - conda-forge\n", "  - other\n  - conda-forge\n").replace("demo-library=1", "demo-library");
     let mut conda = Conda::of(channels, &yml);
@@ -385,8 +392,9 @@ fn channels_are_in_strict_order_and_come_from_condas_own_configuration() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_mirror_that_is_down_is_passed_over() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let server = Server::of(channels);
     let mut conda = Conda::of(channels, &YML.replace("  - demo-library=1\n", ""));
     conda.alias.clear();
@@ -403,8 +411,9 @@ fn a_mirror_that_is_down_is_passed_over() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_build_is_what_was_locked_whatever_the_channel_has_now() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let mut conda = Conda::of(channels, &YML.replace("demo-library=1", "demo-library=1.0"));
     let mirror = changed(channels, &conda);
     conda.alias = file(&mirror);
@@ -426,8 +435,9 @@ fn a_build_is_what_was_locked_whatever_the_channel_has_now() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let mut conda = Conda::of(channels, YML);
     conda.lock();
     let mirror = changed(channels, &conda);
@@ -450,8 +460,9 @@ fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let plain = YML.replace("  - demo-library=1\n  - demo-activate\n", "");
@@ -490,8 +501,9 @@ fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn without_a_network_only_the_cache_is_used() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let server = Server::of(channels);
     let conda = Conda::new(YML, &server.url());
     conda.lock();
@@ -508,8 +520,9 @@ fn without_a_network_only_the_cache_is_used() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn two_builders_at_once_share_one_build() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let server = Server::of(channels);
     let conda = Conda::new(YML, &server.url());
     conda.lock();
@@ -531,8 +544,9 @@ fn two_builders_at_once_share_one_build() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
 fn a_build_that_was_killed_is_begun_again() {
-    let Some(channels) = channels() else { return };
+    let channels = channels();
     let mut conda = Conda::of(channels, YML);
     conda.lock();
     let kill = |conda: &Conda, until: &dyn Fn()| {
@@ -566,12 +580,9 @@ fn a_build_that_was_killed_is_begun_again() {
 }
 
 #[test]
+#[ignore = "makes a conda channel out of this machine's Python, with patchelf, and needs root to mount a small disk"]
 fn a_full_disk_is_named_and_room_is_all_it_takes() {
-    let Some(channels) = channels() else { return };
-    if !nix::unistd::getuid().is_root() {
-        println!("skipped: mounting a small disk needs root");
-        return;
-    }
+    let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();
     // A disk that grows: 30 MiB are not enough for the packages. It goes with the shell's mount namespace.

@@ -40,6 +40,7 @@ fn survivors(lab: &Lab) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "kills the program at 50 random moments, which takes a minute"]
 fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
     let lab = Lab::new();
     let mut reference = RUN.to_vec();
@@ -179,12 +180,9 @@ fn a_store_that_cannot_be_written_fails_the_run_before_anything_is_spent() {
 }
 
 #[test]
+#[ignore = "needs root to mount a small disk"]
 fn a_full_disk_keeps_what_was_finished() {
     let lab = Lab::new();
-    if !nix::unistd::getuid().is_root() {
-        println!("skipped: mounting a small disk needs root");
-        return;
-    }
     // A disk of 300 KiB for the runs, in a mount namespace that goes with the shell.
     let script = format!(
         "mkdir -p small && mount -t tmpfs -o size=220k tmpfs small && \

@@ -54,11 +54,8 @@ fn the_python_session_of_super_lives_in_the_sandbox_from_call_to_call() {
 }
 
 #[test]
+#[ignore = "needs root to map all users into a namespace, and a Python that every user may use"]
 fn the_python_session_of_super_lives_by_landlock_alone_too() {
-    if !nix::unistd::getuid().is_root() {
-        println!("skipped: only root can map all users into a namespace");
-        return;
-    }
     let lab = Lab::new();
     let start = |arguments: &[&str]| -> Ran {
         let own = lab.command(arguments);
@@ -90,11 +87,6 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait_with_output().unwrap().into()
     };
-    let probe = start(&["run", "--sample", "tiny_0", "--agent", "noop", "--no-baseline", "--name", "probe"]);
-    if probe.stderr.contains("is closed to the sandbox's user") {
-        println!("skipped: no Python here that every user may use: {}", probe.stderr);
-        return;
-    }
     let shown = run_by(&lab, "tools=super", &crate::support::session::replies(BODY, ANSWER), start);
     let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
     assert_eq!(run["sessions"][0]["sandbox"], "landlock");

@@ -1,30 +1,21 @@
 //! Engines in bad and in unusual states: full disks, no addresses left, gone, other bases, registries, quotas. What goes
 //! wrong with an engine is infrastructure, tried again, never scored, never shown to an agent.
 //!
-//! Each test starts engines of its own, which needs root and takes up to a minute: with AUTOEXPERIMENT_FAULTS=1.
+//! Each test starts engines of its own, which needs root and takes up to a minute: they are left out unless they are
+//! asked for (`-- --ignored`).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::engine::{Engine, Kind};
+use crate::support::engine::{Engine, Kind, on_engines};
 use crate::support::{Lab, Ran};
 use serde_json::{Value, json};
 
-const ASKED: &str = "AUTOEXPERIMENT_FAULTS";
-
-/// An engine, if these tests are wanted and it starts.
-fn engine(kind: Kind) -> Option<Engine> {
-    engine_with(kind, None, &[])
-}
-
-fn engine_with(kind: Kind, data: Option<&Path>, options: &[&str]) -> Option<Engine> {
-    if std::env::var_os(ASKED).is_none() {
-        println!("skipped: set {ASKED}=1");
-        return None;
-    }
-    Engine::start_with(kind, data, options)
+on_engines! {
+    docker: a_disk_that_is_full_is_no_fault_of_the_agent_s, an_engine_without_addresses_left_runs_attempts_all_the_same, a_container_that_vanishes_is_never_shown_to_the_agent, a_daemon_that_stays_away_loses_attempts_and_scores_none, graphics_processors_that_are_not_there_are_missed_before_anything_is_done, verification_has_a_fresh_container_of_the_same_image, attempts_leave_nothing_in_an_engine, a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice, two_machines_run_the_same_bytes_by_way_of_a_registry, the_python_session_of_super_lives_in_containers_from_call_to_call;
+    podman: a_container_that_vanishes_is_never_shown_to_the_agent, verification_has_a_fresh_container_of_the_same_image, attempts_leave_nothing_in_an_engine, the_python_session_of_super_lives_in_containers_from_call_to_call;
 }
 
 /// A command of the program's that finds this engine.
@@ -71,7 +62,7 @@ fn trajectories(lab: &Lab, name: &str) -> String {
 struct Disk(tempfile::TempDir);
 
 impl Disk {
-    fn new(kind: &str, bytes: u64, options: &str) -> Option<Self> {
+    fn new(kind: &str, bytes: u64, options: &str) -> Self {
         let disk = Self(tempfile::tempdir().unwrap());
         fs::create_dir(disk.path()).unwrap();
         let image = disk.0.path().join("image");
@@ -81,10 +72,8 @@ impl Disk {
         };
         let made = succeeds(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image))
             && succeeds(Command::new("mount").args(["-o", options]).arg(&image).arg(disk.path()));
-        if !made {
-            println!("skipped: no file system of the kind {kind} can be made here");
-        }
-        made.then_some(disk)
+        assert!(made, "no file system of the kind {kind} can be made here");
+        disk
     }
 
     fn path(&self) -> PathBuf {
@@ -98,11 +87,10 @@ impl Drop for Disk {
     }
 }
 
-#[test]
-fn a_disk_that_is_full_is_no_fault_of_the_agent_s() {
-    let Some(disk) = Disk::new("ext4", 3 << 30, "loop") else { return };
+fn a_disk_that_is_full_is_no_fault_of_the_agent_s(kind: Kind) {
+    let disk = Disk::new("ext4", 3 << 30, "loop");
     let data = disk.path().join("data");
-    let Some(engine) = engine_with(Kind::Docker, Some(&data), &[]) else { return };
+    let engine = Engine::start_with(kind, Some(&data), &[]);
     let (lab, _) = ready(&engine);
     // The first attempt installs this program.
     ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
@@ -129,10 +117,9 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s() {
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
-#[test]
-fn an_engine_without_addresses_left_runs_attempts_all_the_same() {
+fn an_engine_without_addresses_left_runs_attempts_all_the_same(kind: Kind) {
     let pool = ["--default-address-pool", "base=10.213.77.0/24,size=24"];
-    let Some(engine) = engine_with(Kind::Docker, None, &pool) else { return };
+    let engine = Engine::start_with(kind, None, &pool);
     let mut number = 0;
     while engine.cli(&["network", "create", &format!("full{number}")]).0 {
         number += 1;
@@ -145,37 +132,33 @@ fn an_engine_without_addresses_left_runs_attempts_all_the_same() {
     }
 }
 
-#[test]
-fn a_container_that_vanishes_is_never_shown_to_the_agent() {
-    for kind in [Kind::Docker, Kind::Podman] {
-        let Some(engine) = engine(kind) else { continue };
-        let (lab, _) = ready(&engine);
-        let agent = scripted(&lab, "test -e new && echo OLD; touch new; echo begun; sleep 4; echo over");
-        let arguments =
-            ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
-        let mut child = command(&lab, &engine, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let begun = Instant::now();
-        let init = loop {
-            assert!(begun.elapsed() < Duration::from_mins(1), "no container came");
-            if let Some(init) = engine.inits().first() {
-                break *init;
-            }
-        };
-        std::thread::sleep(Duration::from_millis(1500));
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(init), nix::sys::signal::Signal::SIGKILL).unwrap();
-        assert!(child.wait().unwrap().success());
-        let lost = lab.read("runs/r/trajectories/scripted/tiny_0.0.lost-1.jsonl");
-        assert!(lost.contains("\"sandbox_lost\"") && !lost.contains("\"observation\""), "{lost}");
-        let made = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
-        assert!(made.contains("\"observation\"") && !made.contains("stdout:\\nOLD"), "{made}");
-        let ends: Vec<_> = lab.records("r").iter().map(|record| record["end"].clone()).collect();
-        assert_eq!(ends, ["sandbox_lost", "gave_up"]);
-    }
+fn a_container_that_vanishes_is_never_shown_to_the_agent(kind: Kind) {
+    let engine = Engine::start(kind);
+    let (lab, _) = ready(&engine);
+    let agent = scripted(&lab, "test -e new && echo OLD; touch new; echo begun; sleep 4; echo over");
+    let arguments =
+        ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
+    let mut child = command(&lab, &engine, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let init = loop {
+        assert!(begun.elapsed() < Duration::from_mins(1), "no container came");
+        if let Some(init) = engine.inits().first() {
+            break *init;
+        }
+    };
+    std::thread::sleep(Duration::from_millis(1500));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(init), nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert!(child.wait().unwrap().success());
+    let lost = lab.read("runs/r/trajectories/scripted/tiny_0.0.lost-1.jsonl");
+    assert!(lost.contains("\"sandbox_lost\"") && !lost.contains("\"observation\""), "{lost}");
+    let made = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
+    assert!(made.contains("\"observation\"") && !made.contains("stdout:\\nOLD"), "{made}");
+    let ends: Vec<_> = lab.records("r").iter().map(|record| record["end"].clone()).collect();
+    assert_eq!(ends, ["sandbox_lost", "gave_up"]);
 }
 
-#[test]
-fn a_daemon_that_stays_away_loses_attempts_and_scores_none() {
-    let Some(engine) = engine(Kind::Docker) else { return };
+fn a_daemon_that_stays_away_loses_attempts_and_scores_none(kind: Kind) {
+    let engine = Engine::start(kind);
     let (lab, _) = ready(&engine);
     let agent = scripted(&lab, "echo begun; sleep 600");
     let arguments = [
@@ -215,9 +198,8 @@ fn a_daemon_that_stays_away_loses_attempts_and_scores_none() {
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
-#[test]
-fn graphics_processors_that_are_not_there_are_missed_before_anything_is_done() {
-    let Some(engine) = engine(Kind::Docker) else { return };
+fn graphics_processors_that_are_not_there_are_missed_before_anything_is_done(kind: Kind) {
+    let engine = Engine::start(kind);
     let (lab, _) = ready(&engine);
     let arguments = ["run", "-n", "1", "--agent", "gold", "--sandbox", "docker", "--gpus", "all", "--name", "r"];
     let ran = run(&lab, &engine, &arguments);
@@ -227,35 +209,32 @@ fn graphics_processors_that_are_not_there_are_missed_before_anything_is_done() {
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
-#[test]
-fn verification_has_a_fresh_container_of_the_same_image() {
-    for kind in [Kind::Docker, Kind::Podman] {
-        let Some(engine) = engine(kind) else { continue };
-        let (lab, images) = ready(&engine);
-        // What it leaves outside the workspace would make the experiments fail.
-        let agent = scripted(&lab, "touch /tmp/left; echo done");
-        let arguments =
-            ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
-        let mut watch = Command::new(kind.name());
-        match kind {
-            Kind::Docker => watch.args(["--host", &engine.address()]),
-            Kind::Podman => watch.args(["--remote", "--url", &engine.address()]),
-        };
-        let format = if kind == Kind::Docker { "{{.From}} {{.ID}}" } else { "{{.Image}} {{.ID}}" };
-        watch.args(["events", "--filter", "event=create", "--format", format]);
-        let watch = Watch(watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok());
-        std::thread::sleep(Duration::from_secs(1));
-        ok(&lab, &engine, &arguments);
-        std::thread::sleep(Duration::from_secs(1));
-        let said = watch.said();
-        let made: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
-        // A third installs this program, over the base.
-        let over_repo: Vec<_> =
-            made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
-        assert_eq!(over_repo.len(), 2, "{}: {said}", kind.name());
-        assert_ne!(over_repo[0].1, over_repo[1].1);
-        assert_eq!(lab.records("r")[0]["verified"]["pass"], false, "a masked function was not written");
-    }
+fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
+    let engine = Engine::start(kind);
+    let (lab, images) = ready(&engine);
+    // What it leaves outside the workspace would make the experiments fail.
+    let agent = scripted(&lab, "touch /tmp/left; echo done");
+    let arguments =
+        ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
+    let mut watch = Command::new(kind.name());
+    match kind {
+        Kind::Docker => watch.args(["--host", &engine.address()]),
+        Kind::Podman => watch.args(["--remote", "--url", &engine.address()]),
+    };
+    let format = if kind == Kind::Docker { "{{.From}} {{.ID}}" } else { "{{.Image}} {{.ID}}" };
+    watch.args(["events", "--filter", "event=create", "--format", format]);
+    let watch = Watch(watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok());
+    std::thread::sleep(Duration::from_secs(1));
+    ok(&lab, &engine, &arguments);
+    std::thread::sleep(Duration::from_secs(1));
+    let said = watch.said();
+    let made: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
+    // A third installs this program, over the base.
+    let over_repo: Vec<_> =
+        made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
+    assert_eq!(over_repo.len(), 2, "{}: {said}", kind.name());
+    assert_ne!(over_repo[0].1, over_repo[1].1);
+    assert_eq!(lab.records("r")[0]["verified"]["pass"], false, "a masked function was not written");
 }
 
 /// A program that watches, and what it has said when it is ended.
@@ -277,31 +256,27 @@ impl Drop for Watch {
     }
 }
 
-#[test]
-fn attempts_leave_nothing_in_an_engine() {
-    for kind in [Kind::Docker, Kind::Podman] {
-        let Some(engine) = engine(kind) else { continue };
-        let (lab, _) = ready(&engine);
-        let run = |name: &str, k: &str| {
-            let first = ["run", "-n", "1", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline"];
-            let second = ["--sandbox", kind.name(), "--name", name];
-            ok(&lab, &engine, &[&first[..], &second].concat());
-        };
-        run("first", "1");
-        let before = engine.objects();
-        run("second", "3");
-        assert_eq!(engine.objects(), before, "{}", kind.name());
-        assert_eq!(engine.mounts(), Vec::<String>::new(), "{}", kind.name());
-    }
+fn attempts_leave_nothing_in_an_engine(kind: Kind) {
+    let engine = Engine::start(kind);
+    let (lab, _) = ready(&engine);
+    let run = |name: &str, k: &str| {
+        let first = ["run", "-n", "1", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline"];
+        let second = ["--sandbox", kind.name(), "--name", name];
+        ok(&lab, &engine, &[&first[..], &second].concat());
+    };
+    run("first", "1");
+    let before = engine.objects();
+    run("second", "3");
+    assert_eq!(engine.objects(), before, "{}", kind.name());
+    assert_eq!(engine.mounts(), Vec::<String>::new(), "{}", kind.name());
 }
 
-#[test]
-fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice() {
+fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice(kind: Kind) {
     for (system, driver) in [("btrfs", "btrfs"), ("xfs", "overlay2")] {
         // This xfs is mounted without project quotas: it looks as if it could, and refuses.
-        let Some(disk) = Disk::new(system, 8 << 30, "loop") else { continue };
+        let disk = Disk::new(system, 8 << 30, "loop");
         let data = disk.path().join("data");
-        let Some(engine) = engine_with(Kind::Docker, Some(&data), &["--storage-driver", driver]) else { continue };
+        let engine = Engine::start_with(kind, Some(&data), &["--storage-driver", driver]);
         let (lab, _) = ready(&engine);
         let agent = scripted(&lab, "sleep 5; echo slept");
         let arguments =
@@ -329,7 +304,7 @@ struct Registry {
 }
 
 impl Registry {
-    fn start() -> Option<Self> {
+    fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
@@ -347,17 +322,15 @@ impl Registry {
         let mut command = Command::new("docker-registry");
         command.arg("serve").arg(folder.path().join("configuration.yml"));
         let log = fs::File::create(folder.path().join("log")).unwrap();
-        let Ok(process) = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn() else {
-            println!("skipped: there is no `docker-registry`");
-            return None;
-        };
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        let process = process.expect("`docker-registry` starts");
         let begun = Instant::now();
         while std::net::TcpStream::connect(&address).is_err() {
             let said = || fs::read_to_string(folder.path().join("log")).unwrap();
             assert!(begun.elapsed() < Duration::from_mins(1), "{}", said());
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(Self { process, folder, address })
+        Self { process, folder, address }
     }
 }
 
@@ -368,10 +341,9 @@ impl Drop for Registry {
     }
 }
 
-#[test]
-fn two_machines_run_the_same_bytes_by_way_of_a_registry() {
-    let Some(here) = engine(Kind::Docker) else { return };
-    let Some(registry) = Registry::start() else { return };
+fn two_machines_run_the_same_bytes_by_way_of_a_registry(kind: Kind) {
+    let here = Engine::start(kind);
+    let registry = Registry::start();
     let place = format!("{}/me", registry.address);
     let (lab, names) = ready(&here);
     let pushed = run(&lab, &here, &["image", "push", &place]);
@@ -391,7 +363,7 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry() {
     }
     assert_eq!(here.objects(), before, "names of the registry's were left");
 
-    let there = engine(Kind::Docker).unwrap();
+    let there = Engine::start(kind);
     let from = [("AUTOEXPERIMENT_REGISTRY", place.as_str())];
     let begun = Instant::now();
     let built = logged_in(&there, &["image", "build", "tiny"], &from);
@@ -437,26 +409,23 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry() {
     assert_eq!(refused.code, 5, "{}", refused.stderr);
 }
 
-#[test]
-fn the_python_session_of_super_lives_in_containers_from_call_to_call() {
+fn the_python_session_of_super_lives_in_containers_from_call_to_call(kind: Kind) {
     let answer = r#"{"Experiment 1": {"arithmetic": 1, "geometric": 1}}"#;
     let replies = crate::support::session::replies("    return math.fsum(values) / len(values)", answer);
-    for kind in [Kind::Docker, Kind::Podman] {
-        let Some(engine) = engine(kind) else { continue };
-        let (lab, _) = ready(&engine);
-        lab.write("model.jsonl", &crate::support::json_lines(&replies));
-        let settings = ["--agent", "react:tools=super", "--model", "scripted:model.jsonl", "--no-baseline"];
-        let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--name", "r"];
-        ok(&lab, &engine, &[&place[..], &settings].concat());
-        let record = &lab.records("r")[0];
-        assert_eq!((&record["end"], &record["verified"]["pass"]), (&json!("answered"), &json!(true)), "{record:#}");
-        let lines = trajectories(&lab, "r");
-        let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let observations = events.filter(|line| line["event"] == "observation");
-        let shown: Vec<String> = observations.map(|line| line["content"].as_str().unwrap().to_owned()).collect();
-        crate::support::session::assert_lives(&shown);
-        // What it left running in the background is gone with its container.
-        assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
-        println!("{}: the session lived", kind.name());
-    }
+    let engine = Engine::start(kind);
+    let (lab, _) = ready(&engine);
+    lab.write("model.jsonl", &crate::support::json_lines(&replies));
+    let settings = ["--agent", "react:tools=super", "--model", "scripted:model.jsonl", "--no-baseline"];
+    let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--name", "r"];
+    ok(&lab, &engine, &[&place[..], &settings].concat());
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["end"], &record["verified"]["pass"]), (&json!("answered"), &json!(true)), "{record:#}");
+    let lines = trajectories(&lab, "r");
+    let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let observations = events.filter(|line| line["event"] == "observation");
+    let shown: Vec<String> = observations.map(|line| line["content"].as_str().unwrap().to_owned()).collect();
+    crate::support::session::assert_lives(&shown);
+    // What it left running in the background is gone with its container.
+    assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
+    println!("{}: the session lived", kind.name());
 }

@@ -42,8 +42,9 @@ fn export(format: &str, to: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn inspect_ai_reads_the_logs_with_all_its_readers() {
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     assert_eq!(export("inspect", "logs").lines().count(), 3);
     let found = readers.read("inspect_logs.py", &[&ran().path("logs")]);
     for agent in ["gold", "noop", "react"] {
@@ -100,11 +101,9 @@ impl Drop for InspectView {
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI, and chromium"]
 fn inspect_view_shows_every_sample_in_a_browser() {
-    if !crate::support::browser::is_there() {
-        return;
-    }
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     export("inspect", "viewed");
     let found = readers.read("inspect_logs.py", &[&ran().path("viewed")]);
     let viewer = InspectView::start(&readers, &ran().path("viewed"));
@@ -153,8 +152,9 @@ fn inspect_view_shows_every_sample_in_a_browser() {
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn pandas_duckdb_and_datasets_read_the_same_tables() {
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     for format in ["csv", "parquet", "jsonl"] {
         assert_eq!(export(format, "tables").lines().count(), 2);
     }
@@ -193,8 +193,9 @@ fn the_tables_have_the_columns_of_the_reports_and_guard_a_spreadsheet_as_they_do
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn harbors_models_take_the_trajectories() {
-    let Some(readers) = Readers::harbor() else { return };
+    let readers = Readers::harbor();
     assert_eq!(export("atif", "atif").lines().count(), 24);
     let found = readers.read("harbor_files.py", &[&ran().path("atif")]);
     assert_eq!(found["trajectories"].as_object().unwrap().len(), 24);
@@ -225,17 +226,6 @@ fn texts(folder: &Path) -> Vec<(String, String)> {
 fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals() {
     let lab = ran();
     lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
-    if let Some(readers) = Readers::harbor() {
-        let found = readers.read("harbor_files.py", &[&lab.path("harbor")]);
-        assert_eq!(
-            (found["tasks"].as_object().unwrap().len(), found["trajectories"].as_object().unwrap().len()),
-            (4, 24)
-        );
-        let task = &found["tasks"]["tiny_0"];
-        assert_eq!((&task["name"], &task["verifier"]), (&json!("autoexperiment/tiny_0"), &json!("separate")));
-        assert_eq!((&task["verifier_folder"], &task["network"]), (&json!("tests"), &json!("no-network")));
-        assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
-    }
     let given = texts(&lab.path("harbor/tasks/tiny_0/environment"));
     assert!(
         given.iter().any(|(path, text)| path.ends_with("tiny/means.py") && text.contains("raise NotImplementedError"))
@@ -252,12 +242,22 @@ fn a_sample_is_a_task_of_harbor_that_gives_its_agent_neither_gold_nor_originals(
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
+fn harbor_reads_the_tasks_and_the_trajectories() {
+    let readers = Readers::harbor();
+    export("harbor", "harbor-read");
+    let found = readers.read("harbor_files.py", &[&ran().path("harbor-read")]);
+    assert_eq!((found["tasks"].as_object().unwrap().len(), found["trajectories"].as_object().unwrap().len()), (4, 24));
+    let task = &found["tasks"]["tiny_0"];
+    assert_eq!((&task["name"], &task["verifier"]), (&json!("autoexperiment/tiny_0"), &json!("separate")));
+    assert_eq!((&task["verifier_folder"], &task["network"]), (&json!("tests"), &json!("no-network")));
+    assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
+}
+
+#[test]
 fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
     let python = Path::new("/usr/bin/python3");
-    if !python.exists() {
-        crate::support::skipped("no /usr/bin/python3, which every user can run");
-        return;
-    }
+    assert!(python.exists(), "this test needs /usr/bin/python3, which every user can run");
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", "noop", "--name", "r"]);
     lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
@@ -370,20 +370,25 @@ fn a_prediction_is_a_patch_that_git_applies_to_the_masked_repo() {
             assert_eq!(lab.read(&format!("{tree}/{file}")), lab.read(&format!("repos/tiny/{file}")), "{sample}");
         }
     }
-    if let Some(readers) = Readers::general() {
-        let found = readers.read("predictions.py", &[&lab.path("predictions")]);
-        assert_eq!(found.as_object().unwrap().len(), 6);
-        assert_eq!(
-            found["gold.1.jsonl"]["tiny_3"],
-            json!({ "model": "gold", "files": ["results/spread.json", "tiny/spread.py"] })
-        );
-        let react = &found["react.0.jsonl"]["tiny_0"];
-        assert!(react["model"].as_str().unwrap().starts_with("react__scripted:"), "{react}");
-        assert_eq!(react["files"], json!(["new.txt"]));
-        assert_eq!(found["noop.0.jsonl"]["tiny_0"]["files"], json!([]));
-    }
     let message = lab.fails(2, &["export", "r", "--format", "predictions", "-o", "all.jsonl"]);
     assert!(message.contains("6 combinations of agent, model and attempt"), "{message}");
+}
+
+#[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
+fn swe_bench_reads_the_predictions() {
+    let readers = Readers::general();
+    export("predictions", "predictions-read");
+    let found = readers.read("predictions.py", &[&ran().path("predictions-read")]);
+    assert_eq!(found.as_object().unwrap().len(), 6);
+    assert_eq!(
+        found["gold.1.jsonl"]["tiny_3"],
+        json!({ "model": "gold", "files": ["results/spread.json", "tiny/spread.py"] })
+    );
+    let react = &found["react.0.jsonl"]["tiny_0"];
+    assert!(react["model"].as_str().unwrap().starts_with("react__scripted:"), "{react}");
+    assert_eq!(react["files"], json!(["new.txt"]));
+    assert_eq!(found["noop.0.jsonl"]["tiny_0"]["files"], json!([]));
 }
 
 #[test]
@@ -408,8 +413,9 @@ fn a_traj_has_every_field_of_swe_agents() {
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn swe_agents_inspector_shows_every_trajectory() {
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/r"));
     // An attempt whose changes were lost is shown all the same.
@@ -430,8 +436,8 @@ fn swe_agents_inspector_shows_every_trajectory() {
     assert_eq!(found["noop/tiny_0.0.traj"]["roles"], json!(["user"]));
 }
 
-#[test]
-fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
+/// A run with trajectories cut off, broken and gone, and a diff gone, exported to `r.eval` and `p.jsonl`.
+fn exported_with_gaps() -> Lab {
     let lab = Lab::new();
     lab.write("replies.jsonl", &replies());
     lab.ok(&["run", "-n", "1", "--agent", "react", "--model", "scripted:replies.jsonl", "--name", "r"]);
@@ -450,16 +456,28 @@ fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
     let said = lab.ok(&["export", "r", "--format", "predictions", "-o", "p.jsonl"]).stderr;
     assert!(said.contains("`tiny_3` has no diff"), "{said}");
     assert_eq!(lab.read("p.jsonl").lines().count(), 3);
-    if let Some(readers) = Readers::general() {
-        std::fs::create_dir(lab.path("logs")).unwrap();
-        std::fs::rename(lab.path("r.eval"), lab.path("logs/r.eval")).unwrap();
-        assert_eq!(readers.read("inspect_logs.py", &[&lab.path("logs")])["react"]["rows"], 4);
-    }
+    lab
 }
 
 #[test]
+fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
+    exported_with_gaps();
+}
+
+#[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
+fn inspect_ai_reads_a_log_of_a_run_with_gaps() {
+    let readers = Readers::general();
+    let lab = exported_with_gaps();
+    std::fs::create_dir(lab.path("logs")).unwrap();
+    std::fs::rename(lab.path("r.eval"), lab.path("logs/r.eval")).unwrap();
+    assert_eq!(readers.read("inspect_logs.py", &[&lab.path("logs")])["react"]["rows"], 4);
+}
+
+#[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn attempts_that_infrastructure_lost_are_samples_with_an_error_and_in_no_rate() {
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     let mut records = lab.records("r");
@@ -519,8 +537,9 @@ fn the_schemas_in_the_repo_are_those_of_the_code() {
 }
 
 #[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn what_is_stored_and_printed_is_as_its_schemas_say() {
-    let Some(readers) = Readers::general() else { return };
+    let readers = Readers::general();
     let lab = Lab::new();
     lab.write("replies.jsonl", &replies());
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "react", "--model", "scripted:replies.jsonl"];
@@ -702,29 +721,40 @@ fn what_strangers_write_breaks_no_export_and_gets_nothing_written_elsewhere() {
     let csv = lab.read("out/csv/attempts.csv") + &lab.read("out/csv/values.csv");
     assert!(!csv.contains(['\u{1b}', '\u{7}', '\u{0}', '\u{202e}']));
     assert!(!csv.contains(",=cmd") && !csv.contains(",\"=cmd"));
+}
 
-    if let Some(readers) = Readers::general() {
-        for format in ["csv", "parquet", "jsonl"] {
-            lab.ok(&["export", "r", "--format", format, "-o", "out/tables"]);
-        }
-        let found = readers.read("tables.py", &[&lab.path("out/tables"), Path::new("schemas")]);
-        for (table, rows) in [("attempts", 4), ("values", found["values"]["parquet"].as_u64().unwrap())] {
-            for reader in ["parquet", "csv", "datasets", "duckdb", "valid"] {
-                assert_eq!(found[table][reader], rows, "{table} {reader}");
-            }
-        }
-        assert_eq!(found["attempts"]["answers"], true, "text is read as it was written");
-        let log = &readers.read("inspect_logs.py", &[&lab.path("out/inspect")])["react"];
-        assert_eq!((&log["rows"], &log["samples"], &log["summaries"]), (&json!(4), &json!(4), &json!(4)));
-        let found = readers.read("trajs.py", &[&lab.path("out/traj")]);
-        assert_eq!(found.as_object().unwrap().len(), 4);
-        let found = readers.read("predictions.py", &[&lab.path("out/predictions")]);
-        assert_eq!(found["react.0.jsonl"]["tiny_0"]["files"], json!(["new.txt"]));
+#[test]
+#[ignore = "needs other projects' readers, which it installs from PyPI"]
+fn other_projects_read_what_strangers_wrote() {
+    let readers = Readers::general();
+    let lab = Lab::new();
+    hostile_run(&lab);
+    for (format, folder) in [
+        ("csv", "tables"),
+        ("parquet", "tables"),
+        ("jsonl", "tables"),
+        ("inspect", "inspect"),
+        ("traj", "traj"),
+        ("predictions", "predictions"),
+        ("harbor", "harbor"),
+    ] {
+        lab.ok(&["export", "r", "--format", format, "-o", &format!("out/{folder}")]);
     }
-    if let Some(readers) = Readers::harbor() {
-        let found = readers.read("harbor_files.py", &[&lab.path("out/harbor")]);
-        assert_eq!(found["trajectories"].as_object().unwrap().len(), 4);
+    let found = readers.read("tables.py", &[&lab.path("out/tables"), Path::new("schemas")]);
+    for (table, rows) in [("attempts", 4), ("values", found["values"]["parquet"].as_u64().unwrap())] {
+        for reader in ["parquet", "csv", "datasets", "duckdb", "valid"] {
+            assert_eq!(found[table][reader], rows, "{table} {reader}");
+        }
     }
+    assert_eq!(found["attempts"]["answers"], true, "text is read as it was written");
+    let log = &readers.read("inspect_logs.py", &[&lab.path("out/inspect")])["react"];
+    assert_eq!((&log["rows"], &log["samples"], &log["summaries"]), (&json!(4), &json!(4), &json!(4)));
+    let found = readers.read("trajs.py", &[&lab.path("out/traj")]);
+    assert_eq!(found.as_object().unwrap().len(), 4);
+    let found = readers.read("predictions.py", &[&lab.path("out/predictions")]);
+    assert_eq!(found["react.0.jsonl"]["tiny_0"]["files"], json!(["new.txt"]));
+    let found = Readers::harbor().read("harbor_files.py", &[&lab.path("out/harbor")]);
+    assert_eq!(found["trajectories"].as_object().unwrap().len(), 4);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Agents that are programs of their own, end to end: real ones from a package index, and ones that misbehave.
 //!
 //! The model behind the gateway is a real HTTP server of the test that plays replies. Agents that have to be installed
-//! need a package index once; where none can be reached their tests say so and end.
+//! need a package index once: their tests run only when asked for.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -145,18 +145,10 @@ fn events<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == kind).collect()
 }
 
-/// Installs an agent of the project's own; where no package index can be reached, says that its test ends here.
-fn installed(lab: &Lab, agent: &str) -> bool {
+/// Installs an agent of the project's own.
+fn install(lab: &Lab, agent: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents").join(agent);
-    let ran = lab.run(&["env", "build", folder.to_str().unwrap()]);
-    if ran.code == 0 {
-        return true;
-    }
-    let said = ran.stderr.to_lowercase();
-    let words = ["connection", "connect to", "name resolution", "timed out", "proxyerror", "offline"];
-    assert!(words.iter().any(|word| said.contains(word)), "`{agent}` cannot be installed: {}", ran.stderr);
-    println!("skipped: no package index can be reached to install `{agent}` from: {}", ran.stderr);
-    false
+    lab.ok(&["env", "build", folder.to_str().unwrap()]);
 }
 
 /// An agent of the test's own: a Python script.
@@ -189,9 +181,7 @@ def answer(value):
 fn solves(agent: &str, folder: &str, replies: Vec<Value>) {
     let lab = Lab::new();
     let name = agent.strip_prefix("cli:").unwrap().split(',').next().unwrap();
-    if !installed(&lab, name) {
-        return;
-    }
+    install(&lab, name);
     let needed = replies.len();
     let upstream = Upstream::new(replies);
     let ran = run(&lab, agent, &upstream, &["--cost", "5"]);
@@ -216,6 +206,7 @@ fn solves(agent: &str, folder: &str, replies: Vec<Value>) {
 }
 
 #[test]
+#[ignore = "installs the agent from PyPI"]
 fn mini_swe_agent_solves_a_paper_with_tool_calls() {
     let submit = bash("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT");
     let replies = vec![bash("cat experiments.md"), bash(SOLVE), bash(REPORT), submit];
@@ -223,6 +214,7 @@ fn mini_swe_agent_solves_a_paper_with_tool_calls() {
 }
 
 #[test]
+#[ignore = "installs the agent from PyPI"]
 fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
     let fenced = |command: &str| text(format!("So be it.\n\n```mswea_bash_command\n{command}\n```\n"));
     let submit = fenced("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT");
@@ -231,6 +223,7 @@ fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
 }
 
 #[test]
+#[ignore = "installs the agent from PyPI"]
 fn gptme_solves_a_paper_over_both_protocols_streamed() {
     for (agent, folder) in [("cli:gptme", "gptme"), ("cli:gptme,mode=openai", "gptme+mode=openai")] {
         let fenced = |command: &str| text(format!("So be it.\n\n```shell\n{command}\n```\n"));
@@ -542,6 +535,7 @@ fn settings_that_a_program_of_its_own_cannot_heed_are_told_of() {
 }
 
 #[test]
+#[ignore = "measures time, which takes an otherwise idle machine"]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
     // Calls over one connection, each with a conversation of 20 kB; the model answers at once.

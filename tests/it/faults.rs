@@ -1,8 +1,8 @@
 //! What may happen in the midst of a run: containers that vanish, a daemon that is killed and started again, a harness
 //! that is killed. Every attempt ends with a verdict of its own or as lost to infrastructure, and nothing stays.
 //!
-//! Takes minutes, and runs only with AUTOEXPERIMENT_FAULTS=1, or another number for so many attempts at each of the 11
-//! samples by two agents. Needs root for Docker and podman, which it starts anew, with their own folders and sockets.
+//! Takes minutes, and runs only when asked for (`-- --ignored`), with AUTOEXPERIMENT_FAULTS attempts at each of the 11
+//! samples by two agents. Needs root for Docker and podman, which it starts again, with their own folders and sockets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,9 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::Lab;
-use crate::support::engine::{Engine, Kind};
+use crate::support::engine::{Engine, Kind, on_engines};
 
-const ASKED: &str = "AUTOEXPERIMENT_FAULTS";
+on_engines! {
+    docker: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
+    podman: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
+}
+
 /// Attempts at each of 11 samples by two agents: together more than 200.
 const DOCKER: usize = 4;
 const PODMAN: usize = 3;
@@ -31,13 +35,9 @@ const APART: Duration = Duration::from_secs(4);
 /// Harnesses that are killed; the next goes on to the end.
 const HARNESSES: u32 = 4;
 
-/// How many attempts each, if these tests are wanted.
-fn asked(usual: usize) -> Option<usize> {
-    let asked = std::env::var(ASKED).ok();
-    if asked.is_none() {
-        println!("skipped: it takes minutes; set {ASKED}=1");
-    }
-    asked.map(|number| number.parse().ok().filter(|number| *number > 1).unwrap_or(usual))
+/// How many attempts each.
+fn each(usual: usize) -> usize {
+    std::env::var("AUTOEXPERIMENT_FAULTS").map_or(usual, |number| number.parse().expect("AUTOEXPERIMENT_FAULTS=NUMBER"))
 }
 
 /// Control groups of an engine's containers, or of these harnesses' local sandboxes.
@@ -232,39 +232,20 @@ fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTr
     println!("{sandbox}: no control group left after {:.1} s", begun.elapsed().as_secs_f64());
 }
 
-#[test]
-fn a_run_on_docker_outlives_the_loss_of_containers_of_the_daemon_and_of_itself() {
-    let Some(each) = asked(DOCKER) else { return };
-    let Some(engine) = Engine::start(Kind::Docker) else { return };
-    outlive("docker", Some(&engine), each, Duration::from_millis(900));
+fn a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself(kind: Kind) {
+    let engine = Engine::start(kind);
+    let usual = if kind == Kind::Docker { DOCKER } else { PODMAN };
+    outlive(kind.name(), Some(&engine), each(usual), Duration::from_millis(900));
 }
 
 #[test]
-fn a_run_on_podman_outlives_the_loss_of_containers_of_the_daemon_and_of_itself() {
-    let Some(each) = asked(PODMAN) else { return };
-    let Some(engine) = Engine::start(Kind::Podman) else { return };
-    outlive("podman", Some(&engine), each, Duration::from_millis(900));
-}
-
-#[test]
+#[ignore = "kills sandboxes and the program at random moments, which takes a minute"]
 fn a_local_run_outlives_the_loss_of_sandboxes_and_of_itself() {
-    let Some(each) = asked(LOCAL) else { return };
-    outlive("local", None, each, Duration::from_millis(400));
+    outlive("local", None, each(LOCAL), Duration::from_millis(400));
 }
 
-#[test]
-fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled() {
-    if asked(1).is_none() {
-        return;
-    }
-    for kind in [Kind::Docker, Kind::Podman] {
-        if let Some(engine) = Engine::start(kind) {
-            sweep_and_prune(&engine);
-        }
-    }
-}
-
-fn sweep_and_prune(engine: &Engine) {
+fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
+    let engine = Engine::start(kind);
     let image = format!("localhost/autoexperiment-stranger-{}", std::process::id());
     let archive = engine.path("stranger.tar");
     let made = Command::new("tar").args(["-c", "-C", "/etc", "hostname", "-f"]).arg(&archive).status().unwrap();

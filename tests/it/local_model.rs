@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::support::Lab;
+use crate::support::local_model::{LocalModel, NAME};
 use autoexperiment::agent::conversation;
 use autoexperiment::agent::{End, Event, Trajectory};
 use autoexperiment::model::{Message, ModelError, Options, Piece, Request, Role, Sampling, Tool, Usage, open};
@@ -19,8 +20,9 @@ fn ask(text: String) -> Request {
 }
 
 #[tokio::test]
+#[ignore = "downloads 500 MB and runs a small language model"]
 async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it() {
-    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let server = LocalModel::start();
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("calls.jsonl");
     let options = Options {
@@ -29,7 +31,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
         record: Some(recording.clone()),
         ..Options::default()
     };
-    let model = open(crate::support::local_model::NAME, &options).unwrap();
+    let model = open(NAME, &options).unwrap();
     let request = ask("Write a function that returns the n-th Fibonacci number.".into());
     let start = Instant::now();
     let reply = model.query(&request).await.unwrap();
@@ -77,8 +79,9 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
 /// What the model says is its own affair. What is tested is that whatever it says ends in a typed end, and that the
 /// record, the report and the conversation say the same about it.
 #[test]
+#[ignore = "downloads 500 MB and runs a small language model"]
 fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took() {
-    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let server = LocalModel::start();
     let lab = Lab::new();
     lab.ok(&[
         "run",
@@ -93,7 +96,7 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         "--jobs",
         "1",
         "--model",
-        crate::support::local_model::NAME,
+        NAME,
         "--base-url",
         &server.base_url,
         "--price",
@@ -156,29 +159,21 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
     }
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     let row = &report["rows"][0];
-    assert_eq!((&row["agent"], &row["model"]), (&json!("react"), &json!(crate::support::local_model::NAME)));
+    assert_eq!((&row["agent"], &row["model"]), (&json!("react"), &json!(NAME)));
     assert_eq!((&row["attempts"], &row["lost"]), (&json!(2), &json!(0)));
     assert_eq!(serde_json::from_value::<Usage>(row["usage"].clone()).unwrap(), taken);
     let shown = lab.ok(&["report", "r"]).stdout;
-    assert!(shown.contains(crate::support::local_model::NAME), "{shown}");
+    assert!(shown.contains(NAME), "{shown}");
 }
 
 /// As above for the fixed agent: whatever the model writes ends typed, and what it reports is scored.
 #[test]
+#[ignore = "downloads 500 MB and runs a small language model"]
 fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {
-    let Some(server) = crate::support::local_model::LocalModel::start() else { return };
+    let server = LocalModel::start();
     let lab = Lab::new();
     let agents = ["--agent", "fixed", "--agent", "fixed:paper=oracle,repair=1,reasoning=60"];
-    let model = [
-        "--model",
-        crate::support::local_model::NAME,
-        "--base-url",
-        &server.base_url,
-        "--price",
-        "0,0",
-        "--temperature",
-        "0",
-    ];
+    let model = ["--model", NAME, "--base-url", &server.base_url, "--price", "0,0", "--temperature", "0"];
     let run = ["run", "--sample", "tiny_0", "--sample", "tiny_2", "--max-tokens", "200", "--jobs", "1", "--name", "r"];
     lab.ok(&[&run[..], &agents[..], &model[..]].concat());
     let records = lab.records("r");

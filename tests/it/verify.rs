@@ -2,15 +2,13 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::support::Lab;
 
 /// The tree `measured` with its gold.
 fn lab() -> Lab {
-    static READY: OnceLock<Lab> = OnceLock::new();
-    let lab = Lab::of(&READY, "measured", "bare", &["plain", "odd"]);
+    let lab = Lab::of("measured", "bare", &["plain", "odd"]);
     // Trials of another test must not answer for this one's.
     let marker = format!("{}", lab.path("").display());
     lab.write("repos/plain/lab.txt", &marker);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use crate::support::Lab;
-use crate::support::browser::{Browser, is_there};
+use crate::support::browser::Browser;
 use serde_json::{Value, json};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -100,10 +100,8 @@ async fn open_every_view(browser: &Browser, address: &str, name: &str) {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn every_view_opens_without_a_word_in_the_console() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     let address = page(&lab, &["r"]);
     let viewer = Viewer::start(&lab, &["r"]);
@@ -115,10 +113,8 @@ fn every_view_opens_without_a_word_in_the_console() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn search_folds_jumps_and_copies_work() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     let address = page(&lab, &["r"]);
     block_on(async {
@@ -218,10 +214,8 @@ fn plant_lines(path: &Path, keep: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     // Names that lead to other files, and words that must be one of a few, stay.
     let names = ["sample", "paper", "agent", "started", "end", "event", "role", "exit", "created", "results"];
@@ -279,10 +273,8 @@ fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     let address = page(&lab, &["r", "q"]);
     let viewer = Viewer::start(&lab, &["r", "q"]);
@@ -331,10 +323,8 @@ fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn a_run_under_way_updates_itself() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     let all = lab.read("runs/q/attempts.jsonl");
     let (first, _) = all.split_once('\n').unwrap();
@@ -365,10 +355,8 @@ fn a_run_under_way_updates_itself() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     let all = lab.read("runs/r/attempts.jsonl");
     let is_it = |line: &&str| {
@@ -410,10 +398,8 @@ fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     // At first the run has its last samples alone; then the others come before them.
     let all = lab.read("runs/q/attempts.jsonl");
@@ -444,10 +430,8 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
 }
 
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn the_attempt_on_a_page_whose_address_names_none_stays_its_agent_s_when_another_appears_before_it() {
-    if !is_there() {
-        return;
-    }
     let lab = lab();
     // At first there is nothing of the first agent.
     let all = lab.read("runs/r/attempts.jsonl");
@@ -582,10 +566,8 @@ fn figures_are_written_for_print() {
 /// The picture in the README, anew with `AUTOEXPERIMENT_PICTURES=1`: it is kept in `docs/`, since pictures are never
 /// the same to the byte.
 #[test]
+#[ignore = "needs chromium and chromedriver"]
 fn the_picture_in_the_readme_is_of_a_real_run() {
-    if !is_there() {
-        return;
-    }
     let lab = Lab::new();
     let agents = ["--agent", "gold", "--agent", "mutant:0.3", "--agent", "mutant:0.7"];
     let mut run = vec!["run", "-n", "0..3", "-k", "4", "--name", "baselines"];

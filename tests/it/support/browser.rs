@@ -9,8 +9,6 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
-use crate::support::skipped;
-
 /// A browser with a profile of its own; gone when dropped.
 pub struct Browser {
     driver: Child,
@@ -35,16 +33,6 @@ impl WebDriverCompatibleCommand for Own {
     }
 }
 
-/// Whether this machine has a Chromium and its driver; says so when it has none.
-pub fn is_there() -> bool {
-    let found = |name: &str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
-    let there = found("chromedriver") && found("chromium");
-    if !there {
-        skipped("`chromium` and `chromedriver` are not on this machine");
-    }
-    there
-}
-
 /// Starts the driver at a port of its own choice; `None` when it ends without one.
 fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
     let mut driver = Command::new("chromedriver")
@@ -54,7 +42,7 @@ fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .unwrap();
+        .expect("`chromedriver` starts");
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     let port = lines.find_map(|line| {
         let line = line.unwrap();

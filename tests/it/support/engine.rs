@@ -8,6 +8,28 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Makes tests of functions that take an engine's kind: one for each engine, which are asked for by the engine's name.
+macro_rules! on_engines {
+    (docker: $($docker:ident),+; podman: $($podman:ident),+ $(;)?) => {
+        mod docker {
+            $(#[test]
+            #[ignore = "starts a Docker of its own, which takes root and a minute"]
+            fn $docker() {
+                super::$docker(crate::support::engine::Kind::Docker);
+            })+
+        }
+
+        mod podman {
+            $(#[test]
+            #[ignore = "starts a podman of its own, which takes root and a minute"]
+            fn $podman() {
+                super::$podman(crate::support::engine::Kind::Podman);
+            })+
+        }
+    };
+}
+pub(crate) use on_engines;
+
 /// The base image's name.
 pub const BASE: &str = "localhost/autoexperiment/base:1";
 
@@ -32,24 +54,6 @@ impl Kind {
             Self::Podman => "CONTAINER_HOST",
         }
     }
-
-    /// Whether one can be started here; says so when not.
-    pub fn can_be_had(self) -> bool {
-        let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
-        let programs: &[&str] = match self {
-            Self::Docker => &["dockerd", "docker", "containerd"],
-            Self::Podman => &["podman", "conmon"],
-        };
-        let missing: Vec<_> = programs.iter().filter(|program| !is_there(program)).collect();
-        if !nix::unistd::getuid().is_root() {
-            println!("skipped: {} of a test's own needs root", self.name());
-        } else if !missing.is_empty() {
-            println!("skipped: {} of a test's own needs {missing:?}", self.name());
-        } else {
-            return true;
-        }
-        false
-    }
 }
 
 /// An engine of the test's own.
@@ -66,16 +70,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// `None`, and it is said why, where it does not start.
-    pub fn start(kind: Kind) -> Option<Self> {
+    pub fn start(kind: Kind) -> Self {
         Self::start_with(kind, None, &[])
     }
 
     /// The same with its data in another folder and with more arguments.
-    pub fn start_with(kind: Kind, data: Option<&Path>, options: &[&str]) -> Option<Self> {
-        if !kind.can_be_had() {
-            return None;
-        }
+    pub fn start_with(kind: Kind, data: Option<&Path>, options: &[&str]) -> Self {
+        assert!(nix::unistd::getuid().is_root(), "{} of a test's own needs root", kind.name());
         let folder = tempfile::tempdir().unwrap();
         let data = data.map_or_else(|| folder.path().join("data"), Path::to_path_buf);
         let options = options.iter().map(ToString::to_string).collect();
@@ -86,13 +87,8 @@ impl Engine {
             // Locks in files: those in shared memory are one for all podmans of a machine.
             fs::write(engine.path("conf"), "[engine]\nlock_type = \"file\"\n").unwrap();
         }
-        match engine.go() {
-            Ok(()) => Some(engine),
-            Err(said) => {
-                println!("skipped: {} does not start here: {said}", kind.name());
-                None
-            }
-        }
+        engine.go().unwrap_or_else(|said| panic!("{} does not start here: {said}", kind.name()));
+        engine
     }
 
     fn start_containerd(&mut self) {
@@ -101,7 +97,7 @@ impl Engine {
         command.arg("--root").arg(self.path("containerd")).arg("--state").arg(self.path("state"));
         command.arg("--address").arg(self.path("containerd.sock"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        self.containerd = Some(command.spawn().unwrap());
+        self.containerd = Some(command.spawn().expect("`containerd` starts"));
         let begun = Instant::now();
         while !self.path("containerd.sock").exists() {
             assert!(begun.elapsed() < Duration::from_mins(1), "containerd does not start");
@@ -168,7 +164,7 @@ impl Engine {
             command
         };
         command.args(&self.options).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        *self.process.lock().unwrap() = Some(command.spawn().unwrap());
+        *self.process.lock().unwrap() = Some(command.spawn().expect("the engine's program starts"));
         let begun = Instant::now();
         while !self.cli(&["info"]).0 {
             let is_over = self.process.lock().unwrap().as_mut().is_none_or(|child| child.try_wait().unwrap().is_some());

@@ -1,4 +1,4 @@
-//! A real small model behind llama.cpp's server, for tests that set `AUTOEXPERIMENT_LOCAL_MODEL=1`.
+//! A real small model behind llama.cpp's server, for tests that are run only when asked for.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,19 +18,15 @@ static TURN: Mutex<()> = Mutex::new(());
 pub const NAME: &str = "qwen2.5-coder-0.5b";
 
 impl LocalModel {
-    /// Installs and starts the server, or prints that the test is skipped because nobody asked for it. `AUTOEXPERIMENT_LOCAL_MODEL_CACHE` names the
-    /// folder to install into, the target folder's otherwise.
-    pub fn start() -> Option<Self> {
-        if std::env::var("AUTOEXPERIMENT_LOCAL_MODEL").as_deref() != Ok("1") {
-            println!("skipped: AUTOEXPERIMENT_LOCAL_MODEL=1 is not set (it downloads 500 MB and runs a model)");
-            return None;
-        }
+    /// Installs and starts the server. `AUTOEXPERIMENT_LOCAL_MODEL_CACHE` names the folder to install into, instead of one
+    /// in the target folder.
+    pub fn start() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = std::env::var_os("AUTOEXPERIMENT_LOCAL_MODEL_CACHE")
             .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("local-llm"), PathBuf::from);
         let output = script("up").arg(&cache).output().unwrap();
         assert!(output.status.success(), "the model did not start: {}", String::from_utf8_lossy(&output.stderr));
-        Some(Self { base_url: String::from_utf8(output.stdout).unwrap().trim().to_owned(), cache, _turn: turn })
+        Self { base_url: String::from_utf8(output.stdout).unwrap().trim().to_owned(), cache, _turn: turn }
     }
 }
 

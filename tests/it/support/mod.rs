@@ -7,13 +7,13 @@ pub mod engine;
 #[cfg(feature = "conda")]
 pub mod http;
 pub mod local_model;
+mod prepared;
 pub mod readers;
 pub mod session;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
@@ -31,26 +31,17 @@ pub struct Ran {
 }
 
 impl Lab {
-    /// The suite is made ready (env built, gold recorded) once a test process and copied for each test.
+    /// The tiny suite, made ready.
     pub fn new() -> Self {
-        static READY: OnceLock<Lab> = OnceLock::new();
-        Self::of(&READY, "tiny", "tiny", &["tiny"])
+        Self::of("tiny", "tiny", &["tiny"])
     }
 
-    /// Likewise of another tree, with its env and its papers.
-    pub fn of(ready: &OnceLock<Lab>, tree: &str, env: &str, papers: &[&str]) -> Self {
-        let ready = ready.get_or_init(|| {
-            let lab = Self { folder: tempfile::tempdir().unwrap() };
-            copy(&Path::new("tests/trees").join(tree), &lab.path(""));
-            lab.ok(&["env", "lock", env]);
-            let mut gold = vec!["gold", "--repeats", "2"];
-            gold.extend(papers);
-            lab.ok(&gold);
-            lab
-        });
-        let lab = Self { folder: tempfile::tempdir().unwrap() };
+    /// A copy of another tree, with its env and its papers made ready.
+    pub fn of(tree: &str, env: &str, papers: &[&str]) -> Self {
+        let ready = prepared::suite(tree, env, papers);
+        let lab = Self::bare();
         for part in ["papers", "repos", "envs"] {
-            copy(&ready.path(part), &lab.path(part));
+            copy(&ready.join(part), &lab.path(part));
         }
         lab
     }
@@ -87,7 +78,7 @@ impl Lab {
         command
             .args(arguments)
             .current_dir(self.folder.path())
-            .env("AUTOEXPERIMENT_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+            .env("AUTOEXPERIMENT_CACHE", prepared::cache())
             .env("AUTOEXPERIMENT_SCRATCH", self.path("scratch"))
             .env_remove("OPENAI_API_KEY")
             .stdin(Stdio::null());
@@ -132,16 +123,6 @@ impl From<Output> for Ran {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
-}
-
-/// Says that a test is left out because this machine lacks something. With AUTOEXPERIMENT_CI set that is a failure: what
-/// CI leaves out in silence is not tested at all.
-pub fn skipped(why: &str) {
-    assert!(
-        std::env::var_os("AUTOEXPERIMENT_CI").is_none(),
-        "with AUTOEXPERIMENT_CI set nothing may be missing: {why}"
-    );
-    println!("skipped: {why}");
 }
 
 /// JSON values, one a line.

@@ -7,8 +7,6 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use crate::support::skipped;
-
 const SCRIPTS: &str = "tests/support/readers";
 
 /// Packages that read what was exported.
@@ -39,18 +37,17 @@ const HARBOR: Packages =
     Packages { name: "harbor", least: (3, 12), requirements: "harbor-requirements.txt", bare: &["harbor==0.25.0"] };
 
 impl Readers {
-    /// Inspect AI, pandas, DuckDB, datasets, SWE-bench and the SWE-agent that PyPI has. `None`, said plainly, where they
-    /// cannot be installed.
-    pub fn general() -> Option<Self> {
+    /// Inspect AI, pandas, DuckDB, datasets, SWE-bench and the SWE-agent that PyPI has.
+    pub fn general() -> Self {
         Self::install(&READERS)
     }
 
     /// Harbor: its models, and its program with the agents that are no models.
-    pub fn harbor() -> Option<Self> {
+    pub fn harbor() -> Self {
         Self::install(&HARBOR)
     }
 
-    fn install(packages: &Packages) -> Option<Self> {
+    fn install(packages: &Packages) -> Self {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _lock = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Packages { name, least, requirements, bare } = packages;
@@ -59,23 +56,18 @@ impl Readers {
         let requirements = Path::new(SCRIPTS).join(requirements);
         let wanted = fs::read_to_string(&requirements).unwrap() + &bare.join("\n");
         if fs::read_to_string(&complete).ok().as_ref() != Some(&wanted) {
-            let Some(interpreter) = interpreter(*least) else {
-                skipped(&format!("no Python {}.{} in the usual places", least.0, least.1));
-                return None;
-            };
+            let interpreter =
+                interpreter(*least).unwrap_or_else(|| panic!("no Python {}.{} in the usual places", least.0, least.1));
             let _ = fs::remove_dir_all(&folder);
             let pip =
                 |arguments: &[&str]| quiet(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(arguments));
             let done = quiet(Command::new(interpreter).args(["-m", "venv"]).arg(&folder))
                 && pip(&["-r", requirements.to_str().unwrap()])
                 && (bare.is_empty() || pip(&[&["--no-deps"], *bare].concat()));
-            if !done {
-                skipped("the readers cannot be installed from PyPI");
-                return None;
-            }
+            assert!(done, "the readers cannot be installed from PyPI");
             fs::write(&complete, wanted).unwrap();
         }
-        Some(Self { folder })
+        Self { folder }
     }
 
     /// One of the packages' programs.
