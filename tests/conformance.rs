@@ -5,8 +5,8 @@
 //! An own `main` instead of the usual test harness, because this program is also what runs inside the sandboxes: as
 //! `conformance hostile ACTION` it does what no shell command can.
 //!
-//! `cargo test --test conformance` runs all; `-- WORD` only cases whose name contains the word, `-- docker` (`podman`,
-//! `local`) only that kind of sandbox. An engine that is not there is skipped, and that is said.
+//! `cargo test --test conformance` runs all cases in local sandboxes, `-- --ignored` in containers, `-- --include-ignored` in
+//! both; `-- WORD` only cases whose name contains the word, `-- docker` (`podman`, `local`) only that kind of sandbox.
 
 #![allow(clippy::unwrap_used, reason = "a test whose own set-up fails should stop")]
 
@@ -29,6 +29,19 @@ fn main() -> std::process::ExitCode {
     match arguments.as_slice() {
         ["hostile", action, rest @ ..] => conformance::hostile::act(action, rest),
         ["doomed-harness", mode, marker] => conformance::harness::doomed(mode, marker),
-        words => conformance::runner::run(words),
+        words => conformance::runner::run(&[words, kinds(words)].concat()),
+    }
+}
+
+/// The kinds of sandbox to try, unless the words name some: containers, as other tests that need an engine, only with the
+/// flags by which the usual test harness is asked for tests that are ignored.
+fn kinds(words: &[&str]) -> &'static [&'static str] {
+    if words.iter().any(|word| ["local", "docker", "podman"].contains(word)) || words.contains(&"--include-ignored") {
+        &[]
+    } else if words.contains(&"--ignored") {
+        &["docker", "podman"]
+    } else {
+        println!("docker and podman: ignored, need an engine");
+        &["local"]
     }
 }

@@ -41,9 +41,9 @@ fn python_finds_every_function_of_its_standard_library_masked_rightly() {
 }
 
 #[test]
-fn python_finds_every_function_of_three_of_its_packages_masked_rightly() {
-    let roots = ["asyncio", "email", "unittest"].map(|package| standard_library().join(package));
-    judge("three packages", "python3".as_ref(), &roots, 1_000);
+fn python_finds_every_function_of_two_of_its_packages_masked_rightly() {
+    let roots = ["email", "json"].map(|package| standard_library().join(package));
+    judge("two packages", "python3".as_ref(), &roots, 300);
 }
 
 #[test]
