@@ -30,7 +30,7 @@ use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
 use autoexperiment::run::scratch::Scratch;
 use autoexperiment::run::{AttemptRecord, Configuration, Digests, Draw, RunFile, Store};
 use autoexperiment::sample::{Nesting, count, draw};
-use autoexperiment::sandbox::{SandboxLimits, Spec, choose};
+use autoexperiment::sandbox::{SandboxKind, SandboxLimits, Spec, choose};
 use autoexperiment::score::Rule;
 use autoexperiment::suite::{LoadedPaper, Protocol, Suite};
 use autoexperiment::workspace::{LayersKind, Snapshot, Workspace};
@@ -194,7 +194,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let base = tempfile::tempdir().unwrap();
     let cache = base.path().join("cache");
     let machine = Machine {
-        backend: choose("local", Some(Path::new(PROGRAM))).await.unwrap(),
+        backend: choose(SandboxKind::Local, Some(Path::new(PROGRAM))).await.unwrap(),
         scratch: Scratch::create(&base.path().join("scratch")).unwrap(),
         envs: Arc::new(Venv::new()),
         limits: SandboxLimits::default(),
@@ -234,7 +234,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         sampling: Sampling::default(),
         limits: Limits { steps: calls as u32 + 5, ..Limits::default() },
         env: autoexperiment::env::EnvKind::Venv,
-        sandbox: "local".into(),
+        sandbox: SandboxKind::Local,
         gpus: None,
         sandbox_limits: SandboxLimits::default(),
         protocol: Protocol::Curtailed,
@@ -346,7 +346,7 @@ async fn large_workspace() {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{file}.py")), vec![b'0' + (file % 10) as u8; 130_000_000 / FILES]).unwrap();
     }
-    let backend = choose("local", Some(Path::new(PROGRAM))).await.unwrap();
+    let backend = choose(SandboxKind::Local, Some(Path::new(PROGRAM))).await.unwrap();
     if backend.layers() != LayersKind::Overlay {
         println!("no overlay here: workspaces are full copies");
     }

@@ -1,16 +1,19 @@
 //! The one error type: what was wrong, where, and what to do about it.
 //!
 //! Messages are lower-case fragments that fit behind "error: ", with what the user typed in backticks
-//! (the style is written down in DESIGN.md). The kind decides the process's exit code, in [`Kind::exit_code`].
+//! (the style is written down in DESIGN.md).
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What sort of failure it is. Scripts tell them apart by the exit code.
+/// What sort of failure it is. The command line turns it into an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The command line is wrong, or asks for something that does not exist.
     Usage,
+    /// A new run's name is taken.
+    Taken,
     /// A paper, repo or environment file is wrong.
     Suite,
     /// The unmasked repo does not reproduce its gold, so that no score would mean anything.
@@ -21,36 +24,14 @@ pub enum Kind {
     Model,
     /// The run store could not be read or written.
     Store,
-    /// Attempts were lost to infrastructure: the run is incomplete and can be resumed.
+    /// A sandbox or an engine failed, through no fault of what ran in it.
     Infrastructure,
-    /// `--require-pass` was given and at least one attempt failed.
-    Failed,
-    /// Stopped by Ctrl-C or a termination signal; the run can be resumed.
+    /// Stopped by Ctrl-C or a termination signal.
     Interrupted,
-    /// Stopped because the next attempt could exceed `--max-cost`; the run can be resumed.
+    /// Stopped because `--max-cost` is spent.
     CostLimit,
     /// A bug in this program.
     Internal,
-}
-
-impl Kind {
-    /// The process's exit code. 2 is also clap's own for a malformed command line.
-    #[must_use]
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Internal => 1,
-            Self::Usage => 2,
-            Self::Suite => 3,
-            Self::Baseline => 4,
-            Self::Machine => 5,
-            Self::Model => 6,
-            Self::Store => 7,
-            Self::Infrastructure => 8,
-            Self::Failed => 9,
-            Self::CostLimit => 10,
-            Self::Interrupted => 130,
-        }
-    }
 }
 
 /// An error with its kind, its place, its cause and the way out.
@@ -140,5 +121,36 @@ impl fmt::Display for Error {
             write!(f, ": ")?;
         }
         f.write_str(&self.message)
+    }
+}
+
+/// The errors below an error, nearest first.
+pub fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |below: &&'a (dyn StdError + 'static)| (*below).source())
+}
+
+/// An error with all its causes, on one line: "failed to read `x`: permission denied".
+#[must_use]
+pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    for below in causes(error) {
+        text.push_str(": ");
+        text.push_str(&below.to_string());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_written_with_all_its_causes() {
+        let denied = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "permission denied");
+        let failed = Error::io("read", Path::new("x"), denied);
+        let error = Error::store("the run cannot be read").at("run.json", Some(3)).because(failed);
+        let written = with_causes(&error);
+        assert_eq!(written, "run.json:3: the run cannot be read: failed to read `x`: permission denied");
+        assert_eq!(causes(&error).count(), 2);
     }
 }

@@ -3,7 +3,54 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → masked → families → audit → curtail → draft → import → verifier → report → export → view → cli
+//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → masked → families → audit → curtail → draft → import → verifier → session → report → export → view → cli
+//! ```
+//!
+//! A run from Rust: the same that `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop` makes. (The
+//! example is compiled but not run here: it builds the paper's Python env, which takes a network and minutes.)
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use autoexperiment::run::Configuration;
+//! use autoexperiment::run::machine::{Machine, MachineOptions};
+//! use autoexperiment::session::{Folder, Options, Run};
+//! use autoexperiment::{error, report, run};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! struct Quiet;
+//!
+//! impl run::event::Observer for Quiet {
+//!     fn on(&self, _event: run::event::RunEvent) {}
+//! }
+//!
+//! #[tokio::main]
+//! async fn sweep() -> error::Result<()> {
+//!     let mut configuration = Configuration::new(Path::new("."));
+//!     configuration.papers = vec!["kmeanspp".to_owned()];
+//!     configuration.agents = vec!["gold".parse()?, "noop".parse()?];
+//!     configuration.draw.n = vec![1, 2, 3];
+//!     let machine = Machine::open(&MachineOptions::local()?).await?;
+//!     let run = Run::open(configuration, Folder::New("runs/sweep".into()), Options::on(machine))?;
+//!     let finished = run.execute(&Quiet, &CancellationToken::new()).await?;
+//!     let options = report::Options { planned: finished.planned, ..report::Options::default() };
+//!     println!("{}", report::console(&report::summarise(&finished.records, &options)));
+//!     Ok(())
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     // Sandboxes start this program again, as their first process.
+//!     if let Some(code) = autoexperiment::sandbox::init_if_asked() {
+//!         return code;
+//!     }
+//!     match sweep() {
+//!         Ok(()) => std::process::ExitCode::SUCCESS,
+//!         Err(error) => {
+//!             eprintln!("error: {}", error::with_causes(&error));
+//!             std::process::ExitCode::FAILURE
+//!         }
+//!     }
+//! }
 //! ```
 //!
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
@@ -29,6 +76,7 @@ pub mod sample;
 pub mod sandbox;
 pub mod score;
 pub mod scrub;
+pub mod session;
 pub mod stats;
 pub mod suite;
 pub mod verifier;

@@ -9,7 +9,7 @@ use super::trial::{Bench, Job, Outcome, Trial};
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::{gold_of, tolerance};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
 use crate::score::score_experiment;
 use crate::suite::Protocol;
@@ -32,7 +32,8 @@ pub async fn traced(bench: &Arc<Bench>, ask: &[Place], observer: &dyn Observer) 
     let mut done = 0;
     let stage = |done: usize| {
         let paper = &bench.loaded().paper.id;
-        observer.on(RunEvent::Stage(format!("tracing the experiments of `{paper}`: {done} of {total}")));
+        let stage = Stage::new("tracing the experiments of", paper);
+        observer.on(RunEvent::Stage(stage.counted(done, total, "experiments")));
     };
     stage(done);
     while let Some(ended) = running.join_next().await {

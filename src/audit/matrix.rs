@@ -17,7 +17,7 @@ use super::baseline::{agrees, traced, untraced};
 use super::trace::{Place, Trace};
 use super::trial::{Bench, Job, Outcome};
 use crate::error::{Error, Result};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::{Dependencies, LoadedPaper};
 
 /// What masking a function does to an experiment.
@@ -228,7 +228,8 @@ impl Plan {
             jobs.push(Job { files, experiment: bench.ready().experiments[experiment].clone() });
         }
         let (paper, total) = (&bench.loaded().paper.id, pairs.len());
-        let stage = |done: usize| observer.on(RunEvent::Stage(format!("masked runs of `{paper}`: {done} of {total}")));
+        let stage = Stage::new("masked runs of", paper);
+        let stage = |done: usize| observer.on(RunEvent::Stage(stage.counted(done, total, "pairs")));
         let outcomes = bench.run_all(jobs, stage).await?;
         let mut contradicted = BTreeSet::new();
         for (&(experiment, function), outcome) in pairs.iter().zip(&outcomes) {

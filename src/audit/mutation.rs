@@ -18,7 +18,7 @@ use crate::agent::TaskExperiment;
 use crate::code::{Mutant, choose};
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::gold_of;
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
 use crate::suite::{FunctionEvidence, LoadedPaper, Protocol};
 use crate::workspace::unified_diff;
@@ -134,7 +134,8 @@ pub async fn measure(
     }
     let total = wanted.len();
     let paper = &bench.loaded().paper.id;
-    let stage = |done: usize| observer.on(RunEvent::Stage(format!("mutants of `{paper}`: {done} of {total}")));
+    let stage = Stage::new("running mutants of", paper);
+    let stage = |done: usize| observer.on(RunEvent::Stage(stage.counted(done, total, "mutants")));
     tests.check_original(bench).await?;
 
     let mut running = JoinSet::new();

@@ -12,7 +12,7 @@ use super::trial::{Bench, Job};
 use super::verify::MUTANT_SEED;
 use crate::code::choose;
 use crate::error::{Error, Kind, Result};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::Evidence;
 
 /// Which part.
@@ -77,9 +77,8 @@ async fn pairs(
         jobs.push(Job { files: masked(loaded, function)?, experiment: bench.ready().experiments[experiment].clone() });
     }
     let total = chosen.len();
-    let stage = |done| {
-        observer.on(RunEvent::Stage(format!("masked runs of `{}`, again: {done} of {total}", paper.id)));
-    };
+    let stage = Stage::new("masked runs, again, of", &paper.id);
+    let stage = |done| observer.on(RunEvent::Stage(stage.counted(done, total, "pairs")));
     let outcomes = bench.run_all(jobs, stage).await?;
     for (&(experiment, function), outcome) in chosen.iter().zip(&outcomes) {
         let (id, at) = (&paper.experiments[experiment].id, &paper.functions[function].at);
@@ -124,7 +123,7 @@ async fn mutants(
     let chosen =
         part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.functions[*function].at, mutant.id));
     let total = chosen.len();
-    observer.on(RunEvent::Stage(format!("mutants of `{}`, again: {total}", paper.id)));
+    observer.on(RunEvent::Stage(Stage::new("running mutants again of", &paper.id).counted(0, total, "mutants")));
     let killed = mutation::again(bench, &chosen).await?;
     for ((function, mutant), killed) in chosen.iter().zip(killed) {
         let function = &paper.functions[*function];

@@ -3,7 +3,7 @@
 use super::shared::{PlaceOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::report::clean;
-use crate::sandbox::{choose, doctor};
+use crate::sandbox::{SandboxKind, choose, doctor};
 
 /// Show what works on this machine, and how to get the rest
 ///
@@ -31,7 +31,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    choose("local", None)
+    choose(SandboxKind::Local, None)
         .await
         .map(|_| ())
         .map_err(|error| Error::machine("attempts cannot be sandboxed on this machine").because(error))

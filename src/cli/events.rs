@@ -8,8 +8,14 @@ use crate::run::event::RunEvent;
 
 /// Prints an event. A reader that has gone away does not stop the run.
 pub fn print_event(event: &RunEvent) {
-    if let Some(told) = told(event) {
-        print_line(told);
+    match event {
+        // A stage's text is made here.
+        RunEvent::Stage(stage) => print_line(Told::Stage { what: &stage.to_string() }),
+        event => {
+            if let Some(told) = told(event) {
+                print_line(told);
+            }
+        }
     }
 }
 
@@ -27,8 +33,8 @@ fn print_line(told: Told<'_>) {
 /// An event as it is told; `None` for those that only make a bar move.
 fn told(event: &RunEvent) -> Option<Told<'_>> {
     Some(match event {
-        RunEvent::Stage(what) | RunEvent::Env(EnvProgress::Stage(what)) => Told::Stage { what },
-        RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
+        RunEvent::Env(EnvProgress::Stage(what)) => Told::Stage { what },
+        RunEvent::Stage(_) | RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
         RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => Told::Warning { what },
         RunEvent::Planned { total, finished } => Told::Planned { total: *total, finished: *finished },
         RunEvent::Started { agent, sample, attempt } => Told::Started { agent, sample, attempt: *attempt },

@@ -16,6 +16,7 @@ mod doctor;
 mod env;
 mod environment;
 mod events;
+mod exit;
 mod export;
 mod gold;
 mod image;
@@ -46,7 +47,6 @@ mod strategy;
 mod suite;
 mod sweep;
 mod verified;
-mod verifiers;
 mod verify;
 mod verify_runs;
 mod view;
@@ -55,7 +55,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, causes};
+use exit::Exit;
 
 /// Measures whether AI agents can re-implement and run the experiments of research papers.
 ///
@@ -121,16 +122,18 @@ enum Verb {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match dispatch(arguments.verb) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
             render(&error);
-            ExitCode::from(error.kind.exit_code())
+            ExitCode::from(Exit::from(error.kind).code())
         }
     }
 }
 
-fn dispatch(verb: Verb) -> Result<()> {
+fn dispatch(verb: Verb) -> Result<Exit> {
     match verb {
+        Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
+        Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
@@ -143,8 +146,6 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
         Verb::Image(arguments) => shared::block_on(image::run(&arguments)),
         Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
-        Verb::Run(arguments) => shared::block_on(run::run(&arguments)),
-        Verb::Resume(arguments) => shared::block_on(resume::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
@@ -162,23 +163,35 @@ fn dispatch(verb: Verb) -> Result<()> {
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }
+    .map(|()| Exit::Done)
 }
 
 /// An error with its causes and its hint, on stderr. The texts may hold what a model or a file said: no escape
 /// sequence of theirs reaches the terminal, and none of their lines looks like one of ours.
 fn render(error: &Error) {
-    let message = error.to_string();
+    render_line(&error.to_string());
+    for below in causes(error) {
+        talk!("  cause: {}", crate::report::clean(&below.to_string()));
+    }
+    render_hint(error.hint.as_deref());
+}
+
+/// Likewise what ends a command without being an error of the library's.
+fn render_message(message: &str, hint: Option<&str>) {
+    render_line(message);
+    render_hint(hint);
+}
+
+fn render_line(message: &str) {
     let mut lines = message.lines().map(crate::report::clean);
     talk!("error: {}", lines.next().unwrap_or_default());
     for line in lines {
         talk!("    {line}");
     }
-    let mut cause = std::error::Error::source(error);
-    while let Some(below) = cause {
-        talk!("  cause: {}", crate::report::clean(&below.to_string()));
-        cause = below.source();
-    }
-    if let Some(hint) = &error.hint {
+}
+
+fn render_hint(hint: Option<&str>) {
+    if let Some(hint) = hint {
         talk!("  hint: {}", crate::report::clean(hint));
     }
 }

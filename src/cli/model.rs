@@ -1,13 +1,11 @@
 //! Options that name a model, and how to reach and pay it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentSpec;
 use crate::error::{Error, Result};
-use crate::model;
-use crate::run::ModelChoice;
+use crate::run::{ModelChoice, VerifierSpec};
 
 /// A model and how to reach it.
 #[derive(clap::Args)]
@@ -52,34 +50,24 @@ impl ModelOptions {
     }
 }
 
-/// Opens a chosen model, without any traffic.
-pub fn open_choice(choice: &ModelChoice) -> Result<Arc<dyn model::Model>> {
-    let mut options = model::Options {
-        base_url: choice.base_url.clone(),
-        price: choice.price,
-        record: choice.record.clone(),
-        retries: choice.retries,
-        ..model::Options::default()
-    };
-    if let Some(seconds) = choice.request_timeout {
-        options.request_timeout = Duration::from_secs_f64(seconds);
-    }
-    model::open(&choice.spec, &options)
-}
-
 /// A path that means the same in every working folder: a run may be resumed from another one.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
 }
 
 /// The same for the file of `scripted:FILE` and `replay:FILE`.
-pub fn absolute_spec(spec: &str) -> Result<String> {
+fn absolute_spec(spec: &str) -> Result<String> {
     for kind in ["scripted:", "replay:"] {
         if let Some(file) = spec.strip_prefix(kind) {
             return Ok(format!("{kind}{}", absolute(Path::new(file))?.display()));
         }
     }
     Ok(spec.to_owned())
+}
+
+/// A verifier as it is kept with a run: the files that it names mean the same in every working folder.
+pub fn verifier_spec(text: &str) -> Result<VerifierSpec> {
+    text.parse::<VerifierSpec>()?.with_model(&absolute_spec)
 }
 
 /// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.

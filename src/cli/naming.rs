@@ -8,19 +8,7 @@ use itertools::Itertools;
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::reading::{Detail, Readings, read_all};
-use crate::run::{AttemptRecord, RunFile};
-
-/// A name for a run that none under `runs` has.
-pub fn run_name(runs: &Path) -> String {
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
-    let mut name = now.clone();
-    let mut number = 2;
-    while runs.join(&name).exists() {
-        name = format!("{now}-{number}");
-        number += 1;
-    }
-    name
-}
+use crate::run::{AttemptRecord, Planned};
 
 /// A run's folder: a path, or a name under `runs`.
 pub fn run_folder(run: &str, runs: &Path) -> PathBuf {
@@ -47,21 +35,15 @@ pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// How a run is summarised: for the given values of k, or for 1 and as many attempts as there are.
-pub fn report_options(run: &RunFile, k: &[usize]) -> report::Options {
-    let planned = run.planned.iter().map(|planned| report::Planned {
-        agent: planned.agent.clone(),
-        model: planned.model.clone(),
-        n: planned.n,
-        attempts: planned.attempts,
-    });
+pub fn report_options(planned: &[Planned], attempts: u32, k: &[usize]) -> report::Options {
     let k = if k.is_empty() {
-        let mut both = vec![1, run.configuration.k as usize];
+        let mut both = vec![1, attempts as usize];
         both.dedup();
         both
     } else {
         distinct(k)
     };
-    report::Options { ks: k, planned: planned.collect(), ..report::Options::default() }
+    report::Options { ks: k, planned: planned.to_vec(), ..report::Options::default() }
 }
 
 /// Values of k as they are named first.

@@ -20,7 +20,7 @@ use crate::env::{Env, EnvKind, Options};
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::record;
 use crate::masked::ready::{ReadyPaper, task_experiments};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, check};
 use crate::workspace::Snapshot;
@@ -218,7 +218,7 @@ impl Arguments {
         let id = draft.id();
         let repo_dir = draft.suite().repo_dir(id);
         let env = self.build_env(draft, env_id, machine, progress).await?;
-        progress.on(RunEvent::Stage(format!("copying repo `{id}`")));
+        progress.on(RunEvent::Stage(Stage::new("copying repo", id)));
         let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
         let place = Place {
             paper: id,
@@ -347,7 +347,7 @@ impl Arguments {
     async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
         let folder = draft.suite().env_dir(id);
         let on_progress = |told| progress.on(RunEvent::Env(told));
-        progress.on(RunEvent::Stage(format!("building env `{id}`")));
+        progress.on(RunEvent::Stage(Stage::new("building env", id)));
         if self.env.is_none() && !draft.take_lock(&machine.cache)? {
             machine.envs.lock(&folder, &machine.cache, &on_progress).await.map_err(|mut error| {
                 if let (Some((path, _)), Some(own)) = (&mut error.place, &self.environment) {
@@ -365,7 +365,8 @@ impl Arguments {
         let mut tried = Vec::new();
         let mut faults = Vec::new();
         for (number, one) in wanted.iter().enumerate() {
-            progress.on(RunEvent::Stage(format!("trying `{}`, experiment {} of {}", one.id, number + 1, wanted.len())));
+            let stage = Stage::new("trying experiment", &one.id);
+            progress.on(RunEvent::Stage(stage.counted(number, wanted.len(), "experiments")));
             match try_command(one, place).await {
                 Ok(this) => tried.push(this),
                 Err(error) if error.kind == Kind::Baseline => faults.push(error),

@@ -12,7 +12,7 @@ use super::events;
 use crate::env::Progress as EnvProgress;
 use crate::report::{clean, duration, outcome};
 use crate::run::AttemptRecord;
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 
 /// On no terminal, a line at most this often while attempts run.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -30,7 +30,10 @@ pub struct Progress {
 struct State {
     bar: ProgressBar,
     counts: Counts,
-    stage: String,
+    /// The last stage of the run's own, unless an env's came after it.
+    stage: Option<Stage>,
+    /// What is being done, in words.
+    doing: String,
     /// Whether the bar shows the steps of building an env.
     steps: bool,
     last_line: Instant,
@@ -64,7 +67,8 @@ impl Progress {
         let state = State {
             bar,
             counts: Counts::default(),
-            stage: String::new(),
+            stage: None,
+            doing: String::new(),
             steps: false,
             last_line: Instant::now(),
             last: VecDeque::new(),
@@ -96,11 +100,13 @@ impl Observer for Progress {
         match event {
             RunEvent::Stage(stage) => {
                 state.end_steps();
-                if !self.terminal && stage != state.stage && !same_stage(&stage, &state.stage) {
-                    talk!("{}", clean(&stage));
+                let text = stage.to_string();
+                let is_new = state.stage.replace(stage.clone()).is_none_or(|last| !last.is_same(&stage));
+                if !self.terminal && is_new {
+                    talk!("{}", clean(&text));
                 }
-                state.bar.set_message(clean(&stage));
-                state.stage = stage;
+                state.bar.set_message(clean(&text));
+                state.doing = text;
             }
             RunEvent::Env(EnvProgress::Stage(stage)) => {
                 state.end_steps();
@@ -108,7 +114,8 @@ impl Observer for Progress {
                     talk!("  {}", clean(&stage));
                 }
                 state.bar.set_message(clean(&stage));
-                state.stage = stage;
+                state.stage = None;
+                state.doing = stage;
             }
             RunEvent::Env(EnvProgress::Step(done, total)) => {
                 if !state.steps
@@ -121,7 +128,7 @@ impl Observer for Progress {
                 state.bar.set_position(done);
             }
             RunEvent::Env(EnvProgress::Detail(detail)) => {
-                let text = format!("{}: {}", clean(&state.stage), clean(&detail));
+                let text = format!("{}: {}", clean(&state.doing), clean(&detail));
                 state.bar.set_message(text);
             }
             RunEvent::Env(EnvProgress::Notice(text)) | RunEvent::Warning(text) => {
@@ -241,10 +248,4 @@ impl Counts {
         let (done, left) = (self.finished.checked_sub(self.before)?, self.total.checked_sub(self.finished)?);
         (done > 0 && left > 0).then(|| Some(self.begun?.elapsed().as_secs_f64() / done as f64 * left as f64)).flatten()
     }
-}
-
-/// Whether two stages differ in their counts only, as "3 of 8" and "4 of 8".
-fn same_stage(a: &str, b: &str) -> bool {
-    let plain = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    plain(a) == plain(b)
 }

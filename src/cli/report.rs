@@ -8,10 +8,10 @@ use super::naming::{distinct_folders, read_runs, report_options, unplanned_optio
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, Line, Trajectory};
-use crate::error::Result;
+use crate::error::{Result, with_causes};
 use crate::report::{self, Course, Options};
 use crate::run::family::{Basis, Families, Family, Item};
-use crate::run::reading::{Detail, Reading, labels, told};
+use crate::run::reading::{Detail, Reading, labels};
 use crate::run::{AttemptRecord, RunFile, Store};
 use crate::sample::Sample;
 use crate::stats::{Bootstrap, Population};
@@ -135,7 +135,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let names = labels(&named.readings);
     for (mut reading, name) in named.readings.into_iter().zip(names) {
         let mut asked = match &reading.run {
-            Some(run) => report_options(run, arguments.output.k()),
+            Some(run) => report_options(&run.planned, run.configuration.k, arguments.output.k()),
             None => unplanned_options(&reading.records, arguments.output.k()),
         };
         let several = arguments.run.len() > 1;
@@ -157,7 +157,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 }));
                 reading.notes.extend(found.notes);
             }
-            Err(error) => reading.notes.push(told(&error)),
+            Err(error) => reading.notes.push(with_causes(&error)),
         }
         notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
         records.append(&mut reading.records);
@@ -230,13 +230,14 @@ fn item(
     let own = runs.iter().flatten().map(|run| &run.configuration.suite);
     let folders: BTreeSet<&PathBuf> = named.map_or_else(|| own.collect(), |folder| BTreeSet::from([folder]));
     let load = |folder: &PathBuf| {
-        let known = family.items(folder, &[]).map_err(|error| format!("cannot be looked up: {}", told(&error)))?;
+        let known =
+            family.items(folder, &[]).map_err(|error| format!("cannot be looked up: {}", with_causes(&error)))?;
         if !known.iter().any(|known| known == id) {
             let which = named.map_or_else(|| " any more".to_owned(), |folder| format!(" `{}`", folder.display()));
             return Err(format!("is not in the suite{which}"));
         }
         let item = family.load(folder, id, Basis::default());
-        let item = item.map_err(|error| format!("cannot be read: {}", told(&error)))?;
+        let item = item.map_err(|error| format!("cannot be read: {}", with_causes(&error)))?;
         let digest = item.digest();
         let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&digest);
         if runs.iter().copied().all(is_same) {

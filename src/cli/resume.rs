@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use super::environment::ChannelOptions;
+use super::exit::Exit;
 use super::naming::run_folder;
-use super::run::open_machine;
-use super::session::Session;
-use crate::error::{Error, Result};
+use super::session::{Shown, show};
+use crate::error::Result;
 use crate::run::Store;
+use crate::run::machine::{Machine, MachineOptions};
+use crate::session::{Options, Run};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
@@ -49,28 +51,29 @@ pub struct Arguments {
     places: super::shared::PlaceOptions,
 }
 
-pub async fn run(arguments: &Arguments) -> Result<()> {
+pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let folder = run_folder(&arguments.run, &arguments.runs);
     let (store, mut run) = Store::open(&folder)?;
+    let configuration = &mut run.configuration;
     if let Some(jobs) = arguments.jobs {
-        run.configuration.jobs = jobs;
+        configuration.jobs = jobs;
     }
     if arguments.max_cost.is_some() {
-        run.configuration.max_cost = arguments.max_cost;
+        configuration.max_cost = arguments.max_cost;
     }
-    let suite = arguments.suite.clone().unwrap_or_else(|| run.configuration.suite.clone());
-    let gpus = run.configuration.gpus.as_deref().map(str::parse).transpose().map_err(Error::store)?;
-    let limits = run.configuration.sandbox_limits;
-    let envs = arguments.channels.options(run.configuration.env);
-    let machine = open_machine(&run.configuration.sandbox, gpus, limits, &envs, &arguments.places).await?;
-    let session = Session {
-        folder,
-        machine,
-        baseline: !arguments.no_baseline,
-        named: true,
-        require_pass: arguments.require_pass,
-        json_events: arguments.json_events,
-        changed_suite: arguments.changed_suite,
-    };
-    session.resume(store, run, suite).await
+    let suite = arguments.suite.clone().unwrap_or_else(|| configuration.suite.clone());
+    let machine = Machine::open(&MachineOptions {
+        cache: arguments.places.cache()?,
+        scratch: arguments.places.scratch(),
+        sandbox: configuration.sandbox,
+        program: None,
+        gpus: configuration.gpus,
+        limits: configuration.sandbox_limits,
+        envs: arguments.channels.options(configuration.env),
+    })
+    .await?;
+    let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
+    let options =
+        Options { baseline: !arguments.no_baseline, accept_changes: arguments.changed_suite, ..Options::on(machine) };
+    show(Run::resume(store, run, suite, options)?, &shown).await
 }

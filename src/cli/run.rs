@@ -3,23 +3,22 @@
 use std::path::PathBuf;
 
 use super::environment::EnvOptions;
-use super::model::{ModelOptions, located, parse_time};
-use super::naming::run_name;
+use super::exit::Exit;
+use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::sample::DrawOptions;
-use super::session::Session;
+use super::session::{Shown, show};
 use super::shared::{PlaceOptions, SuiteOptions};
 use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
-use super::verifiers;
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
-use crate::env::Options;
+use crate::env;
 use crate::error::{Error, Result};
 use crate::model::Sampling;
-use crate::run::Configuration;
 use crate::run::family::Families;
 use crate::run::machine::Machine;
-use crate::run::scratch::Scratch;
-use crate::sandbox::{Gpus, SandboxLimits, choose_with};
+use crate::run::{self, Configuration, VerifierSpec};
+use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
+use crate::session::{Folder, Options, Run};
 use crate::suite::Protocol;
 
 /// Run agents on samples and print pass rates
@@ -148,7 +147,7 @@ pub struct Arguments {
 pub struct MachineOptions {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
-    pub sandbox: String,
+    pub sandbox: SandboxKind,
     /// GPUs for each container: `all`, or how many.
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
@@ -169,30 +168,18 @@ impl MachineOptions {
     }
 
     /// Finds out what the machine can do and makes a scratch folder.
-    pub async fn open(&self, envs: &Options) -> Result<Machine> {
-        open_machine(&self.sandbox, self.gpus.clone(), self.limits(), envs, &self.places).await
+    pub async fn open(&self, envs: &env::Options) -> Result<Machine> {
+        Machine::open(&run::machine::MachineOptions {
+            cache: self.places.cache()?,
+            scratch: self.places.scratch(),
+            sandbox: self.sandbox,
+            program: None,
+            gpus: self.gpus,
+            limits: self.limits(),
+            envs: envs.clone(),
+        })
+        .await
     }
-}
-
-/// Finds out what the machine can do and makes a scratch folder.
-pub async fn open_machine(
-    sandbox: &str,
-    gpus: Option<Gpus>,
-    limits: SandboxLimits,
-    envs: &Options,
-    places: &PlaceOptions,
-) -> Result<Machine> {
-    let cache = places.cache()?;
-    std::fs::create_dir_all(&cache).map_err(|error| {
-        Error::io("create", &cache, error).hint("choose a folder that can be written with `--cache DIR`")
-    })?;
-    Ok(Machine {
-        cache,
-        backend: choose_with(sandbox, None, gpus).await?,
-        scratch: Scratch::create(&places.scratch())?,
-        envs: envs.open()?,
-        limits,
-    })
 }
 
 /// The help of `--agent`, with the keys that there are.
@@ -219,7 +206,7 @@ impl Arguments {
     }
 }
 
-pub async fn run(arguments: &Arguments) -> Result<()> {
+pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let suite = arguments.suite.folder()?;
     let families = Families::standard();
     let family = families.get(&arguments.draw.family)?;
@@ -238,9 +225,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
             .hint("raise it, or lower `--cost`"));
     }
-    if let Some(name) = arguments.verifiers.iter().find(|name| *name != "none" && arguments.k == 1) {
+    let verifiers = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
+    if let Some(verifier) = verifiers.iter().find(|spec| **spec != VerifierSpec::First && arguments.k == 1) {
         return Err(Error::usage(format!(
-            "verifier `{name}` has nothing to choose among: there is one attempt a sample"
+            "verifier `{verifier}` has nothing to choose among: there is one attempt a sample"
         ))
         .hint("make several attempts at each sample with `-k 5`"));
     }
@@ -268,8 +256,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             tokens: arguments.tokens,
         },
         env: arguments.env.kind,
-        sandbox: arguments.machine.sandbox.clone(),
-        gpus: arguments.machine.gpus.as_ref().map(ToString::to_string),
+        sandbox: arguments.machine.sandbox,
+        gpus: arguments.machine.gpus,
         sandbox_limits: arguments.machine.limits(),
         protocol: if arguments.full { Protocol::Full } else { Protocol::Curtailed },
         scoring: arguments.scoring,
@@ -277,28 +265,22 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         jobs: arguments.jobs.unwrap_or_else(default_jobs),
         tries: arguments.tries,
         max_cost: arguments.max_cost,
-        verifiers: arguments.verifiers.iter().map(|name| verifiers::absolute(name)).collect::<Result<_>>()?,
+        verifiers,
         orders: arguments.orders,
         seed: arguments.draw.seed,
     };
-    let name = match &arguments.name {
-        Some(name) if is_plain(name) => name.clone(),
+    let folder = match &arguments.name {
+        Some(name) if is_plain(name) => Folder::New(arguments.runs.join(name)),
         Some(name) => {
             return Err(Error::usage(format!("`{name}` is no name for a run"))
                 .hint("use letters, digits, `-`, `_` and `.`; the folder is chosen with `--runs DIR`"));
         }
-        None => run_name(&arguments.runs),
+        None => Folder::NamedByTime(arguments.runs.clone()),
     };
-    let session = Session {
-        folder: arguments.runs.join(name),
-        machine: arguments.machine.open(&arguments.env.options()).await?,
-        baseline: !arguments.no_baseline,
-        named: arguments.name.is_some(),
-        require_pass: arguments.require_pass,
-        json_events: arguments.json_events,
-        changed_suite: false,
-    };
-    session.start(configuration).await
+    let machine = arguments.machine.open(&arguments.env.options()).await?;
+    let options = Options { baseline: !arguments.no_baseline, ..Options::on(machine) };
+    let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
+    show(Run::open(configuration, folder, options)?, &shown).await
 }
 
 /// Whether this is a plain file name.

@@ -62,5 +62,5 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             talk!("warning: the manifest, text or gold of paper `{}` has changed since the run", item.id());
         }
     }
-    arguments.output.show(&records, &report_options(&run, arguments.output.k()))
+    arguments.output.show(&records, &report_options(&run.planned, run.configuration.k, arguments.output.k()))
 }

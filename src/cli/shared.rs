@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+use crate::run::machine::default_scratch;
 use crate::suite::Suite;
 
 /// Where the suite is.
@@ -62,9 +63,7 @@ impl PlaceOptions {
 
     /// The scratch folder.
     pub fn scratch(&self) -> PathBuf {
-        self.scratch
-            .clone()
-            .unwrap_or_else(|| std::env::temp_dir().join(format!("autoexperiment-{}", nix::unistd::getuid())))
+        self.scratch.clone().unwrap_or_else(default_scratch)
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use super::naming::run_folder;
 use super::shared::{print, print_json};
-use crate::error::Result;
+use crate::error::{Result, with_causes};
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
-use crate::run::reading::{Detail, Reading, read, told};
+use crate::run::reading::{Detail, Reading, read};
 use crate::verifier::stored::spent;
 
 /// Show how far a run is
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 talk!("{}", clean(note));
             }
         }
-        Err(error) => talk!("what verifiers have cost is not known: {}", clean(&told(&error))),
+        Err(error) => talk!("what verifiers have cost is not known: {}", clean(&with_causes(&error))),
     }
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }

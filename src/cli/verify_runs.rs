@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use super::model::ModelOptions;
+use super::model::{ModelOptions, verifier_spec};
 use super::naming::run_folder;
 use super::progress::Progress;
 use super::report::parse_population;
 use super::run::parse_dollars;
 use super::session::stop_on_signals;
 use super::shared::{print, print_json};
-use super::verifiers;
 use crate::error::{Error, Kind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::Catalogue;
 use crate::run::family::{Basis, Families};
 use crate::run::reading::{Detail, Reading, read};
 use crate::stats::{Bootstrap, Population};
-use crate::verifier::stored::{Purse, choices, groups, spent};
+use crate::verifier::choosing::{choose_all, open_all};
+use crate::verifier::stored::{CostCap, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
 ///
@@ -70,7 +70,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // Two processes that choose at once would pay twice.
     let _lock = store.lock()?;
     let choice = arguments.model.choice()?;
-    let verifiers = verifiers::open(&arguments.verifiers, arguments.orders, choice.as_ref(), None)?;
+    let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
+    let verifiers = open_all(&specs, arguments.orders, choice.as_ref(), None)?;
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
     let suite = suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
@@ -94,8 +95,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &spent.notes {
         talk!("{}", clean(note));
     }
-    let purse = Purse::new(spent.dollars, arguments.max_cost, stop_on_signals());
-    let ended = verifiers::choose(&store, &groups(&records), &catalogue, &verifiers, &purse, &progress).await;
+    let cost_cap = CostCap::new(spent.dollars, arguments.max_cost, stop_on_signals());
+    let ended = choose_all(&store, &groups(&records), &catalogue, &verifiers, &cost_cap, &progress).await;
     progress.finish();
     // What was chosen until then is worth showing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();

@@ -18,7 +18,7 @@ use crate::agent::TaskExperiment;
 use crate::audit::trial::limited;
 use crate::audit::{Bench, Job, Trial};
 use crate::error::Result;
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::score::check_gold;
 use crate::suite::{CurtailedEvidence, Protocol};
 
@@ -266,7 +266,8 @@ impl Search<'_> {
         let all = settings(experiment);
         let mut candidates = Vec::new();
         for (done, setting) in all.iter().enumerate() {
-            self.stage(&experiment.id, &format!("timing settings, {done} of {}", all.len()));
+            let stage = Stage::new("timing settings of experiment", &experiment.id);
+            self.stage(&stage, done, all.len(), "settings");
             if let Ok(candidate) = self.candidate(place, setting).await?
                 && candidate.seconds < full.seconds
             {
@@ -284,7 +285,8 @@ impl Search<'_> {
             if self.is_spent() {
                 break;
             }
-            self.stage(&full.task.id, &format!("solutions in full, {} of {}", known.len(), places.len()));
+            let stage = Stage::new("running solutions in full for experiment", &full.task.id);
+            self.stage(&stage, known.len(), places.len(), "solutions");
             let verdicts = self.verdicts(place, full, chunk).await?;
             known.extend(chunk.iter().copied().zip(verdicts));
         }
@@ -305,7 +307,8 @@ impl Search<'_> {
         let (mut false_pass, mut false_fail) = (0.0, 0.0);
         for chunk in known.chunks(CHUNK) {
             let setting = written(&candidate.setting);
-            self.stage(&candidate.task.id, &format!("{setting}, {} of {}", verdicts.len(), known.len()));
+            let stage = Stage::new(format!("running solutions with {setting} for experiment"), &candidate.task.id);
+            self.stage(&stage, verdicts.len(), known.len(), "solutions");
             let places: Vec<usize> = chunk.iter().map(|(place, _)| *place).collect();
             for (&(attempt, full), curtailed) in chunk.iter().zip(self.verdicts(place, candidate, &places).await?) {
                 false_pass += f64::from(u8::from(curtailed && !full));
@@ -351,8 +354,8 @@ impl Search<'_> {
         Ok(outcomes.iter().map(|outcome| outcome.agrees(experiment, &candidate.gold)).collect())
     }
 
-    fn stage(&self, experiment: &str, what: &str) {
+    fn stage(&self, stage: &Stage, done: usize, total: usize, unit: &str) {
         let cpu = self.bench.cpu() - self.spent;
-        self.observer.on(RunEvent::Stage(format!("experiment `{experiment}`: {what} ({cpu:.0} s of CPU)")));
+        self.observer.on(RunEvent::Stage(stage.counted(done, total, format!("{unit} ({cpu:.0} s of CPU)"))));
     }
 }

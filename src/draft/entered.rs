@@ -8,7 +8,7 @@ use crate::audit::Bench;
 use crate::audit::trace::{Place, trace};
 use crate::code::{Module, index_tree};
 use crate::error::{Error, Kind, Result};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 
 /// A repo's sources.
 #[derive(Debug, Default)]
@@ -52,7 +52,8 @@ pub async fn entered(bench: &Bench, sources: &Sources, observer: &dyn Observer) 
     let mut entered = Entered::new();
     let mut doubts = Vec::new();
     for (place, task) in bench.ready().experiments.iter().enumerate() {
-        observer.on(RunEvent::Stage(format!("tracing `{}`: experiment {} of {total}", paper.id, place + 1)));
+        let stage = Stage::new("tracing", &paper.id);
+        observer.on(RunEvent::Stage(stage.counted(place, total, "experiments")));
         let seen = trace(bench, task, &[]).await?;
         if let Some(why) = seen.blind {
             doubts.push(format!("experiment `{}` may enter more functions than were seen: {why}", task.id));

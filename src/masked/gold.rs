@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ready::ReadyPaper;
 use crate::error::{Error, Kind, Result};
 use crate::run::check::Measurement;
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::round;
 use crate::score::{Tolerance, ValueVerdict, check_gold, score_experiment};
@@ -37,14 +37,10 @@ pub async fn record(
     let mut runs = Vec::with_capacity(repeats);
     for repeat in 1..=repeats {
         let mut done = 0;
+        let each = ready.experiments.len();
         let stage = |done: usize| {
-            let total = ready.experiments.len();
-            observer.on(RunEvent::Stage(format!(
-                "gold of `{}`, {}: repeat {repeat} of {repeats}, experiment {} of {total}",
-                paper.id,
-                protocol.name(),
-                (done + 1).min(total)
-            )));
+            let stage = Stage::new(format!("recording {} gold of", protocol.name()), &paper.id);
+            observer.on(RunEvent::Stage(stage.counted((repeat - 1) * each + done, repeats * each, "experiments")));
         };
         stage(0);
         let measured = ready
@@ -136,10 +132,8 @@ pub async fn check_baseline(
     }
     let total = ready.experiments.len();
     let stage = |done: usize| {
-        observer.on(RunEvent::Stage(format!(
-            "checking the gold baseline of `{}`: {done} of {total} experiments",
-            paper.id
-        )));
+        let stage = Stage::new("checking the gold baseline of", &paper.id);
+        observer.on(RunEvent::Stage(stage.counted(done, total, "experiments")));
     };
     let mut done = 0;
     stage(done);
@@ -223,7 +217,8 @@ pub async fn compare(
     let measured = ready
         .measure_original(protocol, machine, |_| {
             done += 1;
-            observer.on(RunEvent::Stage(format!("measuring `{}`: {done} of {total} experiments", paper.id)));
+            let stage = Stage::new("measuring", &paper.id);
+            observer.on(RunEvent::Stage(stage.counted(done, total, "experiments")));
         })
         .await?;
     let compared = paper.experiments.iter().zip(&measured).map(|(experiment, measurement)| {

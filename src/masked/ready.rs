@@ -7,7 +7,7 @@ use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::run::check::{Measurement, measure};
-use crate::run::event::{Observer, RunEvent};
+use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
@@ -48,9 +48,9 @@ impl ReadyPaper {
     ) -> Result<Self> {
         let loaded = loaded.into();
         loaded.refuse_results()?;
-        observer.on(RunEvent::Stage(format!("copying repo `{}`", loaded.paper.repo)));
+        observer.on(RunEvent::Stage(Stage::new("copying repo", &loaded.paper.repo)));
         let snapshot = Snapshot::take(&loaded.repo_dir, &machine.cache, machine.backend.owner())?;
-        observer.on(RunEvent::Stage(format!("building env `{}`", loaded.paper.env)));
+        observer.on(RunEvent::Stage(Stage::new("building env", &loaded.paper.env)));
         let env = machine
             .envs
             .build(&loaded.env_dir, &machine.cache, &|progress| observer.on(RunEvent::Env(progress)))

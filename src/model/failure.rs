@@ -18,6 +18,8 @@ use genai::webc;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::error::with_causes;
+
 use super::{ModelError, Usage, wire};
 
 /// The longest wait that a provider may ask for. A provider that asks for more is given up.
@@ -249,17 +251,6 @@ fn quote(text: &str) -> String {
         None if line.is_empty() => "(nothing)".to_owned(),
         None => line,
     }
-}
-
-/// An error with the causes that say what really happened ("connection refused").
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        text = format!("{text}: {below}");
-        cause = below.source();
-    }
-    text
 }
 
 #[cfg(test)]

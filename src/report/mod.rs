@@ -40,7 +40,7 @@ use names::full_name;
 pub use power::{Known, PowerRow, power_console, power_rows};
 pub use status::{LastEnded, Status, duration, outcome};
 pub use suite::{SuiteRow, suite_console, suite_csv, suite_markdown, suite_rows};
-pub use summary::{Options, PassAt, Planned, Row, Summary, summarise};
+pub use summary::{Options, PassAt, Row, Summary, summarise};
 pub use trajectory::{Colour, trajectory_text};
 pub use verdict::verdict_lines;
 pub use verifiers::{VerifierRow, verifier_rows, verifiers_console};

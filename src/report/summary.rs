@@ -10,7 +10,7 @@ use super::names::full_name;
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, counting};
+use crate::run::{AttemptRecord, Planned, counting};
 use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
 use crate::verifier::stored::ChoiceRecord;
 
@@ -40,19 +40,6 @@ impl Default for Options {
             choices: Vec::new(),
         }
     }
-}
-
-/// What a run was to do with one agent at one n.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// The agent's label.
-    pub agent: String,
-    /// The model's name.
-    pub model: Option<String>,
-    /// Number of masked functions.
-    pub n: usize,
-    /// Number of attempts, over all samples.
-    pub attempts: usize,
 }
 
 /// The rows and what must be known to read them.

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, counting};
+use crate::run::{AttemptRecord, Planned, counting};
 use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
 use crate::stats::Bootstrap;
 

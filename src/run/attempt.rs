@@ -9,7 +9,7 @@ use super::family::{Ready, Staged};
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, with_causes};
 use crate::model::Model;
 use crate::sample::Sample;
 use crate::score::Verdict;
@@ -78,7 +78,7 @@ impl RunContext {
             Err(error) => {
                 // A sandbox that does not start, a workspace that cannot be made: the machine's fault, not the agent's.
                 record.end = End::SandboxLost;
-                record.end_detail = Some(render(&error));
+                record.end_detail = Some(with_causes(&error));
                 let detail = record.end_detail.clone();
                 trajectory.push(&Event::Ended { end: record.end, detail });
             }
@@ -184,7 +184,7 @@ impl RunContext {
             Err(error) => {
                 // What the agent did stays in the record, but without a verdict the attempt does not count.
                 record.end = if cancel.is_cancelled() { End::Cancelled } else { End::SandboxLost };
-                record.end_detail = Some(format!("verification: {}", render(&error)));
+                record.end_detail = Some(format!("verification: {}", with_causes(&error)));
                 record.pass = false;
                 record.reported = None;
                 record.verification_lost = true;
@@ -241,16 +241,4 @@ fn attempt_seed(seed: u64, sample: &str, attempt: u32) -> u64 {
         .chain_update(sample.as_bytes())
         .finalize();
     u64::from(u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]) >> 1)
-}
-
-/// An error with its causes, on one line.
-fn render(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(below) = cause {
-        text.push_str(": ");
-        text.push_str(&below.to_string());
-        cause = below.source();
-    }
-    text
 }

@@ -1,12 +1,17 @@
 //! What a run is: everything that decides which attempts are made and how.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::VerifierSpec;
 use crate::agent::{AgentSpec, Limits};
-use crate::model::Sampling;
+use crate::error::Result;
+use crate::model::{self, Model, Sampling};
+use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
 use crate::suite::Protocol;
 
@@ -39,13 +44,13 @@ pub struct Configuration {
     /// How envs are made, as asked for. Runs from before there was a choice had venvs.
     #[serde(default = "venv")]
     pub env: crate::env::EnvKind,
-    /// The sandbox backend asked for.
-    pub sandbox: String,
-    /// Graphics processors of a sandbox, as given.
+    /// The kind of sandbox: `local`, `docker`, `podman`, `none`.
+    pub sandbox: SandboxKind,
+    /// Graphics processors of a sandbox: `all`, or how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpus: Option<String>,
+    pub gpus: Option<Gpus>,
     /// Limits of a sandbox.
-    pub sandbox_limits: crate::sandbox::SandboxLimits,
+    pub sandbox_limits: SandboxLimits,
     /// Curtailed or full experiments.
     pub protocol: Protocol,
     /// How values are compared with gold.
@@ -61,7 +66,7 @@ pub struct Configuration {
     pub max_cost: Option<f64>,
     /// Who picks one of the attempts at each sample, as given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verifiers: Vec<String>,
+    pub verifiers: Vec<VerifierSpec>,
     /// In how many orders a model verifier is shown the attempts.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     pub orders: u32,
@@ -116,6 +121,59 @@ pub struct ModelChoice {
     pub request_timeout: Option<f64>,
     /// Tries of a request that the provider fails, beside the first.
     pub retries: usize,
+}
+
+impl Configuration {
+    /// The settings that the command line has by default, for one attempt at each sample: no agents and papers yet, one
+    /// masked function, local sandboxes, strict scoring with verification, as many attempts at once as there are cores.
+    #[must_use]
+    pub fn new(suite: &Path) -> Self {
+        Self {
+            family: super::record::masked(),
+            suite: suite.to_owned(),
+            papers: Vec::new(),
+            draw: Draw { n: vec![1], fractions: Vec::new(), limit: 100, samples: Vec::new() },
+            k: 1,
+            agents: Vec::new(),
+            settings: crate::agent::Settings::default(),
+            model: None,
+            sampling: Sampling::default(),
+            limits: Limits::default(),
+            env: crate::env::EnvKind::default(),
+            sandbox: SandboxKind::Local,
+            gpus: None,
+            sandbox_limits: SandboxLimits::default(),
+            protocol: Protocol::Curtailed,
+            scoring: Rule::Strict,
+            verify: true,
+            jobs: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            tries: 3,
+            max_cost: None,
+            verifiers: Vec::new(),
+            orders: two(),
+            seed: 0,
+        }
+    }
+}
+
+impl ModelChoice {
+    /// Opens the model, without any traffic.
+    ///
+    /// # Errors
+    /// Kind `Usage` or `Model` for a model that does not exist or cannot be used.
+    pub fn open(&self) -> Result<Arc<dyn Model>> {
+        let mut options = model::Options {
+            base_url: self.base_url.clone(),
+            price: self.price,
+            record: self.record.clone(),
+            retries: self.retries,
+            ..model::Options::default()
+        };
+        if let Some(seconds) = self.request_timeout {
+            options.request_timeout = Duration::from_secs_f64(seconds);
+        }
+        model::open(&self.spec, &options)
+    }
 }
 
 impl Draw {

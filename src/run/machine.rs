@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::scratch::Scratch;
-use crate::env::Env;
-use crate::error::Result;
-use crate::sandbox::{Backend, SandboxLimits, Spec};
+use crate::env::{self, Env};
+use crate::error::{Error, Result};
+use crate::sandbox::{Backend, Gpus, SandboxKind, SandboxLimits, Spec, choose_with};
 use crate::workspace::{Snapshot, Workspace};
 
-/// Where things are kept and run on this machine.
+/// What a run finds on this machine.
 pub struct Machine {
     /// Envs and snapshots.
     pub cache: PathBuf,
@@ -18,12 +18,74 @@ pub struct Machine {
     /// How sandboxes are made.
     pub backend: Arc<dyn Backend>,
     /// How envs are made.
-    pub envs: Arc<dyn crate::env::Backend>,
+    pub envs: Arc<dyn env::Backend>,
     /// Limits of a sandbox.
     pub limits: SandboxLimits,
 }
 
+/// What is asked of a machine.
+#[derive(Debug, Clone)]
+pub struct MachineOptions {
+    /// Folder for envs and copies of repos, kept from run to run.
+    pub cache: PathBuf,
+    /// Folder for workspaces while attempts run; a local disk.
+    pub scratch: PathBuf,
+    /// The kind of sandbox.
+    pub sandbox: SandboxKind,
+    /// The program that sandboxes start as their first process: one whose `main` calls
+    /// [`init_if_asked`](crate::sandbox::init_if_asked) first. `None` means the running program.
+    pub program: Option<PathBuf>,
+    /// Graphics processors of a container.
+    pub gpus: Option<Gpus>,
+    /// Limits of a sandbox.
+    pub limits: SandboxLimits,
+    /// How envs are made.
+    pub envs: env::Options,
+}
+
+impl MachineOptions {
+    /// Local sandboxes with the usual limits, and the folders that the command line uses by default.
+    ///
+    /// # Errors
+    /// Kind `Machine` when the user has no home folder.
+    pub fn local() -> Result<Self> {
+        Ok(Self {
+            cache: env::default_cache()?,
+            scratch: default_scratch(),
+            sandbox: SandboxKind::Local,
+            program: None,
+            gpus: None,
+            limits: SandboxLimits::default(),
+            envs: env::Options::default(),
+        })
+    }
+}
+
+/// The scratch folder that is used when none is named: this user's, among the system's temporary files.
+#[must_use]
+pub fn default_scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("autoexperiment-{}", nix::unistd::getuid()))
+}
+
 impl Machine {
+    /// Finds out what the machine can do, and makes a scratch folder.
+    ///
+    /// # Errors
+    /// Kind `Machine` when it lacks what is asked of it.
+    pub async fn open(options: &MachineOptions) -> Result<Self> {
+        let cache = &options.cache;
+        std::fs::create_dir_all(cache).map_err(|error| {
+            Error::io("create", cache, error).hint("choose a folder that can be written with `--cache DIR`")
+        })?;
+        Ok(Self {
+            cache: cache.clone(),
+            backend: choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?,
+            scratch: Scratch::create(&options.scratch)?,
+            envs: options.envs.open()?,
+            limits: options.limits,
+        })
+    }
+
     /// A fresh workspace over a repo, with these files laid over it.
     ///
     /// # Errors

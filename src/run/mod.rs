@@ -20,6 +20,7 @@ pub mod scheduler;
 pub mod scratch;
 pub mod store;
 mod verification;
+mod verifier_spec;
 
 pub use catalogue::Catalogue;
 pub use configuration::{Configuration, Draw, ModelChoice};
@@ -28,6 +29,7 @@ pub use interrupted::interrupted_attempts;
 pub use record::AttemptRecord;
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub use store::{Store, StoredTrajectory, is_file_name};
+pub use verifier_spec::{VERIFIER_FORMS, VerifierSpec};
 
 /// Seconds to the millisecond, as records hold them.
 #[must_use]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{AttemptRecord, RunFile, Store};
 use crate::agent::End;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, with_causes};
 use crate::model::Usage;
 use crate::sample::MASKED;
 use crate::score::Verdict;
@@ -75,7 +75,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
             return Err(error);
         }
         Err(error) => {
-            notes.push(format!("what the run was to do is not known: {}", told(&error)));
+            notes.push(format!("what the run was to do is not known: {}", with_causes(&error)));
             (Store::at(folder), None)
         }
     };
@@ -109,7 +109,7 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
         match read(folder, detail) {
             Ok(reading) => readings.push(reading),
             Err(error) => {
-                notes.push(format!("left out: {}", told(&error)));
+                notes.push(format!("left out: {}", with_causes(&error)));
                 first_error.get_or_insert(error);
             }
         }
@@ -136,13 +136,6 @@ pub fn labels(readings: &[Reading]) -> Vec<String> {
         labels.push(label);
     }
     labels
-}
-
-/// An error with its cause, which says what is broken, as notes tell it.
-#[must_use]
-pub fn told(error: &Error) -> String {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{error}{cause}")
 }
 
 /// Appends the records of one file; whether its last line is cut off.

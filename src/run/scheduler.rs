@@ -22,6 +22,8 @@ pub enum Outcome {
     Lost(Vec<String>),
     /// Stopped by the user.
     Interrupted,
+    /// Stopped by the user before the first attempt, while papers were made ready.
+    NotStarted,
     /// The next attempt could exceed what the run may spend.
     CostLimit,
 }

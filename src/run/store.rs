@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use super::AttemptRecord;
 use super::run_file::{FORMAT, RunFile};
 use crate::agent::Trajectory;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, json_lines, write_durably};
 
 /// A run's folder.
@@ -56,7 +56,7 @@ impl Store {
     /// before any work is done.
     ///
     /// # Errors
-    /// Kind `Usage` when the folder exists, `Store` when it cannot be made.
+    /// Kind `Taken` when the folder exists, `Store` when it cannot be made.
     pub fn is_free(folder: &Path) -> Result<()> {
         if folder.symlink_metadata().is_ok() {
             return Err(exists(folder));
@@ -67,7 +67,7 @@ impl Store {
     /// Makes a new run's folder, with its `run.json`, whole or not at all.
     ///
     /// # Errors
-    /// Kind `Usage` when the folder exists, `Store` when it cannot be made.
+    /// Kind `Taken` when the folder exists, `Store` when it cannot be made.
     pub fn create(folder: &Path, run: &RunFile) -> Result<Self> {
         let made = new_folder_beside(folder)?;
         write_run(made.path(), run)?;
@@ -306,7 +306,7 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     let mut text =
         serde_json::to_vec_pretty(run).map_err(|error| Error::internal("failed to serialise run").because(error))?;
     text.push(b'\n');
-    write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: crate::error::Kind::Store, ..error })
+    write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: Kind::Store, ..error })
 }
 
 /// A new folder beside `folder`, with the permissions of any other; gone when dropped, unless it was moved.
@@ -327,7 +327,7 @@ fn exists(folder: &Path) -> Error {
     } else {
         "choose another `--name`".to_owned()
     };
-    Error::usage(format!("`{}` exists", folder.display())).hint(hint)
+    Error::new(Kind::Taken, format!("`{}` exists", folder.display())).hint(hint)
 }
 
 fn write_failed(path: &Path, error: std::io::Error) -> Error {

@@ -8,6 +8,7 @@ mod capture;
 mod conversation;
 mod docker;
 pub mod doctor;
+mod kind;
 mod listener;
 mod local;
 mod processes;
@@ -30,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
 pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
+pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub use local::{LocalBackend, Mode, Report};
 pub use unconfined::Unconfined;
@@ -246,34 +248,33 @@ pub trait Backend: Send + Sync {
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>>;
 }
 
-/// The backend of that name: `local`, the best that works here, `docker`, `podman`, or `none`. `exe` is this program, when the running
-/// one is another (a test or a benchmark); `None` means the running one.
+/// The backend of that kind, for `local` the best that works here. `exe` is this program, when the running one is
+/// another (a test or a benchmark); `None` means the running one.
 ///
 /// # Errors
-/// Kind `Usage` for an unknown name, `Machine` where nothing of that name works.
-pub async fn choose(name: &str, exe: Option<&Path>) -> Result<Arc<dyn Backend>> {
-    choose_with(name, exe, None).await
+/// Kind `Machine` where nothing of that kind works.
+pub async fn choose(kind: SandboxKind, exe: Option<&Path>) -> Result<Arc<dyn Backend>> {
+    choose_with(kind, exe, None).await
 }
 
 /// The same, whose sandboxes get these graphics processors.
 ///
 /// # Errors
 /// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
-pub async fn choose_with(name: &str, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
-    if gpus.is_some() && !["docker", "podman"].contains(&name) {
-        return Err(Error::usage(format!("sandbox `{name}` passes no graphics processors through"))
+pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
+    if gpus.is_some() && !kind.is_container() {
+        return Err(Error::usage(format!("sandbox `{kind}` passes no graphics processors through"))
             .hint("use `--gpus` with `--sandbox docker` or `--sandbox podman`"));
     }
-    match name {
-        "local" => Ok(Arc::new(LocalBackend::probe(exe).await?)),
-        "none" => Ok(Arc::new(Unconfined)),
-        "docker" => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
-        "podman" if gpus.is_some() => {
+    match kind {
+        SandboxKind::Local => Ok(Arc::new(LocalBackend::probe(exe).await?)),
+        SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
+        SandboxKind::Docker => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        SandboxKind::Podman if gpus.is_some() => {
             Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
-        "podman" => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
-        _ => Err(Error::usage(format!("unknown sandbox `{name}`")).hint("use `local`, `docker`, `podman` or `none`")),
+        SandboxKind::Podman => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
     }
 }
 

@@ -3,6 +3,7 @@
 //! pass@k says what the best of k attempts is worth to somebody who knows which one it is. A verifier has to find out:
 //! the share of the gap between pass@1 and pass@k that it closes is what it is worth.
 
+pub mod choosing;
 mod execution;
 mod first;
 mod majority;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Usage};
+use crate::run::VerifierSpec;
 pub use crate::run::family::Question;
 use vote::Votes;
 
@@ -66,39 +68,28 @@ pub trait Verifier: Send + Sync {
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice>;
 }
 
-/// What [`open`] takes.
-pub const FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
-
 /// Opens the model that a verifier names, or the one of its run when it names none. `None` when there is none.
 pub type Models<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Model>>> + 'a;
 
-/// The verifier that a user names. `orders` is how often a model is asked, each time with the candidates in another order.
+/// Opens a verifier. `orders` is how often a model is asked, each time with the candidates in another order.
 ///
 /// # Errors
-/// Kind `Usage` for a name that does not exist, and for a model verifier without a model.
-pub fn open(name: &str, models: &Models<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
-    if let Some(rest) = name.strip_prefix("execution+") {
-        return Ok(Arc::new(execution::Execution { then: open(rest, models, orders)? }));
-    }
-    let model = name.strip_prefix("model:").or((name == "model").then_some(""));
-    if let Some(named) = model {
-        return match models(Some(named).filter(|named| !named.is_empty()))? {
-            Some(model) => Ok(Arc::new(model::ByModel::new(model, orders))),
-            None => Err(Error::usage(format!("verifier `{name}` needs a model"))
-                .hint("name one with `--model`, or as `model:openai:gpt-5-mini`")),
-        };
-    }
-    match name {
-        "none" => Ok(Arc::new(first::First)),
-        "majority" => Ok(Arc::new(majority::Majority)),
-        "execution" => Ok(Arc::new(execution::Execution { then: Arc::new(majority::Majority) })),
-        "oracle" => Ok(Arc::new(oracle::Oracle)),
-        _ => Err(Error::usage(format!("there is no verifier `{name}`")).hint(format!("the verifiers are {FORMS}"))),
-    }
-}
-
-/// Whether a verifier of this name asks the model of its run.
-#[must_use]
-pub fn asks_own_model(name: &str) -> bool {
-    name.trim_start_matches("execution+") == "model"
+/// Kind `Usage` for a model verifier without a model, and those of `models`.
+pub fn open(spec: &VerifierSpec, models: &Models<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
+    Ok(match spec {
+        VerifierSpec::First => Arc::new(first::First),
+        VerifierSpec::Majority => Arc::new(majority::Majority),
+        VerifierSpec::Execution(then) => {
+            let then = then.as_deref().unwrap_or(&VerifierSpec::Majority);
+            Arc::new(execution::Execution { then: open(then, models, orders)? })
+        }
+        VerifierSpec::Oracle => Arc::new(oracle::Oracle),
+        VerifierSpec::Model(named) => match models(named.as_deref())? {
+            Some(model) => Arc::new(model::ByModel::new(model, orders)),
+            None => {
+                return Err(Error::usage(format!("verifier `{spec}` needs a model"))
+                    .hint("name one with `--model`, or as `model:openai:gpt-5-mini`"));
+            }
+        },
+    })
 }

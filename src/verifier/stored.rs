@@ -66,7 +66,7 @@ struct VoteRecord {
 
 /// What verifiers may spend, and have spent.
 #[derive(Debug)]
-pub struct Purse {
+pub struct CostCap {
     /// Dollars that are spent already.
     spent: Mutex<f64>,
     /// Most dollars.
@@ -75,8 +75,8 @@ pub struct Purse {
     cancel: CancellationToken,
 }
 
-impl Purse {
-    /// A purse of which so many dollars are spent.
+impl CostCap {
+    /// At most `most` dollars, of which so many are spent.
     #[must_use]
     pub const fn new(spent: f64, most: Option<f64>, cancel: CancellationToken) -> Self {
         Self { spent: Mutex::new(spent), most, cancel }
@@ -113,15 +113,15 @@ struct Case<'a> {
     attempts: Vec<u32>,
 }
 
-/// The votes on one case: kept in the store, paid from the purse.
-struct Urn<'a> {
+/// The votes on one case: kept in the store, counted against the cost cap.
+struct StoredVotes<'a> {
     case: &'a Case<'a>,
     path: PathBuf,
     earlier: &'a [VoteRecord],
-    purse: &'a Purse,
+    cost_cap: &'a CostCap,
 }
 
-impl Votes for Urn<'_> {
+impl Votes for StoredVotes<'_> {
     fn earlier(&self, order: u32, ask: u32) -> Option<Vote> {
         let mine = |known: &&VoteRecord| {
             let (vote, case) = (&known.vote, self.case);
@@ -136,11 +136,11 @@ impl Votes for Urn<'_> {
     }
 
     fn allow(&self) -> Result<()> {
-        self.purse.allow()
+        self.cost_cap.allow()
     }
 
     fn keep(&self, vote: &Vote) -> Result<()> {
-        self.purse.pay(vote.cost);
+        self.cost_cap.pay(vote.cost);
         append(
             &self.path,
             &VoteRecord {
@@ -250,14 +250,14 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
 /// attempts, are not made again. Gives the choices of this verifier.
 ///
 /// # Errors
-/// Kind `Model` when its model does not answer, `CostLimit` when the purse is empty, `Interrupted` when the user stops it,
+/// Kind `Model` when its model does not answer, `CostLimit` when the cost cap is reached, `Interrupted` when the user stops it,
 /// `Store` when a choice cannot be kept, `Suite` when the paper is gone. What was chosen until then is kept.
 pub async fn verify_run(
     store: &Store,
     groups: &[Group<'_>],
     catalogue: &Catalogue,
     verifier: &dyn Verifier,
-    purse: &Purse,
+    cost_cap: &CostCap,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<ChoiceRecord>> {
     let known = choices(store)?.records;
@@ -284,7 +284,7 @@ pub async fn verify_run(
         let answered = |answer: Option<&str>| item.answered(&sample, answer);
         let candidates: Vec<Candidate> =
             group.records.iter().map(|record| candidate(store, record, &answered)).collect::<Result<_>>()?;
-        let votes = Urn { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, purse };
+        let votes = StoredVotes { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, cost_cap };
         let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
             Kind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
             _ => error,
@@ -364,13 +364,13 @@ mod tests {
     }
 
     #[test]
-    fn a_purse_lets_calls_be_made_until_it_is_empty_and_nobody_wants_to_stop() {
+    fn calls_are_allowed_until_the_cap_is_reached_or_somebody_wants_to_stop() {
         let cancel = CancellationToken::new();
-        let purse = Purse::new(1.0, Some(2.0), cancel.clone());
-        purse.allow().unwrap();
-        purse.pay(1.5);
-        assert_eq!(purse.allow().unwrap_err().kind, Kind::CostLimit);
-        let endless = Purse::new(9.0, None, cancel.clone());
+        let cost_cap = CostCap::new(1.0, Some(2.0), cancel.clone());
+        cost_cap.allow().unwrap();
+        cost_cap.pay(1.5);
+        assert_eq!(cost_cap.allow().unwrap_err().kind, Kind::CostLimit);
+        let endless = CostCap::new(9.0, None, cancel.clone());
         endless.allow().unwrap();
         cancel.cancel();
         assert_eq!(endless.allow().unwrap_err().kind, Kind::Interrupted);

@@ -28,7 +28,7 @@ fn question() -> Question {
 }
 
 async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
-    open(name, &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &Unkept).await.unwrap()
+    open(&name.parse().unwrap(), &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &Unkept).await.unwrap()
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
     let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::Options::default());
     let model = model.unwrap();
-    let verifier = open("model", &|_| Ok(Some(model.clone())), 2).unwrap();
+    let verifier = open(&VerifierSpec::Model(None), &|_| Ok(Some(model.clone())), 2).unwrap();
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choice = verifier.choose(&question(), &candidates, &Unkept).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
@@ -91,9 +91,9 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
 }
 
 #[test]
-fn unknown_names_and_missing_models_are_usage_errors() {
-    for name in ["best", "execution+best", "model", "model:x"] {
-        let Err(error) = open(name, &|_| Ok(None), 1) else { panic!("{name} was accepted") };
+fn missing_models_are_usage_errors() {
+    for name in ["model", "execution+model", "model:x"] {
+        let Err(error) = open(&name.parse().unwrap(), &|_| Ok(None), 1) else { panic!("{name} was accepted") };
         assert_eq!(error.kind, crate::error::Kind::Usage);
     }
 }
@@ -155,7 +155,7 @@ async fn a_question_that_the_model_does_not_take_is_a_vote_that_failed_and_no_en
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choose = async |model: FailingAt, orders: u32| {
         let (model, kept): (Arc<dyn Model>, Kept) = (Arc::new(model), Kept::default());
-        let verifier = open("model", &|_| Ok(Some(model.clone())), orders).unwrap();
+        let verifier = open(&VerifierSpec::Model(None), &|_| Ok(Some(model.clone())), orders).unwrap();
         let choice = verifier.choose(&question(), &candidates, &kept).await;
         (choice, kept.0.into_inner().unwrap())
     };
@@ -210,7 +210,7 @@ proptest! {
             .map(|(attempt, (value, runs, pass))| candidate(attempt, value, runs, pass))
             .collect();
         let model: Arc<dyn Model> = Arc::new(Saying(replies.clone()));
-        let verifier = open(name, &|_| Ok(Some(model.clone())), orders).unwrap();
+        let verifier = open(&name.parse().unwrap(), &|_| Ok(Some(model.clone())), orders).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         match runtime.block_on(verifier.choose(&question(), &candidates, &Unkept)) {
             Ok(choice) => {

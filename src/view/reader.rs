@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use itertools::Itertools as _;
+
 use crate::agent::spec::labelled;
-use crate::error::Result;
+use crate::error::{Result, with_causes};
+use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, Material, Origin, RunFacts, SampleFacts};
-use crate::report::{Options, Planned};
 use crate::run::family::{Basis, Families, Item, ItemFacts};
-use crate::run::reading::{Detail, Reading, Readings, labels, read_all, told};
-use crate::run::{AttemptRecord, RunFile, Store, StoredTrajectory, is_file_name};
+use crate::run::reading::{Detail, Reading, Readings, labels, read_all};
+use crate::run::{AttemptRecord, Planned, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::sample::{MASKED, Sample};
 use crate::verifier::stored::choices;
 
@@ -119,12 +121,9 @@ impl Reader {
                 ks.extend([1, run.as_ref().map_or(attempts, |run| run.configuration.k as usize)]);
             }
             if let Some(run) = &run {
-                material.options.planned.extend(run.planned.iter().map(|planned| Planned {
-                    agent: label(&planned.agent),
-                    model: planned.model.clone(),
-                    n: planned.n,
-                    attempts: planned.attempts,
-                }));
+                material.options.planned.extend(
+                    run.planned.iter().map(|planned| Planned { agent: label(&planned.agent), ..planned.clone() }),
+                );
             }
             if let Some(run) = &run {
                 let set = &run.configuration;
@@ -161,7 +160,7 @@ impl Reader {
                     }));
                     material.notes.extend(choices.notes.into_iter().map(&about));
                 }
-                Err(error) => material.notes.push(about(told(&error))),
+                Err(error) => material.notes.push(about(with_causes(&error))),
             }
             for record in &mut records {
                 material.origins.push(Origin { run: place, agent: record.agent.clone() });
@@ -202,7 +201,9 @@ impl Reader {
                 continue;
             }
             let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
-                Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| told(&error)),
+                Some(root) if is_file_name(&item) => {
+                    family.load(root, &item, basis).map_err(|error| with_causes(&error))
+                }
                 Some(_) => Err("its name is no folder's".to_owned()),
                 None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
             });
@@ -254,7 +255,7 @@ fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
     say("Scoring", word(serde_json::to_value(set.scoring)));
     say("Verification", if set.verify { "the agent's code is run again" } else { "none" }.to_owned());
     if !set.verifiers.is_empty() {
-        say("Verifiers", format!("{}; a model in {} orders", set.verifiers.join(", "), set.orders));
+        say("Verifiers", format!("{}; a model in {} orders", set.verifiers.iter().join(", "), set.orders));
     }
     say("Seed", set.seed.to_string());
     for session in &run.sessions {

@@ -19,6 +19,7 @@ mod faults;
 mod fixed;
 mod harbor;
 mod import;
+mod library;
 mod local_model;
 mod masking_oracle;
 mod masking_properties;

@@ -11,7 +11,7 @@ use autoexperiment::masked::ready::ReadyPaper;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::Machine;
 use autoexperiment::run::scratch::Scratch;
-use autoexperiment::sandbox::{SandboxLimits, choose};
+use autoexperiment::sandbox::{SandboxKind, SandboxLimits, choose};
 use autoexperiment::suite::{LoadedPaper, Protocol, Suite};
 
 struct Silent;
@@ -26,7 +26,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
     runtime.block_on(async {
         let machine = Arc::new(Machine {
             cache: lab.path("cache"),
-            backend: choose("local", Some(Path::new(crate::support::PROGRAM))).await?,
+            backend: choose(SandboxKind::Local, Some(Path::new(crate::support::PROGRAM))).await?,
             scratch: Scratch::create(&lab.path("scratch"))?,
             envs: Arc::new(autoexperiment::env::Venv::new()),
             limits: SandboxLimits::default(),

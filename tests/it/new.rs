@@ -248,7 +248,7 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
     copying repo `walk`
     trying `echo`, experiment 1 of 1
     gold of `walk`, curtailed: repeat 1 of 3, experiment 1 of 1
-    tracing `walk`: experiment 1 of 1
+    tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
     error: paper `walk`: its experiments enter no Python function of the repo
         experiment `echo` may enter more functions than were seen: no Python process was traced
@@ -260,7 +260,7 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
     copying repo `walk`
     trying `small`, experiment 1 of 1
     gold of `walk`, curtailed: repeat 1 of 3, experiment 1 of 1
-    tracing `walk`: experiment 1 of 1
+    tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
     error: paper `walk`: none of the functions that its experiments enter is worth masking
         walk/statistics.py::distance: shorter than five lines

@@ -3,11 +3,11 @@
 use std::error::Error as StdError;
 use std::io::ErrorKind;
 
-use crate::error::Error;
+use crate::error::{Error, causes, with_causes};
 
 /// What went wrong, with its causes, and a hint that fits them.
 pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
-    let said = chain(&error);
+    let said = with_causes(&error);
     let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
     if is_full(&error) || holds(&["no space left", "storage full"]) {
         return Error::machine(format!("{what}: the disk is full"))
@@ -43,41 +43,21 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
 }
 
 fn is_full(error: &(dyn StdError + 'static)) -> bool {
-    let mut below = Some(error);
-    while let Some(error) = below {
-        let full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-        if error.downcast_ref::<std::io::Error>().is_some_and(|error| full(error.kind())) {
-            return true;
-        }
-        below = error.source();
-    }
-    false
+    let full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    io_kinds(error).any(full)
 }
 
 /// Whether a file that was read is not what its name says.
 fn is_unreadable(error: &(dyn StdError + 'static)) -> bool {
-    let mut below = Some(error);
-    while let Some(error) = below {
-        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        if let Some(ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other) =
-            kind
-        {
-            return true;
-        }
-        below = error.source();
-    }
-    false
+    io_kinds(error).any(|kind| {
+        matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other)
+    })
 }
 
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut said = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        said.push('\n');
-        said.push_str(&error.to_string());
-        below = error.source();
-    }
-    said
+/// The kinds of the input and output errors among an error and its causes.
+fn io_kinds(error: &(dyn StdError + 'static)) -> impl Iterator<Item = ErrorKind> {
+    let all = std::iter::once(error).chain(causes(error));
+    all.filter_map(|error| error.downcast_ref::<std::io::Error>().map(std::io::Error::kind))
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Value
             "packages": { "autoexperiment": sessions.map_or("unknown", |session| session.version.as_str()) },
             "metadata": {
                 "run": run.run,
-                "sandbox": sessions.map_or(&configuration.sandbox, |session| &session.sandbox),
+                "sandbox": sessions.map_or(configuration.sandbox.name(), |session| &session.sandbox),
                 "digests": run.digests,
             },
         },

@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use super::{Backend, Command, ExecLimits, Sandbox, SandboxLimits, Spec};
@@ -42,7 +44,9 @@ const RESTART: Duration = Duration::from_mins(1);
 const HOME: &str = "/tmp/home";
 
 /// Which graphics processors containers get.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum Gpus {
     /// All that there are.
     All,
@@ -59,6 +63,20 @@ impl std::str::FromStr for Gpus {
             (_, Ok(count)) if count > 0 => Ok(Self::Count(count)),
             _ => Err(format!("`{text}` is no number of graphics processors: `all`, or a number from 1")),
         }
+    }
+}
+
+impl TryFrom<String> for Gpus {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Gpus> for String {
+    fn from(gpus: Gpus) -> Self {
+        gpus.to_string()
     }
 }
 

@@ -7,7 +7,7 @@ pub mod engine;
 #[cfg(feature = "conda")]
 pub mod http;
 pub mod local_model;
-mod prepared;
+pub mod prepared;
 pub mod readers;
 pub mod session;
 

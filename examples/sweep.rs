@@ -1,0 +1,62 @@
+//! How does the pass rate fall with n? A sweep over the number of masked functions, from Rust.
+//!
+//! Runs `gold` (which must pass) and `noop` (which must fail) on a paper of the suite in this folder, for each n, and
+//! prints one table: `cargo run --release --example sweep -- kmeanspp`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use autoexperiment::error::{Result, with_causes};
+use autoexperiment::report;
+use autoexperiment::run::Configuration;
+use autoexperiment::run::event::{Observer, RunEvent};
+use autoexperiment::run::machine::{Machine, MachineOptions};
+use autoexperiment::session::{Folder, Options, Run};
+use tokio_util::sync::CancellationToken;
+
+/// Prints what happens before attempts are made, and each attempt that ends.
+struct Lines;
+
+impl Observer for Lines {
+    fn on(&self, event: RunEvent) {
+        match event {
+            RunEvent::Stage(stage) => eprintln!("{stage}"),
+            RunEvent::Warning(text) => eprintln!("warning: {text}"),
+            RunEvent::Finished(record) => eprintln!("{} {}: {}", record.agent, record.sample, record.pass),
+            _ => {}
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    // Sandboxes start this program again, as their first process: this line must come first.
+    if let Some(code) = autoexperiment::sandbox::init_if_asked() {
+        return code;
+    }
+    let paper = std::env::args().nth(1).unwrap_or_else(|| "kmeanspp".to_owned());
+    match sweep(&paper) {
+        Ok(table) => {
+            println!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {}", with_causes(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn sweep(paper: &str) -> Result<String> {
+    let mut configuration = Configuration::new(Path::new("."));
+    configuration.papers = vec![paper.to_owned()];
+    configuration.agents = vec!["gold".parse()?, "noop".parse()?];
+    configuration.draw.n = vec![1, 2, 3];
+    configuration.draw.limit = 3;
+    let machine = Machine::open(&MachineOptions::local()?).await?;
+    let run = Run::open(configuration, Folder::NamedByTime(PathBuf::from("runs")), Options::on(machine))?;
+    let finished = run.execute(&Lines, &CancellationToken::new()).await?;
+    let options = report::Options { planned: finished.planned, ..report::Options::default() };
+    let summary = report::summarise(&finished.records, &options);
+    Ok(format!("{}\nrun: {}", report::console(&summary), finished.folder.display()))
+}

@@ -1,0 +1,141 @@
+//! Which verifier is meant, as it is named on the command line and in `run.json`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The forms that [`VerifierSpec`] is written in.
+pub const VERIFIER_FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
+
+/// A way of choosing one of the attempts at a sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum VerifierSpec {
+    /// `none`: takes the first attempt.
+    First,
+    /// `majority`: takes the results that most attempts agree on.
+    Majority,
+    /// `execution`, `execution+...`: drops attempts whose code does not run; another verifier chooses among the rest,
+    /// [`Self::Majority`] where none is named.
+    Execution(Option<Box<Self>>),
+    /// `model`: asks the run's model. `model:NAME`: asks that model.
+    Model(Option<String>),
+    /// `oracle`: knows gold.
+    Oracle,
+}
+
+impl VerifierSpec {
+    /// Whether it asks the model of its run.
+    #[must_use]
+    pub fn asks_own_model(&self) -> bool {
+        match self {
+            Self::Model(named) => named.is_none(),
+            Self::Execution(Some(then)) => then.asks_own_model(),
+            Self::First | Self::Majority | Self::Execution(None) | Self::Oracle => false,
+        }
+    }
+
+    /// The same with another name for the model that it names.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    pub fn with_model(self, rename: &dyn Fn(&str) -> Result<String>) -> Result<Self> {
+        Ok(match self {
+            Self::Model(Some(named)) => Self::Model(Some(rename(&named)?)),
+            Self::Execution(Some(then)) => Self::Execution(Some(Box::new(then.with_model(rename)?))),
+            other => other,
+        })
+    }
+}
+
+impl FromStr for VerifierSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some(then) = text.strip_prefix("execution+") {
+            return Ok(Self::Execution(Some(Box::new(then.parse()?))));
+        }
+        if let Some(named) = text.strip_prefix("model:") {
+            return Ok(Self::Model((!named.is_empty()).then(|| named.to_owned())));
+        }
+        match text {
+            "none" => Ok(Self::First),
+            "majority" => Ok(Self::Majority),
+            "execution" => Ok(Self::Execution(None)),
+            "model" => Ok(Self::Model(None)),
+            "oracle" => Ok(Self::Oracle),
+            _ => Err(Error::usage(format!("there is no verifier `{text}`"))
+                .hint(format!("the verifiers are {VERIFIER_FORMS}"))),
+        }
+    }
+}
+
+impl fmt::Display for VerifierSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First => f.write_str("none"),
+            Self::Majority => f.write_str("majority"),
+            Self::Execution(None) => f.write_str("execution"),
+            Self::Execution(Some(then)) => write!(f, "execution+{then}"),
+            Self::Model(None) => f.write_str("model"),
+            Self::Model(Some(named)) => write!(f, "model:{named}"),
+            Self::Oracle => f.write_str("oracle"),
+        }
+    }
+}
+
+impl TryFrom<String> for VerifierSpec {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<VerifierSpec> for String {
+    fn from(spec: VerifierSpec) -> Self {
+        spec.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read_and_written_as_it_was() {
+        for text in [
+            "none",
+            "majority",
+            "execution",
+            "execution+majority",
+            "execution+model",
+            "execution+execution+oracle",
+            "model",
+            "model:openai:gpt-5-mini",
+            "execution+model:qwen",
+            "oracle",
+        ] {
+            let spec: VerifierSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), text);
+            let json = serde_json::to_string(&spec).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<VerifierSpec>(&json).unwrap(), spec);
+        }
+        for text in ["best", "execution+best", "execution+", ""] {
+            assert!(text.parse::<VerifierSpec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_runs_own_model_is_asked_where_none_is_named_however_deep() {
+        let asks = |text: &str| text.parse::<VerifierSpec>().unwrap().asks_own_model();
+        assert!(asks("model") && asks("execution+model"));
+        assert!(!asks("model:x") && !asks("execution+model:x") && !asks("execution") && !asks("oracle"));
+    }
+}

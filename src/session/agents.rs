@@ -1,0 +1,76 @@
+//! Who makes a run's attempts: its agents under their labels, and the model that they share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use itertools::Itertools;
+
+use crate::agent;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::run::attempt::LabelledAgent;
+use crate::run::{Configuration, Planned};
+use crate::sample::Sample;
+use crate::sandbox::Backend;
+
+/// Opens the run's agents under their labels.
+pub(super) fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<LabelledAgent>> {
+    let agents = agent::spec::labelled(&configuration.agents, &configuration.settings);
+    agents
+        .into_iter()
+        .map(|(label, spec)| Ok(LabelledAgent { label, agent: spec.open(&configuration.settings, Some(cache))? }))
+        .collect()
+}
+
+/// Opens the run's model, if an agent or a verifier asks one. No traffic.
+pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration) -> Result<Option<Arc<dyn Model>>> {
+    let asking = agents.iter().find(|agent| agent.agent.needs_model());
+    let verifier_asks = || configuration.verifiers.iter().any(|verifier| verifier.asks_own_model());
+    match (asking, &configuration.model) {
+        (None, None) => Ok(None),
+        (Some(agent), None) => Err(Error::usage(format!("agent `{}` needs a model", agent.label))
+            .hint("name one with `--model`, as `--model openai:gpt-5-mini`; see `autoexperiment run --help`")),
+        (None, Some(choice)) if !verifier_asks() => {
+            Err(Error::usage(format!("no agent here uses the model `{}`", choice.spec))
+                .hint("leave `--model` away, or add `--agent react`"))
+        }
+        (_, Some(choice)) => choice.open().map(Some),
+    }
+}
+
+/// Refuses agents that must reach their model from a sandbox that makes no connections.
+pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) -> Result<()> {
+    match agents.iter().find(|agent| agent.agent.needs_listener() && !backend.listens()) {
+        None => Ok(()),
+        Some(agent) => Err(Error::machine(format!(
+            "agent `{}` must reach its model, and in a `{}` sandbox commands can make no connections",
+            agent.label,
+            backend.name()
+        ))
+        .hint("use `--sandbox docker` or `--sandbox podman`, or a machine that allows user namespaces")),
+    }
+}
+
+/// Warnings about settings that agents which are programs of their own ignore: they have their own prompts and tools.
+pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configuration) -> Vec<String> {
+    let options = configuration.settings.options();
+    let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
+    let warning = |program: &LabelledAgent| {
+        format!("agent `{}` is a program of its own and does not heed `{}`", program.label, options.join("`, `"))
+    };
+    programs.map(warning).collect()
+}
+
+/// How many attempts there are to be, by agent and n.
+pub(super) fn planned(samples: &[Sample], agents: &[LabelledAgent], model: Option<&dyn Model>, k: u32) -> Vec<Planned> {
+    let counts = samples.iter().map(Sample::n).counts();
+    let mut planned = Vec::new();
+    for agent in agents {
+        let model = model.filter(|_| agent.agent.needs_model()).map(|model| model.name().to_owned());
+        for (&n, &samples) in counts.iter().sorted() {
+            let (label, model) = (agent.label.clone(), model.clone());
+            planned.push(Planned { agent: label, model, n, attempts: samples * k as usize });
+        }
+    }
+    planned
+}

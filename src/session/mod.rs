@@ -1,0 +1,246 @@
+//! A whole run, from its settings to its results: what `autoexperiment run` and `resume` do, for any program.
+//!
+//! [`Run::open`] finds out whatever can be wrong before any work is done. [`Run::execute`] makes the items ready, checks the
+//! baseline, makes the attempts, lets the verifiers choose among them, and gives back a [`Finished`]. Meanwhile it tells
+//! an [`Observer`] what happens.
+
+mod agents;
+mod finished;
+mod place;
+mod prepare;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+pub use finished::Finished;
+pub use place::Folder;
+
+use crate::error::{Error, Kind, Result};
+use crate::model::Model;
+use crate::run::attempt::{LabelledAgent, RunContext};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::family::{Families, Family, Item, samples};
+use crate::run::machine::Machine;
+use crate::run::scheduler::{Outcome, Terms, execute, plan, unfinished};
+use crate::run::store::Writer;
+use crate::run::{AttemptRecord, Catalogue, Configuration, RunFile, Store, interrupted_attempts};
+use crate::sample::Sample;
+use crate::verifier::stored::{self, CostCap};
+use crate::verifier::{Verifier, choosing};
+use place::{Begun, Place};
+
+/// What a session needs beside the run's settings.
+pub struct Options {
+    /// The kinds of tasks that there are.
+    pub families: Families,
+    /// Where things run.
+    pub machine: Machine,
+    /// Whether to check first that the unmasked repos reproduce their gold.
+    pub baseline: bool,
+    /// Whether a stored run goes on although its suite, envs or prompts have changed.
+    pub accept_changes: bool,
+}
+
+impl Options {
+    /// On this machine, for this program's families, with the baseline checked and changes refused.
+    #[must_use]
+    pub fn on(machine: Machine) -> Self {
+        Self { families: Families::standard(), machine, baseline: true, accept_changes: false }
+    }
+}
+
+/// A run that is new, or goes on: everything that is known of it before any work is done.
+pub struct Run {
+    configuration: Configuration,
+    options: Options,
+    place: Place,
+    agents: Vec<LabelledAgent>,
+    model: Option<Arc<dyn Model>>,
+    verifiers: Vec<Arc<dyn Verifier>>,
+    family: Arc<dyn Family>,
+    items: Vec<Arc<dyn Item>>,
+    samples: Vec<Sample>,
+}
+
+impl Run {
+    /// A new run. Its folder is made when its items are ready.
+    ///
+    /// # Errors
+    /// Kind `Taken` when the folder exists; else whatever is wrong with names, agents, models, samples or gold.
+    pub fn open(configuration: Configuration, folder: Folder, options: Options) -> Result<Self> {
+        Self::over(configuration, Place::new(folder)?, options)
+    }
+
+    /// A stored run that goes on: everything that has no verdict yet runs again, with the settings of `run`, over the
+    /// suite in this folder.
+    ///
+    /// # Errors
+    /// Kind `Store` when another process writes to it; else as [`Run::open`].
+    pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: Options) -> Result<Self> {
+        let writer = store.writer()?;
+        let configuration = Configuration { suite, ..run.configuration.clone() };
+        Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)
+    }
+
+    /// Opens and loads everything that the settings name.
+    fn over(configuration: Configuration, place: Place, options: Options) -> Result<Self> {
+        let agents = agents::open_agents(&configuration, &options.machine.cache)?;
+        let model = agents::open_model(&agents, &configuration)?;
+        agents::require_listener(&agents, options.machine.backend.as_ref())?;
+        let verifiers = choosing::open_all(
+            &configuration.verifiers,
+            configuration.orders,
+            configuration.model.as_ref(),
+            model.as_ref(),
+        )?;
+        let family = options.families.get(&configuration.family)?.clone();
+        let mut items = Vec::new();
+        for id in &configuration.papers {
+            let item = family.load(&configuration.suite, id, (&configuration).into())?;
+            item.scorable()?;
+            items.push(item);
+        }
+        let samples = samples(family.as_ref(), &items, &configuration.draw, configuration.seed)?;
+        Ok(Self { configuration, options, place, agents, model, verifiers, family, items, samples })
+    }
+
+    /// Does the work. `cancel` stops it: attempts under way end, and what was finished is kept.
+    ///
+    /// # Errors
+    /// What keeps the run from going on: an item that cannot be made ready, a baseline that is not reproduced, a changed
+    /// suite, a model that refuses all work, a store that cannot be written. Every other end, lost attempts and a spent
+    /// budget included, is an [`Outcome`].
+    pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
+        let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
+        let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
+        let warnings = options.machine.backend.warnings().into_iter();
+        for warning in warnings.chain(agents::ignored_settings(&agents, &configuration)) {
+            observer.on(RunEvent::Warning(warning));
+        }
+        let items = tokio::select! {
+            prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
+            () = cancel.cancelled() => return Ok(Finished::not_started(place.folder(), planned)),
+        };
+        let begun = Begun {
+            configuration: configuration.clone(),
+            planned: planned.clone(),
+            digests: prepare::digests(family.as_ref(), &items, &agents, options.machine.backend.base().await?),
+            facts: prepare::facts(&items, &options),
+        };
+        let (store, writer) = place.begin(begun, options.accept_changes, observer)?;
+        let context = RunContext {
+            machine: options.machine,
+            items,
+            agents,
+            model,
+            store: store.clone(),
+            configuration: configuration.clone(),
+        };
+        let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
+        let outcome =
+            make_attempts(context, family.as_ref(), &samples, writer, observer, cancel).await.map_err(|error| {
+                match error.hint {
+                    Some(_) => error,
+                    None => error.hint(&resume),
+                }
+            })?;
+        let chosen = match outcome {
+            Outcome::Interrupted => Ok(()),
+            _ => choose(&store, &options.families, &configuration, &verifiers, observer, cancel).await,
+        };
+        let (outcome, unverified) = after_choosing(outcome, chosen);
+        Ok(Finished {
+            outcome,
+            folder: store.folder().to_owned(),
+            planned,
+            records: store.records()?,
+            choices: stored::choices(&store)?.records,
+            unverified: unverified.map(|error| error.hint(resume)),
+        })
+    }
+}
+
+/// Makes all attempts that have no verdict yet. What killed processes had spent is put on record first.
+async fn make_attempts(
+    context: RunContext,
+    family: &dyn Family,
+    samples: &[Sample],
+    mut writer: Writer,
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+) -> Result<Outcome> {
+    let (store, configuration) = (&context.store, &context.configuration);
+    let mut records = store.records()?;
+    let interrupted = interrupted_attempts(store, &records, family)?;
+    writer.append(&interrupted)?;
+    records.extend(interrupted);
+    for agent in &context.agents {
+        store.make_folders(&agent.label)?;
+    }
+    let all = plan(samples, context.agents.len(), configuration.k);
+    let total = all.len();
+    let jobs = unfinished(&context, all, &records);
+    observer.on(RunEvent::Planned { total, finished: total - jobs.len() });
+    let attempts: f64 = records.iter().map(|record| record.cost).sum();
+    let terms = Terms {
+        jobs: configuration.jobs,
+        tries: configuration.tries,
+        max_cost: configuration.max_cost,
+        spent: attempts + stored::spent(store)?.dollars,
+    };
+    // Waits for the disk.
+    let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
+    execute(Arc::new(context), jobs, terms, keep, observer, cancel).await
+}
+
+/// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
+async fn choose(
+    store: &Store,
+    families: &Families,
+    configuration: &Configuration,
+    verifiers: &[Arc<dyn Verifier>],
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+) -> Result<()> {
+    if verifiers.is_empty() {
+        return Ok(());
+    }
+    let _lock = store.lock()?;
+    let records = store.records()?;
+    let mut groups = stored::groups(&records);
+    groups.retain(|group| group.records.len() == configuration.k as usize);
+    let attempts: f64 = records.iter().map(|record| record.cost).sum();
+    let cost_cap = CostCap::new(attempts + stored::spent(store)?.dollars, configuration.max_cost, cancel.clone());
+    let catalogue = Catalogue::of(families, &configuration.suite, configuration.into(), &records).whole()?;
+    choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
+}
+
+/// How the session ended, verifiers included, and what one of them failed with.
+fn after_choosing(outcome: Outcome, chosen: Result<()>) -> (Outcome, Option<Error>) {
+    match chosen {
+        Ok(()) => (outcome, None),
+        Err(error) if error.kind == Kind::Interrupted => (Outcome::Interrupted, None),
+        Err(error) if error.kind == Kind::CostLimit && outcome == Outcome::Complete => (Outcome::CostLimit, None),
+        Err(error) if error.kind == Kind::CostLimit => (outcome, None),
+        Err(error) => (outcome, Some(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopped_verifier_is_an_outcome_and_a_failed_one_an_error_beside_it() {
+        let error = |kind| Err(Error::new(kind, "x"));
+        let lost = || Outcome::Lost(vec!["why".to_owned()]);
+        assert_eq!(after_choosing(Outcome::Complete, error(Kind::Interrupted)).0, Outcome::Interrupted);
+        assert_eq!(after_choosing(Outcome::Complete, error(Kind::CostLimit)).0, Outcome::CostLimit);
+        // What was lost matters more than what was not chosen.
+        assert_eq!(after_choosing(lost(), error(Kind::CostLimit)).0, lost());
+        let (outcome, unverified) = after_choosing(Outcome::Complete, error(Kind::Model));
+        assert_eq!((outcome, unverified.unwrap().kind), (Outcome::Complete, Kind::Model));
+    }
+}

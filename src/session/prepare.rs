@@ -1,0 +1,64 @@
+//! What is done before the first attempt: agents and items made ready, and the baseline checked.
+
+use std::sync::Arc;
+
+use super::Options;
+use crate::error::Result;
+use crate::run::attempt::LabelledAgent;
+use crate::run::event::{Observer, RunEvent};
+use crate::run::family::{Family, Item, Ready};
+use crate::run::{Digests, SessionFacts};
+
+/// Makes agents and items ready. With `options.baseline`, checks that what is unchanged gives its gold.
+///
+/// # Errors
+/// Those of envs and snapshots; kind `Baseline` when gold is not reproduced.
+pub(super) async fn prepare(
+    items: Vec<Arc<dyn Item>>,
+    agents: &[LabelledAgent],
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Vec<Box<dyn Ready>>> {
+    for agent in agents {
+        agent.agent.prepare(&options.machine.cache, &|told| observer.on(RunEvent::Env(told))).await?;
+    }
+    let mut ready = Vec::with_capacity(items.len());
+    for item in items {
+        ready.push(item.prepare(&options.machine, options.baseline, observer).await?);
+    }
+    Ok(ready)
+}
+
+/// Digests of what the run's results depend on. `base` is that of the sandboxes' image.
+pub(super) fn digests(
+    family: &dyn Family,
+    items: &[Box<dyn Ready>],
+    agents: &[LabelledAgent],
+    base: Option<String>,
+) -> Digests {
+    let mut digests = Digests { prompts: family.prompts(), base, ..Digests::default() };
+    for agent in agents {
+        digests.agents.extend(agent.agent.digest().map(|digest| (agent.label.clone(), digest)));
+    }
+    for ready in items {
+        let id = ready.item().id().to_owned();
+        digests.papers.insert(id.clone(), ready.item().digest());
+        digests.repos.insert(id.clone(), ready.repo().to_owned());
+        digests.envs.insert(id, ready.env().digest.clone());
+    }
+    digests
+}
+
+/// This session, as `run.json` keeps it.
+pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
+    let backend = &options.machine.backend;
+    SessionFacts {
+        started: jiff::Timestamp::now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sandbox: backend.name().to_owned(),
+        envs: items.iter().map(|ready| (ready.item().id().to_owned(), ready.env().backend.to_owned())).collect(),
+        baseline: options.baseline,
+        warnings: backend.warnings(),
+        differences: Vec::new(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Opening verifiers, and letting several of them choose among stored attempts: at the end of a run, or later.
+
+use std::sync::Arc;
+
+use super::stored::{CostCap, Group, verify_run};
+use super::{Verifier, open};
+use crate::error::{Error, Kind, Result};
+use crate::model::{self, Model};
+use crate::run::event::{Observer, RunEvent, Stage};
+use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
+
+/// Opens verifiers, without any traffic. `choice` is the run's model, `opened` the same where it is open already.
+///
+/// # Errors
+/// Kind `Usage` for a model verifier without a model, and what opening a model fails with.
+pub fn open_all(
+    specs: &[VerifierSpec],
+    orders: u32,
+    choice: Option<&ModelChoice>,
+    opened: Option<&Arc<dyn Model>>,
+) -> Result<Vec<Arc<dyn Verifier>>> {
+    let models = |named: Option<&str>| match (named, choice, opened) {
+        (Some(named), ..) => named_choice(named, choice).open().map(Some),
+        (None, _, Some(model)) => Ok(Some(model.clone())),
+        (None, Some(choice), None) => choice.open().map(Some),
+        (None, None, None) => Ok(None),
+    };
+    specs.iter().map(|spec| open(spec, &models, orders)).collect()
+}
+
+/// The model `model:NAME`. With a provider in its name it is that provider's, at its list price; without, it is behind
+/// the `--base-url` of the run's own model, for the same `--price`.
+fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
+    let same_server = own.filter(|_| !named.contains(':'));
+    ModelChoice {
+        spec: named.to_owned(),
+        base_url: same_server.and_then(|own| own.base_url.clone()),
+        price: same_server.and_then(|own| own.price),
+        record: own.and_then(|own| own.record.clone()).filter(|_| !named.starts_with("replay:")),
+        request_timeout: own.and_then(|own| own.request_timeout),
+        retries: own.map_or_else(|| model::Options::default().retries, |own| own.retries),
+    }
+}
+
+/// Lets all verifiers choose, one after another. One that may not spend any more does not keep those from choosing that
+/// cost nothing: its error comes back at the end.
+///
+/// # Errors
+/// The first of the verifiers' errors.
+pub async fn choose_all(
+    store: &Store,
+    groups: &[Group<'_>],
+    catalogue: &Catalogue,
+    verifiers: &[Arc<dyn Verifier>],
+    cost_cap: &CostCap,
+    observer: &dyn Observer,
+) -> Result<()> {
+    let mut first: Option<Error> = None;
+    for verifier in verifiers {
+        let stage = Stage::new("verifier", &verifier.name());
+        let told = |done: usize, total: usize| {
+            observer.on(RunEvent::Stage(stage.counted(done, total, "samples")));
+        };
+        match verify_run(store, groups, catalogue, verifier.as_ref(), cost_cap, &told).await {
+            Ok(_) => {}
+            Err(error) if matches!(error.kind, Kind::CostLimit | Kind::Model) => {
+                first.get_or_insert(error);
+            }
+            Err(error) => return Err(first.unwrap_or(error)),
+        }
+    }
+    first.map_or(Ok(()), Err)
+}

@@ -1,0 +1,122 @@
+//! A whole run of the tiny suite from Rust: what the library gives back, without the command line. Only the sandboxes'
+//! first process is the program, because a test cannot be one.
+
+use std::sync::Mutex;
+
+use autoexperiment::error::Kind;
+use autoexperiment::report;
+use autoexperiment::run::event::{Observer, RunEvent};
+use autoexperiment::run::machine::{Machine, MachineOptions};
+use autoexperiment::run::scheduler::Outcome;
+use autoexperiment::run::{Configuration, Store, VerifierSpec};
+use autoexperiment::session::{Folder, Options, Run};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Lab, PROGRAM, prepared};
+
+/// Keeps the names of what happens, and stops the run at the first attempt that ends, if it is to.
+#[derive(Default)]
+struct Watch {
+    seen: Mutex<Vec<&'static str>>,
+    stops: Option<CancellationToken>,
+}
+
+impl Observer for Watch {
+    fn on(&self, event: RunEvent) {
+        let name = match event {
+            RunEvent::Stage(_) => "stage",
+            RunEvent::Planned { .. } => "planned",
+            RunEvent::Started { .. } => "started",
+            RunEvent::Finished(_) => {
+                if let Some(cancel) = &self.stops {
+                    cancel.cancel();
+                }
+                "finished"
+            }
+            _ => return,
+        };
+        self.seen.lock().unwrap().push(name);
+    }
+}
+
+impl Watch {
+    fn count(&self, name: &str) -> usize {
+        self.seen.lock().unwrap().iter().filter(|seen| **seen == name).count()
+    }
+}
+
+async fn options(lab: &Lab) -> Options {
+    let machine = MachineOptions {
+        cache: prepared::cache(),
+        scratch: lab.path("scratch"),
+        program: Some(PROGRAM.into()),
+        ..MachineOptions::local().unwrap()
+    };
+    Options::on(Machine::open(&machine).await.unwrap())
+}
+
+fn configuration(lab: &Lab) -> Configuration {
+    let mut configuration = Configuration::new(&lab.path(""));
+    configuration.papers = vec!["tiny".to_owned()];
+    configuration.agents = vec!["gold".parse().unwrap(), "noop".parse().unwrap()];
+    configuration.k = 2;
+    configuration.verifiers = vec![VerifierSpec::Majority];
+    configuration
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
+    let lab = Lab::new();
+    let folder = lab.path("runs/r");
+    let run = Run::open(configuration(&lab), Folder::New(folder.clone()), options(&lab).await).unwrap();
+    assert!(!folder.exists(), "opening writes nothing");
+    let watch = Watch::default();
+    let finished = run.execute(&watch, &CancellationToken::new()).await.unwrap();
+    assert_eq!(finished.outcome, Outcome::Complete);
+    assert_eq!((&finished.folder, finished.unverified.is_none(), finished.any_failed()), (&folder, true, true));
+    // 4 samples, 2 attempts, 2 agents.
+    assert_eq!(finished.records.len(), 16);
+    assert!(finished.records.iter().all(|record| record.pass == (record.agent == "gold")));
+    assert_eq!(finished.choices.len(), 8);
+    assert_eq!(finished.planned.iter().map(|planned| planned.attempts).sum::<usize>(), 16);
+    assert_eq!((watch.count("planned"), watch.count("started"), watch.count("finished")), (1, 16, 16));
+    assert!(watch.count("stage") > 0);
+    let options_of = report::Options { planned: finished.planned, ..report::Options::default() };
+    let table = report::console(&report::summarise(&finished.records, &options_of));
+    assert!(table.contains("gold") && table.contains("noop"), "{table}");
+    // What is in the store is what came back, and the name is taken now.
+    let (store, stored) = Store::open(&folder).unwrap();
+    assert_eq!((store.records().unwrap(), stored.sessions.len()), (finished.records, 1));
+    let again = Run::open(stored.configuration, Folder::New(folder), options(&lab).await);
+    assert_eq!(again.map(drop).unwrap_err().kind, Kind::Taken);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
+    let lab = Lab::new();
+    let folder = lab.path("runs/r");
+    let mut configuration = configuration(&lab);
+    configuration.jobs = 1;
+    let new = |name: &str| Folder::New(lab.path(name));
+    // Before the first attempt: nothing is there yet.
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let run = Run::open(configuration.clone(), new("runs/r"), options(&lab).await).unwrap();
+    let finished = run.execute(&Watch::default(), &cancel).await.unwrap();
+    assert_eq!((finished.outcome, finished.records.len(), folder.exists()), (Outcome::NotStarted, 0, false));
+    // After the first attempt.
+    let cancel = CancellationToken::new();
+    let run = Run::open(configuration, new("runs/r"), options(&lab).await).unwrap();
+    let watch = Watch { stops: Some(cancel.clone()), ..Watch::default() };
+    let finished = run.execute(&watch, &cancel).await.unwrap();
+    assert_eq!(finished.outcome, Outcome::Interrupted);
+    let kept = finished.records.iter().filter(|record| !record.is_infrastructure()).count();
+    assert!((1..16).contains(&kept) && finished.choices.is_empty(), "{kept}");
+    // And on to the end.
+    let (store, stored) = Store::open(&folder).unwrap();
+    let run = Run::resume(store, stored, lab.path(""), options(&lab).await).unwrap();
+    let watch = Watch::default();
+    let finished = run.execute(&watch, &CancellationToken::new()).await.unwrap();
+    assert_eq!((finished.outcome, watch.count("finished")), (Outcome::Complete, 16 - kept));
+    assert_eq!(Store::open(&folder).unwrap().1.sessions.len(), 2);
+}
