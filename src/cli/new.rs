@@ -365,7 +365,7 @@ impl Arguments {
         let mut tried = Vec::new();
         let mut faults = Vec::new();
         for (number, one) in wanted.iter().enumerate() {
-            let stage = Stage::new("trying experiment", &one.id);
+            let stage = Stage::new("trying", &one.id);
             progress.on(RunEvent::Stage(stage.counted(number, wanted.len(), "experiments")));
             match try_command(one, place).await {
                 Ok(this) => tried.push(this),

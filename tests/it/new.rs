@@ -190,11 +190,11 @@ fn experiments_that_fail_hang_or_give_nothing_are_all_named_with_the_next_step()
     insta::assert_snapshot!(lab.fails(4, &arguments), @r#"
     building env `tiny`
     copying repo `walk`
-    trying `good`, experiment 1 of 5
-    trying `crash`, experiment 2 of 5
-    trying `hang`, experiment 3 of 5
-    trying `silent`, experiment 4 of 5
-    trying `text`, experiment 5 of 5
+    trying `good`: 0 of 5 experiments
+    trying `crash`: 1 of 5 experiments
+    trying `hang`: 2 of 5 experiments
+    trying `silent`: 3 of 5 experiments
+    trying `text`: 4 of 5 experiments
     error: paper `walk`, experiment `crash`: `python -m walk crash` ended with exit code 1
         unknown: crash
       hint: run it by hand, in a copy of the repo and without network
@@ -246,8 +246,8 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
     insta::assert_snapshot!(lab.fails(4, &new(&["echo=echo '{\"a\": 1}'"])), @r#"
     building env `tiny`
     copying repo `walk`
-    trying `echo`, experiment 1 of 1
-    gold of `walk`, curtailed: repeat 1 of 3, experiment 1 of 1
+    trying `echo`: 0 of 1 experiments
+    recording curtailed gold of `walk`: 0 of 3 experiments
     tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
     error: paper `walk`: its experiments enter no Python function of the repo
@@ -258,8 +258,8 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
     insta::assert_snapshot!(lab.fails(4, &new(&[small])), @r#"
     building env `tiny`
     copying repo `walk`
-    trying `small`, experiment 1 of 1
-    gold of `walk`, curtailed: repeat 1 of 3, experiment 1 of 1
+    trying `small`: 0 of 1 experiments
+    recording curtailed gold of `walk`: 0 of 3 experiments
     tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
     error: paper `walk`: none of the functions that its experiments enter is worth masking
