@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, schema, show};
+use super::{Context, Failure, Outcome, Session, Tool, show};
 use crate::score::parse_answer;
 
 /// The tool's name.
@@ -19,33 +18,24 @@ pub struct Bash;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The command, or several lines of them, for bash.
     command: String,
 }
 
 #[async_trait]
 impl Tool for Bash {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Run a command with bash in the repository's root, in a new shell each time: neither `cd` nor variables last. \
-         Shows its exit code, stdout and stderr."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = "Run a command with bash in the repository's root, in a new shell each time: neither `cd` nor variables last. \
+         Shows its exit code, stdout and stderr.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { command }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { command } = arguments(self, given)?;
         let exec = session.exec(context, &["bash", "-c", &command]).await?;
         let printed = String::from_utf8_lossy(&exec.stdout);
         let Some(raw) = printed.trim_start().strip_prefix(MARKER).filter(|_| exec.success()) else {

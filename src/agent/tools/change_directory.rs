@@ -5,41 +5,31 @@ use std::path::Path;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, schema};
+use super::{Context, Failure, Outcome, Session, Tool};
 
 /// Changes the current directory.
 pub struct ChangeDirectory;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The folder, relative to the current directory.
     path: String,
 }
 
 #[async_trait]
 impl Tool for ChangeDirectory {
-    fn name(&self) -> &'static str {
-        "change_directory"
-    }
-
-    fn description(&self) -> &'static str {
-        "Change the current directory for all later commands and relative paths."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "change_directory";
+    const DESCRIPTION: &'static str = "Change the current directory for all later commands and relative paths.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path } = arguments(self, given)?;
         let target = session.path(context, &path).await?;
         // A folder named `-` is no way back.
         let target = Path::new(".").join(target);

@@ -3,10 +3,9 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, ask, read_text, schema};
+use super::{Context, Failure, Outcome, Session, Tool, ask, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
@@ -18,7 +17,7 @@ pub struct EditFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
     /// What to change, as precisely as to a colleague who sees nothing but the file.
@@ -29,26 +28,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for EditFile {
-    fn name(&self) -> &'static str {
-        "edit_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Have a language model rewrite a file by an instruction. Shows what was changed. Costs money; for small \
-         files write_file is surer."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "edit_file";
+    const DESCRIPTION: &'static str = "Have a language model rewrite a file by an instruction. Shows what was changed. Costs money; for small \
+         files write_file is surer.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, instruction, save_as }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, instruction, save_as } = arguments(self, given)?;
         let source = session.path(context, &path).await?;
         let target = match &save_as {
             Some(save_as) => session.path(context, save_as).await?,
@@ -56,7 +46,7 @@ impl Tool for EditFile {
         };
         let before = read_text(context, &source, &path, LIMIT).await?;
         let prompt = prompts::edit_file(&path, &before, &instruction);
-        let reply = ask(self, vec![Message::new(Role::User, prompt)], context).await?;
+        let reply = ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?;
         let Some(mut after) = rewritten(&reply) else {
             return Err(Failure::Refused("the model gave no new content; nothing was written".to_owned()));
         };

@@ -3,16 +3,15 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, schema, show};
+use super::{Context, Failure, Outcome, Session, Tool, show};
 
 /// Runs a shell script.
 pub struct ExecuteBashScript;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The script's path.
     path: String,
     /// Arguments of the script.
@@ -22,25 +21,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ExecuteBashScript {
-    fn name(&self) -> &'static str {
-        "execute_bash_script"
-    }
-
-    fn description(&self) -> &'static str {
-        "Run a shell script with bash in the current directory. Shows its exit code, stdout and stderr."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "execute_bash_script";
+    const DESCRIPTION: &'static str =
+        "Run a shell script with bash in the current directory. Shows its exit code, stdout and stderr.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, arguments }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, arguments } = arguments(self, given)?;
         Ok(Outcome::Observation(show::exec(&session.script("bash", &path, &arguments, context).await?)))
     }
 }

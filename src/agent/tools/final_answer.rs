@@ -1,18 +1,23 @@
-//! `final_answer`: the results, which ends the attempt.
+//! `final_answer`, in other tool sets `submit`: the results, which ends the attempt.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, schema, signature};
+use super::{AnyTool, Context, Failure, Outcome, Session, schema, signature_of};
 use crate::score::parse_answer;
 
-/// The tool's name.
-pub const NAME: &str = "final_answer";
-
 /// Submits the results.
-pub struct FinalAnswer;
+pub struct Report {
+    /// The name that models call it by.
+    pub name: &'static str,
+}
+
+/// As the original calls it.
+pub static FINAL_ANSWER: Report = Report { name: "final_answer" };
+/// As other tool sets do.
+pub static SUBMIT: Report = Report { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -36,9 +41,9 @@ pub fn answer(arguments: &Map<String, Value>) -> Option<String> {
 }
 
 #[async_trait]
-impl Tool for FinalAnswer {
+impl AnyTool for Report {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn description(&self) -> &'static str {
@@ -49,29 +54,22 @@ impl Tool for FinalAnswer {
         schema::<Arguments>()
     }
 
-    async fn run(
+    async fn call(
         &self,
         given: Map<String, Value>,
         _context: &mut Context<'_>,
         _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        report(self, &given)
-    }
-}
-
-/// Takes the answer in the arguments, or says what it must be.
-///
-/// # Errors
-/// [`Failure::Arguments`] where there is none that can be read.
-pub fn report(tool: &dyn Tool, given: &Map<String, Value>) -> Result<Outcome, Failure> {
-    let Some(raw) = answer(given) else {
-        return Err(Failure::Arguments(format!("`{}` needs its `answer`: {}", tool.name(), signature(tool))));
-    };
-    match parse_answer(&raw) {
-        Ok(_) => Ok(Outcome::Answer(raw)),
-        Err(what) => Err(Failure::Arguments(format!(
-            "the answer was not accepted: {what}; it must be a JSON object such as \
-             {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
-        ))),
+        let Some(raw) = answer(&given) else {
+            let expected = signature_of(&self.parameters());
+            return Err(Failure::Arguments(format!("`{}` needs its `answer`: {expected}", self.name)));
+        };
+        match parse_answer(&raw) {
+            Ok(_) => Ok(Outcome::Answer(raw)),
+            Err(what) => Err(Failure::Arguments(format!(
+                "the answer was not accepted: {what}; it must be a JSON object such as \
+                 {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
+            ))),
+        }
     }
 }

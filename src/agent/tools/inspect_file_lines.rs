@@ -3,16 +3,15 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, arguments, schema, show};
+use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, show};
 
 /// Shows lines of a file with their numbers.
 pub struct InspectFileLines;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
     /// First line to show, counted from 1; 1 when left out.
@@ -23,26 +22,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for InspectFileLines {
-    fn name(&self) -> &'static str {
-        "inspect_file_lines"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show lines of a file with their numbers, from start_line to end_line, both included, and say how many lines \
-         the file has."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "inspect_file_lines";
+    const DESCRIPTION: &'static str = "Show lines of a file with their numbers, from start_line to end_line, both included, and say how many lines \
+         the file has.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, start_line, end_line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, start_line, end_line } = arguments(self, given)?;
         let path = session.path(context, &path).await?;
         let bytes = context.read(&path, READ_LIMIT).await?;
         let text = String::from_utf8_lossy(&bytes);

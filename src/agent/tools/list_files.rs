@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, schema};
+use super::{Context, Failure, Outcome, Session, Tool};
 use crate::sandbox::{EntryKind, Fault};
 
 /// Entries that are shown: a folder such as /usr/bin would fill a small model's whole context.
@@ -18,32 +17,23 @@ pub struct ListFiles;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The folder; the current directory when left out.
     path: Option<String>,
 }
 
 #[async_trait]
 impl Tool for ListFiles {
-    fn name(&self) -> &'static str {
-        "list_files"
-    }
-
-    fn description(&self) -> &'static str {
-        "List a folder: folders end in /, links in @, files show their size in bytes."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "list_files";
+    const DESCRIPTION: &'static str = "List a folder: folders end in /, links in @, files show their size in bytes.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path } = arguments(self, given)?;
         let folder = session.path(context, path.as_deref().unwrap_or(".")).await?;
         let entries = context.list(&folder).await.map_err(|fault| match fault {
             Fault::Refused(what) if what.contains("Not a directory") => {

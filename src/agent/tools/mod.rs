@@ -16,7 +16,6 @@ mod move_file;
 mod read_file;
 mod sets;
 mod show;
-mod submit;
 mod super_agent;
 mod swe_agent;
 #[cfg(test)]
@@ -83,9 +82,31 @@ impl From<Fault> for Failure {
     }
 }
 
-/// A tool. Holds no state: what lasts from step to step is in the [`Session`].
+/// A tool with arguments of a type, from which the schema that models see follows. Holds no state: what lasts from step to
+/// step is in the [`Session`].
 #[async_trait]
-pub trait Tool: Send + Sync {
+pub(crate) trait Tool: Send + Sync {
+    /// The name that models call it by.
+    const NAME: &'static str;
+    /// What it does, for the model.
+    const DESCRIPTION: &'static str;
+    /// Whether it waits for something, so that a call which showed the same as the one before may yet show more.
+    const WAITS: bool = false;
+    /// Its arguments, an object.
+    type Arguments: DeserializeOwned + JsonSchema + Send;
+
+    /// Runs it.
+    async fn run(
+        &self,
+        arguments: Self::Arguments,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure>;
+}
+
+/// A tool of whatever arguments, as a model calls it.
+#[async_trait]
+pub(crate) trait AnyTool: Send + Sync {
     /// The name that models call it by.
     fn name(&self) -> &'static str;
     /// What it does, for the model.
@@ -96,13 +117,45 @@ pub trait Tool: Send + Sync {
     fn waits(&self) -> bool {
         false
     }
-    /// Runs it.
-    async fn run(
+    /// Reads the arguments and runs it.
+    async fn call(
         &self,
         arguments: Map<String, Value>,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure>;
+}
+
+#[async_trait]
+impl<T: Tool> AnyTool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn description(&self) -> &'static str {
+        T::DESCRIPTION
+    }
+
+    fn parameters(&self) -> Value {
+        schema::<T::Arguments>()
+    }
+
+    fn waits(&self) -> bool {
+        T::WAITS
+    }
+
+    async fn call(
+        &self,
+        arguments: Map<String, Value>,
+        context: &mut Context<'_>,
+        session: &mut Session,
+    ) -> Result<Outcome, Failure> {
+        let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+            let expected = signature_of(&self.parameters());
+            Failure::Arguments(format!("wrong arguments for `{}`: {error}; expected {expected}", T::NAME))
+        })?;
+        self.run(arguments, context, session).await
+    }
 }
 
 /// What an attempt's tools keep from step to step.
@@ -185,8 +238,8 @@ impl Session {
 }
 
 /// Tools as models are shown them.
-fn shown(tools: &[&dyn Tool]) -> Vec<model::Tool> {
-    let show = |tool: &&dyn Tool| model::Tool {
+fn shown(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
+    let show = |tool: &&dyn AnyTool| model::Tool {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),
         parameters: tool.parameters(),
@@ -230,20 +283,7 @@ fn plain(schema: &mut Value) {
     }
 }
 
-/// The arguments as their struct, or what is wrong with them and what was expected.
-fn arguments<T: DeserializeOwned>(tool: &dyn Tool, given: Map<String, Value>) -> Result<T, Failure> {
-    serde_json::from_value(Value::Object(given)).map_err(|error| {
-        Failure::Arguments(format!("wrong arguments for `{}`: {error}; expected {}", tool.name(), signature(tool)))
-    })
-}
-
 /// A tool's arguments in one line: `{"path": string, "start_line": integer (optional)}`.
-#[must_use]
-pub fn signature(tool: &dyn Tool) -> String {
-    signature_of(&tool.parameters())
-}
-
-/// The same from a schema.
 #[must_use]
 pub fn signature_of(parameters: &Value) -> String {
     let required = |name: &str| {
@@ -257,16 +297,11 @@ pub fn signature_of(parameters: &Value) -> String {
     format!("{{{}}}", all.join(", "))
 }
 
-/// Asks the model on a tool's behalf: no step, but it costs.
-async fn ask(tool: &dyn Tool, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
-    ask_as(tool.name(), messages, context).await
-}
-
 /// Asks the model on behalf of a tool, or of a part of the agent that is recorded like one: no step, but it costs.
 ///
 /// # Errors
 /// [`Failure::Refused`] when no call can be made or the provider refuses this one, [`Failure::Model`] when it fails.
-pub async fn ask_as(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
+pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
     let Some(model) = context.model else {
         return Err(Failure::Refused(format!("`{name}` needs a model, and this attempt has none")));
     };

@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, arguments, schema, show};
+use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, show};
 use crate::sandbox::Fault;
 
 /// Shows a whole file.
@@ -13,32 +12,24 @@ pub struct ReadFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
 }
 
 #[async_trait]
 impl Tool for ReadFile {
-    fn name(&self) -> &'static str {
-        "read_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show a file from its beginning, as much of it as fits. See the rest of a long one with inspect_file_lines."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "read_file";
+    const DESCRIPTION: &'static str =
+        "Show a file from its beginning, as much of it as fits. See the rest of a long one with inspect_file_lines.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path } = arguments(self, given)?;
         let path = session.path(context, &path).await?;
         let bytes = context.read(&path, READ_LIMIT).await.map_err(|fault| match fault {
             Fault::Refused(what) if what.contains("no regular file") => {

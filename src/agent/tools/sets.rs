@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Tool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
-    inspect_file_lines, list_files, move_file, read_file, shown, submit, super_agent, swe_agent, understand_file,
-    write_file,
+    AnyTool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
+    inspect_file_lines, list_files, move_file, read_file, shown, super_agent, swe_agent, understand_file, write_file,
 };
 use crate::model;
 
@@ -40,7 +39,7 @@ pub enum Answering {
 #[derive(Clone, Copy)]
 pub struct ToolSet {
     choice: ToolChoice,
-    tools: &'static [&'static dyn Tool],
+    tools: &'static [&'static dyn AnyTool],
     /// As models are shown them; schemas are made once a process.
     shown: &'static [model::Tool],
     answering: Answering,
@@ -59,7 +58,7 @@ impl std::fmt::Debug for ToolSet {
 }
 
 /// The tools of the original: its Table 2 and appendix, and `read_file`.
-static AUTOEXPERIMENT: &[&dyn Tool] = &[
+static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &list_files::ListFiles,
     &change_directory::ChangeDirectory,
@@ -71,13 +70,13 @@ static AUTOEXPERIMENT: &[&dyn Tool] = &[
     &move_file::Move,
     &execute_python_script::ExecutePythonScript,
     &execute_bash_script::ExecuteBashScript,
-    &final_answer::FinalAnswer,
+    &final_answer::FINAL_ANSWER,
 ];
 
 static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
 
 /// The tools of SWE-agent; its shell is `command_line`, whose folder `change_directory` sets.
-static SWE_AGENT: &[&dyn Tool] = &[
+static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
     &swe_agent::Open,
@@ -88,19 +87,19 @@ static SWE_AGENT: &[&dyn Tool] = &[
     &swe_agent::FindFile,
     &swe_agent::Edit,
     &swe_agent::Create,
-    &submit::Submit,
+    &final_answer::SUBMIT,
 ];
 
 static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
 
 /// The tools of SUPER's agents.
-static SUPER: &[&dyn Tool] =
-    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &submit::Submit];
+static SUPER: &[&dyn AnyTool] =
+    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &final_answer::SUBMIT];
 
 static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
 
 /// The one tool of mini-swe-agent.
-static BASH: &[&dyn Tool] = &[&bash::Bash];
+static BASH: &[&dyn AnyTool] = &[&bash::Bash];
 
 static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(BASH));
 
@@ -113,7 +112,7 @@ impl ToolSet {
                 choice,
                 tools: AUTOEXPERIMENT,
                 shown: &AUTOEXPERIMENT_SHOWN,
-                answering: Answering::Tool(final_answer::NAME),
+                answering: Answering::Tool(final_answer::FINAL_ANSWER.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "list_files", "arguments": {"path": "."}}"#,
@@ -124,7 +123,7 @@ impl ToolSet {
                 choice,
                 tools: SWE_AGENT,
                 shown: &SWE_AGENT_SHOWN,
-                answering: Answering::Tool(submit::NAME),
+                answering: Answering::Tool(final_answer::SUBMIT.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "command_line", "arguments": {"command": "ls"}}"#,
@@ -134,7 +133,7 @@ impl ToolSet {
                 choice,
                 tools: SUPER,
                 shown: &SUPER_SHOWN,
-                answering: Answering::Tool(submit::NAME),
+                answering: Answering::Tool(final_answer::SUBMIT.name),
                 shell: None,
                 python: Some("execute"),
                 first: r#"{"name": "execute", "arguments": {"code": "!ls"}}"#,
@@ -167,7 +166,7 @@ impl ToolSet {
 
     /// The tool of this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'static dyn Tool> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'static dyn AnyTool> {
         self.tools.iter().copied().find(|tool| tool.name() == name)
     }
 

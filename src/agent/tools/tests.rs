@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{ToolChoice, ToolSet, schema, signature};
+use super::{ToolChoice, ToolSet, schema, signature_of};
 use crate::agent::tests::support::{Attempt, World, call, sh, submit, text};
 use crate::agent::{End, Limits};
 use crate::model::Reply;
@@ -38,7 +38,7 @@ fn every_schema_is_an_object_that_all_providers_take() {
     }
     let inspect = ToolSet::autoexperiment().get("inspect_file_lines").unwrap();
     let expected = r#"{"path": string, "start_line": integer (optional), "end_line": integer (optional)}"#;
-    assert_eq!(signature(inspect), expected);
+    assert_eq!(signature_of(&inspect.parameters()), expected);
 }
 
 #[test]

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, arguments, ask, read_text, schema};
+use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, ask, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
@@ -22,7 +21,7 @@ pub struct UnderstandFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
     /// What to find out.
@@ -31,25 +30,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for UnderstandFile {
-    fn name(&self) -> &'static str {
-        "understand_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Have a language model read a file, a long one in parts, and answer a question about it. Costs money."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "understand_file";
+    const DESCRIPTION: &'static str =
+        "Have a language model read a file, a long one in parts, and answer a question about it. Costs money.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, question }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, question } = arguments(self, given)?;
         let file = session.path(context, &path).await?;
         let text = read_text(context, &file, &path, READ_LIMIT).await?;
         let windows = windows(&text);
@@ -63,7 +54,7 @@ impl Tool for UnderstandFile {
         for (first, window) in &windows {
             let last = first + window.lines().count().saturating_sub(1);
             let prompt = prompts::understand_file(&path, &question, window, *first, last);
-            answers.push((*first, last, ask(self, vec![Message::new(Role::User, prompt)], context).await?));
+            answers.push((*first, last, ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?));
         }
         if let [(_, _, answer)] = answers.as_mut_slice() {
             return Ok(Outcome::Observation(std::mem::take(answer)));
@@ -73,7 +64,7 @@ impl Tool for UnderstandFile {
             let _ = writeln!(notes, "Lines {first} to {last}:\n{answer}\n");
         }
         let prompt = prompts::understand_notes(&path, &question, &notes);
-        ask(self, vec![Message::new(Role::User, prompt)], context).await.map(Outcome::Observation)
+        ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await.map(Outcome::Observation)
     }
 }
 

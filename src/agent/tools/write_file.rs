@@ -3,16 +3,15 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::{Context, Failure, Outcome, Session, Tool, arguments, schema};
+use super::{Context, Failure, Outcome, Session, Tool};
 
 /// Creates or replaces a file.
 pub struct WriteFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path; missing folders are made.
     path: String,
     /// The whole new content.
@@ -21,25 +20,16 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    fn name(&self) -> &'static str {
-        "write_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Create a file, or replace all of its content."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "write_file";
+    const DESCRIPTION: &'static str = "Create a file, or replace all of its content.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, content }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, content } = arguments(self, given)?;
         let target = session.path(context, &path).await?;
         context.write(&target, content.as_bytes()).await?;
         Ok(Outcome::Observation(format!("wrote {} bytes to `{path}`", content.len())))

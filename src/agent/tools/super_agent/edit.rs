@@ -3,10 +3,9 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, arguments, read_text, schema};
+use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, read_text};
 use crate::sandbox::Fault;
 
 /// Lines around a place that are shown with it.
@@ -17,7 +16,7 @@ pub struct Edit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
     /// The lines to replace, whole and exactly as they stand in the file; they must stand there once. Empty for a new file.
@@ -28,25 +27,16 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for Edit {
-    fn name(&self) -> &'static str {
-        "edit"
-    }
-
-    fn description(&self) -> &'static str {
-        "Replace exact lines of a file by others. Paths begin at the repository's root."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "edit";
+    const DESCRIPTION: &'static str = "Replace exact lines of a file by others. Paths begin at the repository's root.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, old_lines, new_lines }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, old_lines, new_lines } = arguments(self, given)?;
         let file = session.path(context, &path).await?;
         if old_lines.trim().is_empty() {
             return match context.read(&file, READ_LIMIT).await {

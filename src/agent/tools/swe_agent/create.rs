@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::Window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, arguments, schema};
+use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool};
 use crate::sandbox::Fault;
 
 /// Creates a file.
@@ -15,32 +14,24 @@ pub struct Create;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The new file's path; missing folders are made.
     path: String,
 }
 
 #[async_trait]
 impl Tool for Create {
-    fn name(&self) -> &'static str {
-        "create"
-    }
-
-    fn description(&self) -> &'static str {
-        "Create a file with one empty line and open it, to be filled with edit. Refuses one that exists."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "create";
+    const DESCRIPTION: &'static str =
+        "Create a file with one empty line and open it, to be filled with edit. Refuses one that exists.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path } = arguments(self, given)?;
         let target = session.path(context, &path).await?;
         match context.read(&target, READ_LIMIT).await {
             Ok(_) => return Err(Failure::Refused(format!("`{path}` exists already; see it with open"))),

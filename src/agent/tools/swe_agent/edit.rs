@@ -3,19 +3,18 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::{self, LINES};
 use super::{Window, syntax};
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema};
+use crate::agent::tools::{Failure, Outcome, Session, Tool};
 
 /// Replaces lines.
 pub struct Edit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// First line to replace, counted from 1.
     start_line: usize,
     /// Last line to replace, itself included; one less than `start_line` replaces nothing and inserts before it.
@@ -26,26 +25,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for Edit {
-    fn name(&self) -> &'static str {
-        "edit"
-    }
-
-    fn description(&self) -> &'static str {
-        "Replace the lines start_line to end_line of the open file, both included. A change after which a Python file \
-         can no longer be parsed is refused. Shows the file around the change; lines below it have new numbers then."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "edit";
+    const DESCRIPTION: &'static str = "Replace the lines start_line to end_line of the open file, both included. A change after which a Python file \
+         can no longer be parsed is refused. Shows the file around the change; lines below it have new numbers then.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { start_line, end_line, replacement }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { start_line, end_line, replacement } = arguments(self, given)?;
         let window = window::open(session)?;
         let before = window.text(context).await?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();

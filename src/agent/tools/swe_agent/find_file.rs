@@ -3,18 +3,17 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::LINES;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema, show_exec};
+use crate::agent::tools::{Failure, Outcome, Session, Tool, show_exec};
 
 /// Finds files.
 pub struct FindFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's name, or a pattern with `*`.
     name: String,
     /// The folder; the current directory when left out.
@@ -25,25 +24,16 @@ const SCRIPT: &str = r#"cd -- "$2" && { find . -name "$1" ! -type d 2> /dev/null
 
 #[async_trait]
 impl Tool for FindFile {
-    fn name(&self) -> &'static str {
-        "find_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Find files by name in a folder and those below it."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "find_file";
+    const DESCRIPTION: &'static str = "Find files by name in a folder and those below it.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { name, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { name, path } = arguments(self, given)?;
         let shown = path.as_deref().unwrap_or(".");
         let folder = session.path(context, shown).await?;
         let folder = context.sandbox.workdir().join(folder);

@@ -3,43 +3,33 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema};
+use crate::agent::tools::{Failure, Outcome, Session, Tool};
 
 /// Moves the window to a line.
 pub struct Goto;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The line, counted from 1.
     line: usize,
 }
 
 #[async_trait]
 impl Tool for Goto {
-    fn name(&self) -> &'static str {
-        "goto"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show the lines of the open file around this one."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "goto";
+    const DESCRIPTION: &'static str = "Show the lines of the open file around this one.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { line } = arguments(self, given)?;
         let window = window::open(session)?;
         let text = window.text(context).await?;
         let total = text.lines().count();

@@ -3,18 +3,17 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::Window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema};
+use crate::agent::tools::{Failure, Outcome, Session, Tool};
 
 /// Opens a file.
 pub struct Open;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The file's path.
     path: String,
     /// The line to show, counted from 1; the file's beginning when left out.
@@ -23,25 +22,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for Open {
-    fn name(&self) -> &'static str {
-        "open"
-    }
-
-    fn description(&self) -> &'static str {
-        "Open a file and show 100 lines of it with their numbers, those around `line` when it is given."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "open";
+    const DESCRIPTION: &'static str =
+        "Open a file and show 100 lines of it with their numbers, those around `line` when it is given.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { path, line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { path, line } = arguments(self, given)?;
         let mut window = Window { path: session.path(context, &path).await?, shown: path, top: 0 };
         let text = window.text(context).await?;
         if let Some(line) = line {

@@ -3,43 +3,33 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::{self, LINES, OVERLAP};
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema, signature};
+use crate::agent::tools::{AnyTool, Failure, Outcome, Session, Tool, signature_of};
 
 /// Moves the window up or down.
 pub struct Scroll;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// `up` or `down`.
     direction: String,
 }
 
 #[async_trait]
 impl Tool for Scroll {
-    fn name(&self) -> &'static str {
-        "scroll"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show the next (`down`) or the previous (`up`) lines of the open file."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "scroll";
+    const DESCRIPTION: &'static str = "Show the next (`down`) or the previous (`up`) lines of the open file.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { direction }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { direction } = arguments(self, given)?;
         let window = window::open(session)?;
         let text = window.text(context).await?;
         let last = text.lines().count().saturating_sub(LINES);
@@ -47,7 +37,7 @@ impl Tool for Scroll {
             "up" => window.top.saturating_sub(LINES - OVERLAP),
             "down" => (window.top + LINES - OVERLAP).min(last),
             _ => {
-                let what = format!("`direction` is `up` or `down`; expected {}", signature(self));
+                let what = format!("`direction` is `up` or `down`; expected {}", signature_of(&self.parameters()));
                 return Err(Failure::Arguments(what));
             }
         };

@@ -3,18 +3,17 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::LINES;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, arguments, schema, show_exec};
+use crate::agent::tools::{Failure, Outcome, Session, Tool, show_exec};
 
 /// Searches a folder.
 pub struct SearchDir;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The text to look for, as it stands in the files.
     text: String,
     /// The folder; the current directory when left out.
@@ -26,25 +25,17 @@ const SCRIPT: &str = r#"cd -- "$2" && { grep -rIcFs -e "$1" . | grep -v ':0$' | 
 
 #[async_trait]
 impl Tool for SearchDir {
-    fn name(&self) -> &'static str {
-        "search_dir"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show which files of a folder, and of those below it, hold a text, and in how many lines."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "search_dir";
+    const DESCRIPTION: &'static str =
+        "Show which files of a folder, and of those below it, hold a text, and in how many lines.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { text, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { text, path } = arguments(self, given)?;
         if text.is_empty() {
             return Err(Failure::Refused("an empty text is everywhere".to_owned()));
         }

@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::window::{self, LINES};
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, arguments, cut_middle, read_text, schema};
+use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, cut_middle, read_text};
 
 /// Characters of a line that are shown.
 const SHOWN: usize = 300;
@@ -17,7 +16,7 @@ pub struct SearchFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The text to look for, as it stands in the file.
     text: String,
     /// The file's path; the open file when left out.
@@ -26,25 +25,16 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for SearchFile {
-    fn name(&self) -> &'static str {
-        "search_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Show the lines of a file that hold a text, with their numbers."
-    }
-
-    fn parameters(&self) -> Value {
-        schema::<Arguments>()
-    }
+    const NAME: &'static str = "search_file";
+    const DESCRIPTION: &'static str = "Show the lines of a file that hold a text, with their numbers.";
+    type Arguments = Arguments;
 
     async fn run(
         &self,
-        given: Map<String, Value>,
+        Arguments { text: wanted, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let Arguments { text: wanted, path } = arguments(self, given)?;
         let (text, shown) = if let Some(path) = path {
             let file = session.path(context, &path).await?;
             (read_text(context, &file, &path, READ_LIMIT).await?, path)
