@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::trajectory::{Event, Line};
-use crate::model::{Message, Role, ToolCall};
+use crate::model::{Message, Role, Thought, ToolCall};
 
 /// Characters kept of arguments that are no JSON object; providers refuse to read such calls back.
 const MALFORMED_KEPT: usize = 1000;
@@ -14,7 +14,7 @@ const MALFORMED_KEPT: usize = 1000;
 pub fn take(messages: &mut Vec<Message>, event: &Event) {
     match event {
         Event::Message { role, content, call_id } => push(messages, *role, content, call_id.as_deref()),
-        Event::Reply { text, tool_calls, .. } => push_reply(messages, text, tool_calls),
+        Event::Reply { text, tool_calls, thoughts, .. } => push_reply(messages, text, tool_calls, thoughts),
         Event::Observation { content, call_id, .. } => {
             let role = if call_id.is_some() { Role::Tool } else { Role::User };
             push(messages, role, content, call_id.as_deref());
@@ -69,10 +69,11 @@ fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, n
 }
 
 /// Providers refuse empty assistant messages and calls whose arguments are no object, so these are made good.
-fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall]) {
+fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], thoughts: &[Thought]) {
     let empty = text.is_empty() && tool_calls.is_empty();
     let mut message = Message::new(Role::Assistant, if empty { "(nothing)" } else { text });
     message.tool_calls = tool_calls.iter().map(sendable).collect();
+    message.thoughts = thoughts.to_vec();
     messages.push(message);
 }
 
@@ -98,6 +99,7 @@ mod tests {
             text: text.into(),
             reasoning: None,
             tool_calls,
+            thoughts: Vec::new(),
             usage: Usage::default(),
             cost: 0.0,
             seconds: 0.0,

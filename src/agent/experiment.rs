@@ -41,9 +41,9 @@ pub struct Outcome {
 pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for experiment in &task.experiments {
-        let barred = if count { context.budget.exceeded() } else { None };
+        let limit = if count { context.budget.exceeded() } else { None };
         let late = context.budget.time_left().is_zero().then_some(End::TimeLimit);
-        if let Some(end) = barred.or(late) {
+        if let Some(end) = limit.or(late) {
             outcome.stopped = Some(end.because(format!("before {}", experiment.key)));
             return outcome;
         }

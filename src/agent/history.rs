@@ -37,7 +37,7 @@ impl FromStr for History {
             ("summary", number) => steps(number).map(Self::Summary),
             _ => None,
         };
-        read.ok_or_else(|| format!("`{text}` is no history: give {FORMS}, with K from 1"))
+        read.ok_or_else(|| format!("`{text}` is not a history: give {FORMS}, with K from 1"))
     }
 }
 
@@ -77,7 +77,9 @@ mod tests {
         }
         for text in ["", "window", "window:0", "window:-1", "summary:x", "full:3", "everything"] {
             let error = text.parse::<History>().unwrap_err();
-            assert!(error.ends_with("is no history: give `full`, `window:K`, `summary:K` or `super`, with K from 1"));
+            assert!(
+                error.ends_with("is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1")
+            );
         }
     }
 }

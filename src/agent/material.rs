@@ -15,10 +15,10 @@ pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_
     Ok(prompts::fixed::material(&found.0, &found.1))
 }
 
-type Found = (Vec<Passage>, Vec<(String, String)>);
+type Material = (Vec<Passage>, Vec<(String, String)>);
 
-async fn collect(retriever: &Retriever, task: &Task, code: &Code) -> Result<Found, String> {
-    let (mut text, mut snippets): Found = Default::default();
+async fn collect(retriever: &Retriever, task: &Task, code: &Code) -> Result<Material, String> {
+    let (mut text, mut snippets): Material = Default::default();
     if retriever.paper == PaperChoice::Full {
         text = passages(&task.text);
     }

@@ -5,9 +5,9 @@
 
 use super::history::History;
 use super::prompts::dynamic;
-use super::tools::{Failure, ask_as, cut_middle};
+use super::tools::{Failure, ask, cut_middle};
 use super::{Context, End, Ended, Event, transcript};
-use crate::model::{Message, Reply, Role};
+use crate::model::{Message, Reply, Role, Thought};
 
 /// Characters that are left of an observation that was shortened.
 const SHORT: usize = 500;
@@ -18,7 +18,7 @@ const BYTES: f64 = 3.0;
 /// Tokens kept free for a reply where the run does not limit it, at most: an eighth of the context.
 const RESERVE: u64 = 4096;
 /// Once the context is nearly full it is brought down to this share of what may be used. Shortening a little in every
-/// step would make the provider read everything anew in each of them.
+/// step would make the provider read everything again in each of them.
 const DOWN_TO: f64 = 0.75;
 
 /// Keeps one conversation as its history wants it.
@@ -40,7 +40,7 @@ pub struct Memory {
     sent: usize,
     /// Messages that were shortened already.
     checked: usize,
-    /// Bytes of each message: counted once, for a long conversation has many.
+    /// Bytes of each message: counted once, because a long conversation has many.
     sizes: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ impl Memory {
     async fn summarise(&mut self, count: usize, messages: &[Message], context: &mut Context<'_>) -> Result<(), Ended> {
         let steps = transcript::of(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
-        match ask_as("summary", vec![question], context).await {
+        match ask("summary", vec![question], context).await {
             Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
             Ok(_) | Err(Failure::Refused(_) | Failure::Arguments(_)) => {}
             Err(Failure::Lost(detail)) => return Err(End::SandboxLost.because(detail)),
@@ -176,8 +176,15 @@ impl Memory {
     }
 
     fn bytes(&mut self, messages: &[Message]) -> usize {
-        let calls =
-            |message: &Message| message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
+        let thought = |thought: &Thought| match thought {
+            Thought::Text(text) => text.len(),
+            Thought::Block(block) => block.to_string().len(),
+            Thought::Signature { signature, .. } => signature.len(),
+        };
+        let calls = |message: &Message| {
+            let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
+            calls + message.thoughts.iter().map(thought).sum::<usize>()
+        };
         // The newest may have grown: what is said by the user in a row is one message.
         self.sizes.pop();
         for message in &messages[self.sizes.len().min(messages.len())..] {

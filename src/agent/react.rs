@@ -1,4 +1,4 @@
-//! `react`: the model decides, step by step: it thinks, calls one tool and sees what came of it (Yao et al., 2023), as in
+//! `react`: the model decides, step by step: it thinks, calls one tool and sees the result (Yao et al., 2023), as in
 //! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::{Agent, Context, End, Ended, Event, Limits, Task, material, reflexion
 use crate::error::Result;
 use crate::model::{Message, Model, ModelError, Request, Role};
 
-/// So many replies in a row that could not be acted upon end an attempt.
+/// An attempt ends after this many replies in a row that could not be acted upon.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 
 /// The agent.
@@ -33,9 +33,9 @@ pub struct React {
 
 /// What a try begins with and leaves behind.
 struct Work {
-    /// What it may spend, as it is told.
+    /// What it may spend, as its prompt says.
     limits: Limits,
-    /// What it is told of the try before.
+    /// What its prompt says about the try before.
     lesson: Option<String>,
     /// The conversation.
     request: Request,

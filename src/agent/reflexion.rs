@@ -1,5 +1,5 @@
 //! `--reflexion K`: up to K tries within one attempt (Shinn et al., 2023). Each has a K-th of the budget; after one that
-//! failed the model writes a plan from what it did, which stands in the task of the next.
+//! failed the model writes a plan from what it did, which becomes part of the next try's task.
 //!
 //! Nobody tells the agent whether its results are right. A try has failed when it gave no answer, when an experiment has no
 //! result in it, or when an experiment that is run again gives none: what the agent itself could have noticed. Files stay as
@@ -7,7 +7,7 @@
 
 use super::experiment;
 use super::prompts::dynamic;
-use super::tools::{Failure, ask_as};
+use super::tools::{Failure, ask};
 use super::{Context, End, Ended, Task, transcript};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
@@ -52,7 +52,7 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
 /// The plan for the next try; `None` where the model may not be asked or has nothing to say. The error ends the attempt.
 pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
-    match ask_as("reflexion", vec![question], context).await {
+    match ask("reflexion", vec![question], context).await {
         Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
         Err(Failure::Refused(_) | Failure::Arguments(_)) => Ok(None),
         Err(Failure::Lost(detail)) => Err(End::SandboxLost.because(detail)),

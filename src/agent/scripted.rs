@@ -21,13 +21,13 @@ use crate::model::{Reply, ToolCall};
 #[derive(Debug)]
 pub struct Scripted {
     tool_calling: ToolCalling,
-    script: Vec<Line>,
+    script: Vec<ScriptedCall>,
 }
 
-/// One line of a script.
+/// One call of a script: a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ScriptedCall {
     /// The tool's name, which may not exist: that is what some tests are about.
     tool: String,
     /// Its arguments.

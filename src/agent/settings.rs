@@ -1,7 +1,7 @@
 //! What can be set about agents: retrieval, order and repair of a fixed agent's functions, reasoning; prompt, history,
 //! tools and protocol of a dynamic one.
 //!
-//! Settings come from the command line and are kept with the run. An agent's own ones stand behind its name:
+//! Settings come from the command line and are kept with the run. An agent's own settings follow its name:
 //! `fixed:paper=none,repair=2`.
 
 use std::fmt;
@@ -278,7 +278,7 @@ impl FromStr for Overrides {
     fn from_str(text: &str) -> Result<Self> {
         let mut own = Vec::new();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-            let wrong = || Error::usage(format!("`{pair}` is no setting of an agent"));
+            let wrong = || Error::usage(format!("`{pair}` is not a setting of an agent"));
             let (name, value) = pair
                 .split_once('=')
                 .ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {}", setting_keys())))?;
@@ -429,7 +429,7 @@ mod tests {
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
         insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
-        insta::assert_snapshot!(hint("history=window"), @"`window` is no history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
+        insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }
 

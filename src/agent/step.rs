@@ -51,7 +51,7 @@ pub async fn act(
     };
     let step = context.budget.steps;
     let tool_time = context.budget.tool_time;
-    let content = match tool.run(arguments.clone(), context, session).await {
+    let content = match tool.call(arguments.clone(), context, session).await {
         Ok(Outcome::Observation(text)) => text,
         Ok(Outcome::Answer(raw)) => return answered(raw, context),
         Err(Failure::Refused(what)) => format!("error: {what}"),

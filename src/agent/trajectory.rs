@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::End;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
-use crate::model::{Message, Reply, Role, Sampling, Tool, ToolCall, Usage};
+use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage};
 
 /// What can happen in an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +52,9 @@ pub enum Event {
         /// Tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
+        /// What goes back to the provider with the reply.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        thoughts: Vec<Thought>,
         /// Tokens.
         usage: Usage,
         /// Dollars.
@@ -210,6 +213,7 @@ impl Event {
             text: reply.text.clone(),
             reasoning: reply.reasoning.clone(),
             tool_calls: reply.tool_calls.clone(),
+            thoughts: reply.thoughts.clone(),
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),

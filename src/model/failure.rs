@@ -6,7 +6,7 @@
 //! Not retried, because another try would end the same:
 //! - conversations that are too long and conversations that a content filter blocks, which the providers report in
 //!   words of their own, under several statuses;
-//! - 400 and 422, by which providers refuse what stands in a history: [`ModelError::Refused`]. At an attempt's first
+//! - 400 and 422, by which providers refuse something in a history: [`ModelError::Refused`]. At an attempt's first
 //!   call there is no history that a model has written, so there they mean that the request is wrong for this model,
 //!   as every other status does (a bad key, an unknown model, an empty account): [`ModelError::Denied`]. A request that
 //!   a program of its own has written is the program's also at the first call.
@@ -197,7 +197,8 @@ impl Failure {
     /// A successful status with a body that is no reply: some gateways report errors like this.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let text = without(key, &body.to_string());
-        let usage = wire::reported_usage(body);
+        // What no call can have taken was not charged.
+        let usage = Some(wire::reported_usage(body)).filter(wire::is_possible).unwrap_or_default();
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
             let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
             let status = status.filter(|code| *code >= 400).unwrap_or(500);

@@ -5,9 +5,9 @@
 //! Agents see only the trait. Keys stay in this process and never appear in an error.
 
 pub(crate) mod ask;
-pub mod embedding;
+pub(crate) mod embedding;
 mod failure;
-pub mod gateway;
+pub(crate) mod gateway;
 mod open;
 mod price;
 mod provider;
@@ -54,13 +54,34 @@ pub struct Message {
     /// Which call this is the observation of, on tool messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+    /// The model's thoughts, on assistant messages, for the provider that gave them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thoughts: Vec<Thought>,
 }
 
 impl Message {
     /// A message without tool calls.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
+        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None, thoughts: Vec::new() }
     }
+}
+
+/// What a provider wants back, with the reply that it came with, so that its model can go on from its thoughts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Thought {
+    /// Reasoning in plain text (`reasoning_content`).
+    Text(String),
+    /// A block as it came, signed or encrypted by the provider (Anthropic's `thinking`, `OpenRouter`'s details).
+    Block(serde_json::Value),
+    /// A signature of what it stands before (Gemini).
+    Signature {
+        /// The signature.
+        signature: String,
+        /// The call that it is of; the text's where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+    },
 }
 
 /// A call of a tool, as the model made it.
@@ -70,7 +91,7 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name, which may not exist.
     pub name: String,
-    /// The arguments; a JSON string when the model wrote something that is no JSON.
+    /// The arguments; a JSON string when the model wrote something that is not JSON.
     pub arguments: serde_json::Value,
 }
 
@@ -154,6 +175,9 @@ pub struct Reply {
     /// Tool calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// What goes back to the provider with the reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thoughts: Vec<Thought>,
     /// Tokens, of this call and of its failed tries that the provider charged.
     pub usage: Usage,
     /// Cost in dollars.

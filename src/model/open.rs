@@ -195,7 +195,7 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
 fn checked_base_url(url: &str) -> Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.chars().any(char::is_whitespace)) {
-        return Err(Error::usage(format!("`--base-url {url}` is no HTTP address"))
+        return Err(Error::usage(format!("`--base-url {url}` is not an HTTP address"))
             .hint("give it up to and with the version, as in `--base-url http://127.0.0.1:8080/v1`"));
     }
     Ok(format!("{}/", url.trim_end_matches('/')))

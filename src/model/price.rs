@@ -38,7 +38,7 @@ impl Price {
         if [input, output].iter().all(|price| price.is_finite() && *price >= 0.0) {
             Ok(Self::Given { input, output })
         } else {
-            Err(Error::usage(format!("`--price {input},{output}` is no price"))
+            Err(Error::usage(format!("`--price {input},{output}` is not a price"))
                 .hint("give dollars per million tokens read and written, as in `--price 0.15,0.60`"))
         }
     }

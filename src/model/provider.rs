@@ -105,6 +105,13 @@ impl Provider {
             Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
         });
         let (reply, told) = answer.map_err(|failure| Failure { retry: failure.retry && !sent, ..failure })?;
+        if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage)) {
+            let what = format!(
+                "the server says that one call took {} tokens, which no model takes: what it cost is not known",
+                absurd.input.max(absurd.output)
+            );
+            return Err(Failure::lasting(ModelError::Unavailable(what)));
+        }
         if reply.usage.input.saturating_add(reply.usage.output) == 0 && !settings.price.is_free() {
             let error = ModelError::Denied(
                 "the server reports no token usage, or not in a form that can be read, so that the cost cannot be \
@@ -136,7 +143,7 @@ impl Provider {
                     return Err(Failure::from_odd_body(body, "no choices", key, first));
                 }
                 let stop = response.stop_reason.clone();
-                Ok((unless_withheld(wire::reply(response), stop)?, told))
+                Ok((unless_withheld(wire::reply(kind, response), stop)?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
@@ -159,7 +166,7 @@ impl Provider {
         sent: &mut bool,
     ) -> Result<(Reply, Usage), Failure> {
         let failed = |error: genai::Error| Failure::from_genai(&error, self.settings.key.as_deref(), first);
-        let options = wire::streaming(options);
+        let options = wire::streaming(self.settings.kind, options);
         let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
@@ -174,7 +181,10 @@ impl Provider {
                 }
                 ChatStreamEvent::End(end) => {
                     let stop = end.captured_stop_reason.clone();
-                    return Ok((unless_withheld(wire::streamed_reply(text, thoughts, end), stop)?, Usage::default()));
+                    return Ok((
+                        unless_withheld(wire::streamed_reply(self.settings.kind, text, thoughts, end), stop)?,
+                        Usage::default(),
+                    ));
                 }
                 _ => continue,
             };

@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path, mut each: impl FnMut(Call)) -> Result<u64> {
             break;
         }
         each(serde_json::from_slice(&line).map_err(|error| {
-            Error::usage("this line is no recorded call")
+            Error::usage("this line is not a recorded call")
                 .at(path, Some(number))
                 .hint("give a file that `--record` has written")
                 .because(error)

@@ -17,19 +17,19 @@ use crate::files::json_lines;
 /// A script.
 pub(super) struct Scripted {
     name: String,
-    replies: Vec<Line>,
+    replies: Vec<ScriptedReply>,
 }
 
 /// One reply as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ScriptedReply {
     #[serde(default)]
     text: String,
     #[serde(default)]
     reasoning: Option<String>,
     #[serde(default)]
-    tool_calls: Vec<Call>,
+    tool_calls: Vec<ScriptedCall>,
     #[serde(default)]
     usage: Option<Tokens>,
     #[serde(default)]
@@ -39,7 +39,7 @@ struct Line {
 /// One tool call as it is written. Its id is made from its place.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ScriptedCall {
     name: String,
     #[serde(default = "no_arguments")]
     arguments: Value,
@@ -72,7 +72,7 @@ impl Scripted {
                 .at(path, Some(line))
                 .hint("each reply is `{\"text\": ..., \"tool_calls\": [{\"name\": ..., \"arguments\": {...}}]}`")
         };
-        let replies: Vec<Line> = if text.trim_start().starts_with('[') {
+        let replies: Vec<ScriptedReply> = if text.trim_start().starts_with('[') {
             serde_json::from_str(&text).map_err(|error| wrong(error.line(), error))?
         } else {
             let lines = json_lines(text.as_bytes());
@@ -107,6 +107,7 @@ impl Model for Scripted {
         Ok(Reply {
             text: written.text.clone(),
             reasoning: written.reasoning.clone(),
+            thoughts: Vec::new(),
             tool_calls: (written.tool_calls.iter().enumerate())
                 .map(|(place, call)| ToolCall {
                     id: format!("call-{}-{place}", request.call),

@@ -9,7 +9,7 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use super::{Message, Reply, Request, Role, Sampling, ToolCall, Usage};
+use super::{Message, Reply, Request, Role, Sampling, Thought, ToolCall, Usage};
 
 /// Providers refuse messages without text.
 const EMPTY: &str = "(empty)";
@@ -29,7 +29,7 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
         .flat_map(|message| &message.tool_calls)
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
-    let mut messages: Vec<ChatMessage> = request.messages.iter().map(|said| message(said, &names)).collect();
+    let mut messages: Vec<ChatMessage> = request.messages.iter().map(|said| message(kind, said, &names)).collect();
     // Anthropic caches only up to a mark. An agent sends its whole history at every step, so mark the newest message:
     // the next step then reads all of it at a tenth of the price. A single question would only pay for the write.
     let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
@@ -50,7 +50,7 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
     }))
 }
 
-fn message(message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
+fn message(kind: AdapterKind, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
     let text = || if message.content.trim().is_empty() { EMPTY } else { message.content.as_str() };
     match (message.role, &message.tool_call_id) {
         (Role::System, _) => ChatMessage::system(text()),
@@ -62,25 +62,51 @@ fn message(message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
             ChatMessage::tool(response)
         }
         (Role::User | Role::Tool, _) => ChatMessage::user(text()),
-        (Role::Assistant, _) if message.tool_calls.is_empty() => ChatMessage::assistant(text()),
         (Role::Assistant, _) => {
-            let mut parts = Vec::new();
-            if !message.content.trim().is_empty() {
-                parts.push(ContentPart::from_text(message.content.as_str()));
+            let mut parts = sent_thoughts(kind, message);
+            if message.tool_calls.is_empty() || !message.content.trim().is_empty() {
+                parts.push(ContentPart::from_text(text()));
             }
-            parts.extend(message.tool_calls.iter().map(|call| ContentPart::ToolCall(sent_call(call))));
+            parts.extend(
+                message.tool_calls.iter().map(|call| ContentPart::ToolCall(sent_call(call, &message.thoughts))),
+            );
             ChatMessage::assistant(MessageContent::from_parts(parts))
         }
     }
 }
 
+/// A message's thoughts as its provider wants them back, but for those of its calls.
+fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
+    let part = |thought: &Thought| match (kind, thought) {
+        // Servers that give it with a call demand it back with the call's result; of other replies it is of no use, and
+        // some refuse it.
+        (AdapterKind::OpenAI, Thought::Text(text)) if !message.tool_calls.is_empty() => {
+            Some(ContentPart::ReasoningContent(text.clone()))
+        }
+        (AdapterKind::OpenAI | AdapterKind::Anthropic, Thought::Block(block)) => {
+            Some(ContentPart::from_custom(block.clone(), None))
+        }
+        (AdapterKind::Gemini, Thought::Signature { signature, call_id: None }) => {
+            Some(ContentPart::ThoughtSignature(signature.clone()))
+        }
+        _ => None,
+    };
+    message.thoughts.iter().filter_map(part).collect()
+}
+
 /// A call as it goes back to the provider. Providers demand an object, also where the model wrote none.
-fn sent_call(call: &ToolCall) -> GenaiToolCall {
+fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     let fn_arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
         other => json!({ "malformed_arguments": other }),
     };
-    GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures: None }
+    let signatures = thoughts.iter().filter_map(|thought| match thought {
+        Thought::Signature { signature, call_id } if call_id.as_ref() == Some(&call.id) => Some(signature.clone()),
+        _ => None,
+    });
+    let signatures: Vec<String> = signatures.collect();
+    let thought_signatures = (!signatures.is_empty()).then_some(signatures);
+    GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
 /// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
@@ -138,42 +164,78 @@ fn effort(kind: AdapterKind, model: &str, budget: u32) -> Option<ReasoningEffort
 }
 
 /// The reply, without its cost.
-pub(super) fn reply(response: ChatResponse) -> Reply {
-    let (texts, reply) = parts(response.content, response.reasoning_content, &response.usage);
+pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
+    let (texts, reply) = parts(kind, response.content, response.reasoning_content, &response.usage);
     Reply { text: texts.join("\n\n"), ..reply }
 }
 
-/// These options for a stream, at whose end the whole reply is wanted. Thoughts are taken from its pieces: capturing them would
-/// ask Gemini for thoughts.
-pub(super) fn streaming(options: &ChatOptions) -> ChatOptions {
-    options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true)
+/// These options for a stream, at whose end the whole reply is wanted. The text of thoughts is taken from its pieces: capturing
+/// them would ask Gemini for thoughts. Of Anthropic only the captured blocks have their signatures.
+pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
+    let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
+    if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }
 }
 
 /// The reply at the end of a stream, whose text and thoughts came before in pieces.
-pub(super) fn streamed_reply(text: String, thoughts: String, end: StreamEnd) -> Reply {
+pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, end: StreamEnd) -> Reply {
     let usage = end.captured_usage.unwrap_or_default();
-    let (_, reply) = parts(end.captured_content.unwrap_or_default(), Some(thoughts), &usage);
+    let (_, reply) = parts(kind, end.captured_content.unwrap_or_default(), Some(thoughts), &usage);
     Reply { text, ..reply }
 }
 
 /// Texts, and a reply of everything else.
-fn parts(content: MessageContent, reasoning: Option<String>, tokens: &genai::chat::Usage) -> (Vec<String>, Reply) {
+fn parts(
+    kind: AdapterKind,
+    content: MessageContent,
+    reasoning: Option<String>,
+    tokens: &genai::chat::Usage,
+) -> (Vec<String>, Reply) {
     let reasoning = reasoning.filter(|text| !text.is_empty());
     let mut reply = Reply { reasoning, usage: usage(tokens), ..Reply::default() };
     let mut texts = Vec::new();
+    if kind == AdapterKind::OpenAI {
+        reply.thoughts.extend(reply.reasoning.clone().map(Thought::Text));
+    }
+    // A signature, then the thoughts that it is of.
+    let mut signed: Option<String> = None;
     for part in content {
         match part {
             ContentPart::Text(text) => texts.push(text),
-            ContentPart::ToolCall(call) => reply.tool_calls.push(ToolCall {
-                id: call.call_id,
-                name: call.fn_name,
-                // A call without arguments is a call with none.
-                arguments: if call.fn_arguments.is_null() { json!({}) } else { call.fn_arguments },
-            }),
+            ContentPart::ThoughtSignature(signature) if kind == AdapterKind::Anthropic => signed = Some(signature),
+            ContentPart::ThoughtSignature(signature) => {
+                reply.thoughts.push(Thought::Signature { signature, call_id: None });
+            }
+            ContentPart::ReasoningContent(thinking) if kind == AdapterKind::Anthropic => {
+                reply.thoughts.extend(signed.take().map(|signature| {
+                    Thought::Block(json!({"type": "thinking", "thinking": thinking, "signature": signature}))
+                }));
+            }
+            ContentPart::Custom(block) => reply.thoughts.push(Thought::Block(block.data)),
+            ContentPart::ToolCall(call) => {
+                own_signatures(kind, &call, &mut reply.thoughts);
+                reply.tool_calls.push(ToolCall {
+                    id: call.call_id,
+                    name: call.fn_name,
+                    // A call without arguments is a call with none.
+                    arguments: if call.fn_arguments.is_null() { json!({}) } else { call.fn_arguments },
+                });
+            }
             _ => {}
         }
     }
     (texts, reply)
+}
+
+/// Keeps the signatures of a call of Gemini's, which come once more as parts before it.
+fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Thought>) {
+    if kind != AdapterKind::Gemini {
+        return;
+    }
+    for signature in call.thought_signatures.iter().flatten() {
+        let free = Thought::Signature { signature: signature.clone(), call_id: None };
+        thoughts.retain(|thought| *thought != free);
+        thoughts.push(Thought::Signature { signature: signature.clone(), call_id: Some(call.call_id.clone()) });
+    }
 }
 
 /// Tokens as [`Usage`] documents them.
@@ -212,13 +274,23 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
             arguments,
         }
     });
+    let reasoning = text("reasoning").or_else(|| text("reasoning_content")).filter(|text| !text.is_empty());
     Some(Reply {
         tool_calls: tool_calls.collect(),
         text: text("content").unwrap_or_default(),
-        reasoning: text("reasoning").or_else(|| text("reasoning_content")).filter(|text| !text.is_empty()),
+        thoughts: reasoning.clone().map(Thought::Text).into_iter().collect(),
+        reasoning,
         usage: reported_usage(body),
         cost: 0.0,
     })
+}
+
+/// Most tokens that one call can have read or written: far more than any model takes.
+const MOST_TOKENS: u64 = 100_000_000;
+
+/// Whether one call can have taken so many tokens.
+pub(super) fn is_possible(usage: &Usage) -> bool {
+    usage.input <= MOST_TOKENS && usage.output <= MOST_TOKENS
 }
 
 /// The tokens that a provider's body reports, in whichever shape; 0 where it reports none.
@@ -230,7 +302,7 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
             input: count("/usageMetadata/promptTokenCount"),
             cached: count("/usageMetadata/cachedContentTokenCount"),
             cache_written: 0,
-            output: count("/usageMetadata/candidatesTokenCount") + reasoning,
+            output: count("/usageMetadata/candidatesTokenCount").saturating_add(reasoning),
             reasoning,
         };
     }
@@ -238,7 +310,7 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
         let (cached, cache_written) =
             (count("/usage/cache_read_input_tokens"), count("/usage/cache_creation_input_tokens"));
         // Anthropic counts what went through its cache apart.
-        let input = count("/usage/input_tokens") + cached + cache_written;
+        let input = count("/usage/input_tokens").saturating_add(cached).saturating_add(cache_written);
         return Usage { input, cached, cache_written, output: count("/usage/output_tokens"), reasoning: 0 };
     }
     Usage {

@@ -304,6 +304,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
     }
+    notes.extend(all_refused(records));
     for planned in &options.planned {
         let row = rows
             .iter()
@@ -338,6 +339,28 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
         ));
     }
     notes
+}
+
+/// A warning for each agent and model of which every attempt was refused by the provider: that rate is not the model's.
+fn all_refused(records: &[AttemptRecord]) -> Vec<String> {
+    let mut attempts: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
+    for (record, counts) in records.iter().zip(counting(records)) {
+        if counts && !record.is_infrastructure() {
+            attempts.entry((&record.agent, record.model.as_deref())).or_default().push(record);
+        }
+    }
+    let refused = attempts.into_iter().filter(|(_, all)| all.len() > 1 && all.iter().all(|it| it.end == End::Refused));
+    refused
+        .map(|((agent, model), all)| {
+            let why: String = all[0].end_detail.as_deref().unwrap_or("no reason given").chars().take(300).collect();
+            format!(
+                "WARNING {}: the provider refused all {}, so this rate says nothing about the model. The first was refused \
+                 with: {why}. Change what is asked (model, `--protocol`, `--temperature`, `--max-tokens`) and start a new run",
+                full_name(agent, model),
+                plural(all.len(), "attempt")
+            )
+        })
+        .collect()
 }
 
 fn plural(count: usize, noun: &str) -> String {

@@ -219,6 +219,21 @@ fn half_a_run_says_what_is_missing_and_lost() {
 }
 
 #[test]
+fn a_rate_of_an_agent_whose_every_attempt_was_refused_is_not_printed_without_a_warning() {
+    let refused = |attempt| AttemptRecord {
+        end: End::Refused,
+        end_detail: Some("status 400: thinking is missing".into()),
+        ..record("react", 1, 0, attempt, false)
+    };
+    let warned = |records: &[AttemptRecord]| {
+        let summary = summarise(records, &options(&[1]));
+        summary.notes.iter().any(|note| note.starts_with("WARNING") && note.contains("status 400: thinking is missing"))
+    };
+    assert!(warned(&[refused(0), refused(1), lost("react", 1, 0, 2)]));
+    assert!(!warned(&[refused(0), refused(1), record("react", 1, 0, 2, false)]));
+}
+
+#[test]
 fn of_several_records_of_an_attempt_the_last_one_not_lost_counts() {
     let records = [
         lost("react", 1, 0, 0),

@@ -71,7 +71,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(Kind::Heading, role_name(*role));
             body(text, content, None, colour);
         }
-        Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds } => {
+        Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds, .. } => {
             let (input, output) = (usage.input, usage.output);
             heading(
                 Kind::Heading,
@@ -218,6 +218,7 @@ mod tests {
                 text: hostile.into(),
                 reasoning: Some("think".into()),
                 tool_calls: vec![call],
+                thoughts: Vec::new(),
                 usage: Usage { input: 10, output: 5, ..Usage::default() },
                 cost: 0.5,
                 seconds: 1.5,

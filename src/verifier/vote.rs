@@ -53,21 +53,3 @@ pub trait Votes: Send + Sync {
     /// Kind `Store` when it cannot be written.
     fn keep(&self, vote: &Vote) -> Result<()>;
 }
-
-/// Keeps nothing and allows everything.
-#[derive(Debug, Clone, Copy)]
-pub struct Unkept;
-
-impl Votes for Unkept {
-    fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
-        None
-    }
-
-    fn allow(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn keep(&self, _: &Vote) -> Result<()> {
-        Ok(())
-    }
-}

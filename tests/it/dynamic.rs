@@ -135,5 +135,5 @@ fn settings_of_a_run_and_of_an_agent_are_kept_and_named() {
     assert!(names.contains(&json!("react+prompt=planning+history=summary-4+context=8000+reflexion=2")), "{names:?}");
     assert!(names.contains(&json!(own)), "{names:?}");
     let wrong = lab.fails(2, &["run", "--agent", "react", "--history", "window", "--model", "scripted:model.jsonl"]);
-    assert!(wrong.contains("`window` is no history: give `full`, `window:K`"), "{wrong}");
+    assert!(wrong.contains("`window` is not a history: give `full`, `window:K`"), "{wrong}");
 }

@@ -1,4 +1,4 @@
-//! One attempt of an agent that is a program of its own: its files laid, its program run, its answer read.
+//! One attempt of an external agent: writes its files, runs the program, reads the answer.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +39,7 @@ const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 struct Prepared {
     command: Command,
     answer: PathBuf,
-    /// Where the sandbox has no file system of its own, what the agent writes lies here.
+    /// Where the sandbox has no file system of its own, what the agent writes is here.
     _scratch: Option<tempfile::TempDir>,
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // A program that is told to stop before it begins would not hear it.
+        // A program cannot receive a signal before it starts.
         return End::Cancelled.into();
     }
     let mut meter =

@@ -1,4 +1,4 @@
-//! `agent.toml`: how an agent that is a program of its own is started, and where its answer is read.
+//! `agent.toml`: how an external agent is started, and where its answer is read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The manifest's name in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
 
-/// A manifest. What stands in braces in its texts is put in when an attempt begins: [`Places`].
+/// A manifest. Words in braces in its texts are replaced when an attempt begins: [`Places`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -58,7 +58,7 @@ struct Mode {
     files: BTreeMap<String, String>,
 }
 
-/// What is put in for what stands in braces.
+/// What replaces the words in braces.
 pub(super) struct Places {
     pub(super) entries: Vec<(&'static str, String)>,
 }
@@ -68,7 +68,7 @@ impl Places {
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
-        // From left to right in one pass: what is put in is not looked at again, for a task may hold braces.
+        // From left to right in one pass: replacements are not searched again, because a task may contain braces.
         'next: while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
             rest = &rest[open..];
@@ -131,7 +131,7 @@ impl Manifest {
                 .hint("`command` (a list) and `answer` (`file` or `stdout`) must be there")
         })?;
         if let Some(mode) = manifest.mode.keys().find(|mode| !super::is_plain(mode)) {
-            return Err(Error::suite(format!("`{mode}` is no name for a mode"))
+            return Err(Error::suite(format!("`{mode}` cannot be the name of a mode"))
                 .at(path, None)
                 .hint("a name may hold letters, digits, `-`, `_` and `.`"));
         }

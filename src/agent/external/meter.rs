@@ -1,9 +1,10 @@
-//! Answers the calls of an agent that is a program of its own: asks the model, charges the budget, keeps the record,
+//! Answers the calls of an external agent: asks the model, charges the budget, keeps the record,
 //! and stops an agent that goes on when nothing is left.
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -13,7 +14,7 @@ use crate::agent::account::{Account, Asker, NotAsked};
 use crate::agent::{Budget, End, Ended, Event, Trajectory, conversation};
 use crate::model::ask::{self, Ledger};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Reply, Request, Sampling, Tool};
+use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Reply, Request, Sampling, Thought, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -23,7 +24,7 @@ const FAILURES: u32 = 10;
 const LAST_WORDS: Duration = Duration::from_mins(1);
 /// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
-/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded anew
+/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded again
 /// each time, and would fill the disk.
 const RECORD: usize = 64 << 20;
 /// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
@@ -40,6 +41,8 @@ pub(super) struct Meter<'a> {
     begun: Instant,
     /// Time in which the program waited for the model: it is not tool time.
     pub(super) waited: Duration,
+    /// What goes back to the provider with a reply, by the reply's first call: programs do not all keep it.
+    thoughts: HashMap<String, Vec<Thought>>,
     /// What the record says the conversation is.
     shown: Vec<Message>,
     tools: Vec<Tool>,
@@ -78,6 +81,7 @@ impl<'a> Meter<'a> {
             stop,
             begun: Instant::now(),
             waited: Duration::ZERO,
+            thoughts: HashMap::new(),
             shown: Vec::new(),
             tools: Vec::new(),
             refusals: 0,
@@ -112,6 +116,15 @@ impl<'a> Meter<'a> {
                     Asked::Call(ask) => self.take(ask).await,
                     Asked::Refused(refusal) => self.unreadable(refusal),
                 },
+            }
+        }
+    }
+
+    /// A model goes on from its thoughts, which some providers demand with the results of its calls.
+    fn put_thoughts_back(&self, messages: &mut [Message]) {
+        for message in messages.iter_mut().filter(|message| message.thoughts.is_empty()) {
+            if let Some(thoughts) = message.tool_calls.first().and_then(|call| self.thoughts.get(&call.id)) {
+                message.thoughts.clone_from(thoughts);
             }
         }
     }
@@ -170,12 +183,16 @@ impl<'a> Meter<'a> {
         mut request: Request,
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Given, Refusal> {
+        self.put_thoughts_back(&mut request.messages);
         let (model, cancel) = (self.model, self.cancel.clone());
         let asked = ask::ask_until(model, &mut request, pieces, given_up(&cancel), self).await?;
         match asked.outcome {
             Ok(reply) => {
                 self.failed = None;
                 self.failures = 0;
+                if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
+                    self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
+                }
                 Ok(Given { reply, most: request.sampling.max_tokens })
             }
             Err(failed) => Err(self.fail(&failed.error)),

@@ -1,4 +1,4 @@
-//! `cli:NAME`: agents that are programs of their own. They run inside the sandbox, whose network is off, and ask the
+//! `cli:NAME`: external agents, which are programs. They run inside the sandbox, whose network is off, and ask the
 //! model through the [gateway](crate::model::gateway); a manifest says how one is installed and started, and where its
 //! answer is read.
 
@@ -23,7 +23,7 @@ use manifest::Manifest;
 
 pub use program::ProgramSpec;
 
-/// An agent that is a program of its own.
+/// An external agent.
 pub struct External {
     name: String,
     manifest: Manifest,
@@ -49,7 +49,7 @@ impl External {
             let id = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
             id.ok_or_else(|| {
                 Error::usage(format!(
-                    "`{which}` is no folder of an agent: its results are kept under the folder's name"
+                    "`{which}` cannot be the folder of an agent: its results are kept under the folder's name"
                 ))
                 .hint("the name may hold letters, digits, `-`, `_` and `.`")
             })?;

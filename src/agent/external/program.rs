@@ -74,7 +74,7 @@ impl FromStr for ProgramSpec {
             None => None,
             Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode.to_owned()),
             Some((setting, _)) => {
-                return Err(Error::usage(format!("`{setting}` is no setting of `cli:{which}`"))
+                return Err(Error::usage(format!("`{setting}` is not a setting of `cli:{which}`"))
                     .hint("the one setting is `mode=NAME`"));
             }
         };

@@ -248,7 +248,7 @@ async fn write(
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, Stop> {
-    // A model that reasons by itself is told also when it is to do without.
+    // A model that reasons by itself also has to be told when not to.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);

@@ -50,7 +50,7 @@ pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (St
     if choice == CodeChoice::Full {
         return (text, Vec::new());
     }
-    // The line that stands for the missing code is copied by small models, too.
+    // Small models copy the line that replaces the missing code, too.
     let unmasked = |text: &str| {
         let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
         lines.collect::<String>()

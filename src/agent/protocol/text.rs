@@ -17,7 +17,7 @@ const PYTHON: [&str; 3] = ["python", "py", "ipython"];
 struct Fence<'a> {
     /// The first word behind the backticks, in lower case.
     label: String,
-    /// What stands in it, line breaks included.
+    /// Its contents, line breaks included.
     body: &'a str,
     /// Whether it ends.
     closed: bool,

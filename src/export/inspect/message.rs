@@ -241,7 +241,16 @@ mod tests {
 
     fn reply(text: &str) -> Event {
         let (usage, cost, seconds) = (Usage::default(), 0.0, 0.0);
-        Event::Reply { step: 1, text: text.to_owned(), reasoning: None, tool_calls: Vec::new(), usage, cost, seconds }
+        Event::Reply {
+            step: 1,
+            text: text.to_owned(),
+            reasoning: None,
+            tool_calls: Vec::new(),
+            thoughts: Vec::new(),
+            usage,
+            cost,
+            seconds,
+        }
     }
 
     /// What a call would be shown.

@@ -44,7 +44,7 @@ impl Cached {
                     let whole;
                     (known, whole) = read(&bytes);
                     if whole < bytes.len() {
-                        // What is appended must not stand behind a torn record.
+                        // New records must not follow a torn one.
                         let file = OpenOptions::new().write(true).open(&file);
                         let _ = file.and_then(|file| file.set_len(whole as u64));
                     }

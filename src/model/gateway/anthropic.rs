@@ -50,7 +50,7 @@ fn read_message(message: &Value, messages: &mut Vec<Message>) -> Result<(), Refu
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
-        other => return Err(Refusal::invalid(format!("`{}` is no role of a message", other.unwrap_or_default()))),
+        other => return Err(Refusal::invalid(format!("`{}` is not a role of a message", other.unwrap_or_default()))),
     };
     let Some(Value::Array(blocks)) = message.get("content") else {
         messages.push(Message::new(role, content(message.get("content"))?));
@@ -71,7 +71,7 @@ fn read_message(message: &Value, messages: &mut Vec<Message>) -> Result<(), Refu
                 messages.push(result);
                 results = true;
             }
-            // Thoughts are their author's: another model would take them for an answer.
+            // Their author has them with its own reply: whoever takes the call puts them back.
             Some("thinking" | "redacted_thinking") => {}
             other => {
                 let kind = other.unwrap_or("something else");
@@ -80,7 +80,7 @@ fn read_message(message: &Value, messages: &mut Vec<Message>) -> Result<(), Refu
         }
     }
     if !texts.is_empty() || !calls.is_empty() || !results {
-        messages.push(Message { role, content: texts.join("\n"), tool_calls: calls, tool_call_id: None });
+        messages.push(Message { tool_calls: calls, ..Message::new(role, texts.join("\n")) });
     }
     Ok(())
 }

@@ -21,14 +21,14 @@ use tokio::sync::oneshot;
 
 use super::{Piece, Reply, Request};
 
-pub use serve::{Gateway, serve};
+pub use serve::serve;
 
-/// What comes of an agent's requests.
+/// What becomes of an agent's requests.
 #[derive(Debug)]
 pub enum Asked {
     /// A call, which waits for its answer.
     Call(Ask),
-    /// One that is refused already, for it cannot be passed on.
+    /// A request that was refused because it cannot be passed on.
     Refused(Refusal),
 }
 
@@ -61,7 +61,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Kinds of refusals. Agents are told to try none of them again.
+/// Kinds of refusals. Agents are asked not to retry any of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The budget is used up.
@@ -100,7 +100,7 @@ impl Refusal {
 struct Read {
     request: Request,
     stops: Vec<String>,
-    /// The model's name as the agent knows it; it is told the same name again.
+    /// The model's name as the agent knows it, which is repeated to it.
     model: String,
     streams: bool,
     /// Whether a stream ends with the tokens used.

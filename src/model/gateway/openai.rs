@@ -44,14 +44,13 @@ fn message(message: &Value) -> Result<Message, Refusal> {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,
-        other => return Err(Refusal::invalid(format!("`{}` is no role of a message", other.unwrap_or_default()))),
+        other => return Err(Refusal::invalid(format!("`{}` is not a role of a message", other.unwrap_or_default()))),
     };
     let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     Ok(Message {
-        role,
-        content: content(message.get("content"))?,
         tool_calls: calls.iter().enumerate().map(|(place, call)| tool_call(place, call)).collect(),
         tool_call_id: message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned),
+        ..Message::new(role, content(message.get("content"))?)
     })
 }
 

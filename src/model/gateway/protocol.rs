@@ -16,7 +16,7 @@ impl Protocol {
     /// Reads a request.
     pub(super) fn read(self, body: &[u8]) -> Result<Read, Refusal> {
         let body: Value = serde_json::from_slice(body)
-            .map_err(|error| Refusal::invalid(format!("the request is no JSON: {error}")))?;
+            .map_err(|error| Refusal::invalid(format!("the request is not JSON: {error}")))?;
         match self {
             Self::OpenAi => openai::read(&body),
             Self::Anthropic => anthropic::read(&body),

@@ -5,6 +5,7 @@ mod files;
 mod opening;
 mod providers;
 mod server;
+mod thoughts;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -77,7 +77,10 @@ fn an_unknown_price_is_refused() {
 fn an_address_that_is_none_is_refused() {
     for url in ["localhost:8080", "ftp://host/v1", "http://", "http:///v1", "http://a b/"] {
         let error = refused("m", &Options { base_url: Some(url.into()), ..at_server() }, None);
-        assert_eq!((error.kind, error.to_string()), (Kind::Usage, format!("`--base-url {url}` is no HTTP address")));
+        assert_eq!(
+            (error.kind, error.to_string()),
+            (Kind::Usage, format!("`--base-url {url}` is not an HTTP address"))
+        );
     }
 }
 

@@ -219,7 +219,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
 }
 
 /// An answer of these events, as a stream.
-fn events(events: &[&str]) -> Answer {
+pub(super) fn events(events: &[&str]) -> Answer {
     let body = events.join("\n\n");
     Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}\n\n"))
 }

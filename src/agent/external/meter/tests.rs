@@ -1,11 +1,12 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
 use crate::agent::Limits;
-use crate::model::{Reply, Role, Usage};
+use crate::model::{Reply, Role, ToolCall, Usage};
 
 /// What a meter works with.
 struct Bench {
@@ -160,4 +161,20 @@ async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_rec
     }
     assert_eq!(meter.unreadable, (60, "no 59".to_owned()));
     assert_eq!((bench.events().len(), bench.budget.calls), (UNREADABLE as usize, 0));
+}
+
+#[tokio::test]
+async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
+    let thoughts = vec![Thought::Text("I think.".into())];
+    let call = ToolCall { id: "a".into(), name: "bash".into(), arguments: json!({}) };
+    let model =
+        Says::new(0, |_| Ok(Reply { tool_calls: vec![call.clone()], thoughts: thoughts.clone(), ..Reply::default() }));
+    let mut bench = Bench::new(Limits::default());
+    let mut meter = bench.meter(&model);
+    let mut request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
+    meter.answer(request.clone(), None).await.unwrap();
+    request.messages.push(Message { tool_calls: vec![call.clone()], ..Message::new(Role::Assistant, "") });
+    request.messages.push(Message { tool_call_id: Some("a".into()), ..Message::new(Role::Tool, "out") });
+    meter.answer(request, None).await.unwrap();
+    assert_eq!(model.asked.lock().unwrap()[1].messages[1].thoughts, thoughts);
 }

@@ -1,0 +1,138 @@
+//! Thoughts go back to the provider that gave them, each as its documentation demands: Anthropic's blocks unchanged and first
+//! (extended thinking with tool use), Gemini's signatures on their calls (thought signatures), `reasoning_content` beside
+//! the calls (DeepSeek's thinking mode with tool calls).
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::providers::events;
+use super::server::{Answer, Server};
+use super::{open_here, openai_text, options, request};
+use crate::agent::Event;
+use crate::agent::conversation;
+use crate::model::{Message, Options, Reply, Request, Role};
+
+/// The request after this reply: the conversation with it, as the trajectory's record gives it back, and results of its calls.
+fn next(reply: &Reply) -> Request {
+    let mut request = request();
+    let event = Event::reply(2, reply, std::time::Duration::ZERO);
+    let recorded: Event = serde_json::from_value(serde_json::to_value(&event).unwrap()).unwrap();
+    conversation::take(&mut request.messages, &recorded);
+    for call in &reply.tool_calls {
+        let result = Message { tool_call_id: Some(call.id.clone()), ..Message::new(Role::Tool, "done") };
+        request.messages.push(result);
+    }
+    request.call += 1;
+    request
+}
+
+/// What the provider is sent at the step after this answer.
+async fn sent_after(spec: &str, version: &str, answer: Value) -> Value {
+    let server = Server::start(vec![Answer::ok(answer)]).await;
+    let model = open_here(spec, &options(&format!("{}/{version}", server.url)));
+    let reply = model.query(&request()).await.unwrap();
+    model.query(&next(&reply)).await.unwrap();
+    server.asked()[1].body.clone()
+}
+
+const SIGNED: [&str; 2] = [
+    r#"{"type": "thinking", "thinking": "I think.", "signature": "signed"}"#,
+    r#"{"type": "redacted_thinking", "data": "sealed"}"#,
+];
+
+fn signed() -> [Value; 2] {
+    SIGNED.map(|block| serde_json::from_str(block).unwrap())
+}
+
+#[tokio::test]
+async fn anthropics_blocks_go_back_first_and_unchanged() {
+    let [thinking, redacted] = signed();
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "list_files", "input": {"path": "src"}});
+    let body = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
+        "content": [thinking, redacted, {"type": "text", "text": "Next."}, call],
+        "usage": {"input_tokens": 100, "output_tokens": 200}
+    });
+    let sent = sent_after("anthropic:claude-m", "v1", body).await;
+    let content = sent["messages"][3]["content"].as_array().unwrap();
+    assert_eq!(content[..2], signed(), "{sent:#}");
+    assert_eq!(content.iter().map(|block| &block["type"]).collect::<Vec<_>>()[2..], ["text", "tool_use"]);
+}
+
+#[tokio::test]
+async fn the_signature_of_a_stream_goes_back_too() {
+    let event = |kind: &str, rest: Value| {
+        let mut event = json!({"type": kind});
+        event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        format!("event: {kind}\ndata: {event}")
+    };
+    let block =
+        |index: u32, block: Value| event("content_block_start", json!({"index": index, "content_block": block}));
+    let delta = |index: u32, delta: Value| event("content_block_delta", json!({"index": index, "delta": delta}));
+    let stop = |index: u32| event("content_block_stop", json!({ "index": index }));
+    let start = json!({"message": {"id": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}});
+    let stream = [
+        event("message_start", start),
+        block(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "I think."})),
+        delta(0, json!({"type": "signature_delta", "signature": "signed"})),
+        stop(0),
+        block(1, signed()[1].clone()),
+        stop(1),
+        block(2, json!({"type": "tool_use", "id": "a", "name": "list_files", "input": {}})),
+        delta(2, json!({"type": "input_json_delta", "partial_json": "{}"})),
+        stop(2),
+        event("message_delta", json!({"delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}})),
+        event("message_stop", json!({})),
+    ];
+    let server = Server::start(vec![events(&stream.each_ref().map(String::as_str))]).await;
+    let free = Options { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) };
+    let model = open_here("anthropic:claude-m", &free);
+    let (to, _from) = unbounded_channel();
+    let reply = model.stream(&request(), &to).await.unwrap();
+    assert_eq!(reply.reasoning.as_deref(), Some("I think."));
+    model.stream(&next(&reply), &to).await.unwrap();
+    let sent = &server.asked()[1].body;
+    assert_eq!(sent["messages"][3]["content"].as_array().unwrap()[..2], signed(), "{sent:#}");
+}
+
+#[tokio::test]
+async fn geminis_signatures_go_back_with_their_calls() {
+    let call = |path: &str, signature: &str| json!({"functionCall": {"name": "list_files", "args": {"path": path}}, "thoughtSignature": signature});
+    let body = json!({
+        "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [call("a", "s1"), call("b", "s2")]}}],
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}
+    });
+    let sent = sent_after("gemini:gemini-3-pro", "v1beta", body).await;
+    let turn = sent["contents"].as_array().unwrap().iter().rfind(|turn| turn["role"] == "model").unwrap();
+    let signatures: Vec<&Value> =
+        turn["parts"].as_array().unwrap().iter().map(|part| &part["thoughtSignature"]).collect();
+    assert_eq!(signatures, [&json!("s1"), &json!("s2")], "{sent:#}");
+}
+
+#[tokio::test]
+async fn reasoning_content_goes_back_beside_calls_and_else_stays_away() {
+    let call = json!({"id": "a", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
+    let reply = |calls: Value| {
+        let mut body = openai_text("Next.");
+        body["choices"][0]["message"]["reasoning_content"] = json!("I think.");
+        body["choices"][0]["message"]["tool_calls"] = calls;
+        body
+    };
+    let sent = sent_after("m", "v1", reply(json!([call]))).await;
+    assert_eq!(sent["messages"][4]["reasoning_content"], "I think.", "{sent:#}");
+    let sent = sent_after("m", "v1", reply(json!([]))).await;
+    assert_eq!(sent["messages"][4].get("reasoning_content"), None, "{sent:#}");
+}
+
+#[tokio::test]
+async fn more_tokens_than_any_model_takes_are_the_servers_fault_and_cost_nothing() {
+    for (count, at) in [("prompt_tokens", 1_000_000_000_000_000_000_u64), ("completion_tokens", 2_000_000_000)] {
+        let mut body = openai_text("yes");
+        body["usage"][count] = json!(at);
+        let server = Server::start(vec![Answer::ok(body)]).await;
+        let failed = open_here("m", &options(&format!("{}/v1", server.url))).query(&request()).await.unwrap_err();
+        assert!(failed.to_string().contains("which no model takes"), "{failed}");
+        assert!(failed.cost.abs() < 1e-12 && server.asked().len() == 1, "{failed:?}");
+    }
+}
