@@ -22,8 +22,8 @@ use crate::suite::{LoadedPaper, Paper, Protocol};
 /// and under shorter ones, starting with the cheapest: those that the manifest allows (`parameters.allowed`), or
 /// otherwise its current curtailed parameters.
 ///
-/// Precision is the share of the solutions that pass the curtailed experiment that also pass the full one. Recall is
-/// the share of the solutions that pass the full experiment that also pass the curtailed one. In the weighted figures
+/// Precision: of the solutions that pass the curtailed experiment, the share that also passes the full one. Recall: of
+/// the solutions that pass the full experiment, the share that also passes the curtailed one. In the weighted figures
 /// every function counts the same.
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -79,9 +79,9 @@ Examples:
   autoexperiment list
 
 Exit codes:
-  0 done            2 wrong usage        3 faulty suite         4 gold baseline not reproduced
-  5 machine lacks   6 model or price     7 run store            8 attempts lost to infrastructure
-  9 --require-pass  10 --max-cost        130 interrupted        1 a bug in autoexperiment";
+  0 done                  1 bug in autoexperiment   2 wrong usage      3 faulty suite
+  4 gold not reproduced   5 missing on machine      6 model or price   7 run store
+  8 attempts lost         9 --require-pass         10 --max-cost     130 interrupted";
 
 #[derive(Subcommand)]
 enum Verb {

@@ -20,9 +20,9 @@ use crate::suite::{LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted
 ///
-/// Which experiment needs which function: masks each function alone; the experiments that enter it in a traced run must
-/// then fail. Whether wrong code is noticed: runs mutants of each function against the experiments that need it. What
-/// leaks: finds how much of each function's body, and which gold values, are elsewhere in what agents see.
+/// Masks each function alone; the experiments that enter it in a traced run must then fail. Runs mutants of each
+/// function to see whether the experiments notice wrong code. Looks for leaks: how much of each function's body, and
+/// which gold values, are elsewhere in what agents see.
 ///
 /// Writes each paper's `dependencies.json` and `evidence.json`, and ends with exit code 3 if a function is not
 /// essential or something leaks. Results of earlier measurements are reused while nothing has changed.
