@@ -212,7 +212,6 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         base: None,
         experiments: task_experiments(loaded, Protocol::Curtailed).unwrap(),
         env: Env {
-            id: "none".into(),
             backend: "venv",
             digest: String::new(),
             python: String::new(),

@@ -111,6 +111,12 @@ impl Error {
     }
 }
 
+/// The line, from 1, of a byte offset in a text.
+#[must_use]
+pub fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((path, line)) = &self.place {

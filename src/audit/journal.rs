@@ -21,7 +21,7 @@ struct State<T> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line<T> {
+struct Entry<T> {
     key: String,
     outcome: T,
 }
@@ -39,7 +39,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         }
         let file = Appender::share(path).map_err(failed)?;
         let bytes = std::fs::read(path).map_err(failed)?;
-        let known = json_lines::<Line<T>>(&bytes)
+        let known = json_lines::<Entry<T>>(&bytes)
             .filter_map(|line| line.value.ok())
             .map(|line| (line.key, line.outcome))
             .collect();
@@ -56,7 +56,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
     /// # Errors
     /// Kind `Machine` when it cannot be written.
     pub(super) fn put(&self, key: String, outcome: &T) -> Result<()> {
-        let line = Line { key, outcome: outcome.clone() };
+        let line = Entry { key, outcome: outcome.clone() };
         let mut state = self.lock();
         state
             .file

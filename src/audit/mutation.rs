@@ -79,13 +79,6 @@ impl Mutation {
         self.errors + self.timeouts + self.values
     }
 
-    /// The killed part of those that are not equivalent; `None` where there are none.
-    #[must_use]
-    pub fn score(&self) -> Option<f64> {
-        let real = self.made - self.equivalent;
-        (real > 0).then(|| self.killed() as f64 / real as f64)
-    }
-
     /// Puts the figures into the evidence that is stored.
     pub fn write_to(&self, evidence: &mut FunctionEvidence) {
         evidence.mutants = self.made;

@@ -11,7 +11,7 @@ use super::shared::{SuiteOptions, print, print_json, table};
 use crate::audit::Bench;
 use crate::curtail::agreement::{Agreement, Rate};
 use crate::curtail::write::write;
-use crate::curtail::{Found, Pool, Wanted, search, written};
+use crate::curtail::{Curtailed, Pool, Wanted, search, written};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Paper, Protocol};
@@ -137,7 +137,7 @@ fn chosen(paper: &Paper, asked: &[String]) -> Result<Vec<usize>> {
     if asked.is_empty() { Ok((0..paper.experiments.len()).collect()) } else { asked.iter().map(named).collect() }
 }
 
-fn show(found: &Found) -> Result<()> {
+fn show(found: &Curtailed) -> Result<()> {
     let header =
         ["experiment", "solutions", "passing", "precision", "recall", "weighted", "", "seconds", "full", "time"];
     let rate = |rate: Option<Rate>| {

@@ -33,7 +33,7 @@ fn print_line(told: Told<'_>) {
 /// An event as it is told; `None` for those that only make a bar move.
 fn told(event: &RunEvent) -> Option<Told<'_>> {
     Some(match event {
-        RunEvent::Env(EnvProgress::Stage(what)) => Told::Stage { what },
+        RunEvent::Env(EnvProgress::Task(what)) => Told::Stage { what },
         RunEvent::Stage(_) | RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
         RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => Told::Warning { what },
         RunEvent::Planned { total, finished } => Told::Planned { total: *total, finished: *finished },

@@ -108,7 +108,7 @@ impl Observer for Progress {
                 state.bar.set_message(clean(&text));
                 state.doing = text;
             }
-            RunEvent::Env(EnvProgress::Stage(stage)) => {
+            RunEvent::Env(EnvProgress::Task(stage)) => {
                 state.end_steps();
                 if !self.terminal {
                     talk!("  {}", clean(&stage));

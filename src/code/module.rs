@@ -8,7 +8,7 @@ use tree_sitter::{Node, Tree};
 use super::encoding::{Encoding, line_of};
 use super::function::{Function, last_part};
 use super::selector::{Selector, split_number};
-use super::walk::{self, Found};
+use super::walk::{self, Contents};
 use crate::error::{Error, Result};
 
 const REFUSED: &str = "a file that does not parse cannot be masked safely: correct it, or leave it out of the manifest";
@@ -40,7 +40,7 @@ impl Module {
         if tree.root_node().has_error() {
             return Err(syntax_error(&path, &source, &tree));
         }
-        let Found { mut functions, calls, unreadable_name, bad_block } =
+        let Contents { mut functions, calls, unreadable_name, bad_block } =
             walk::walk(&tree, &source, |bytes| encoding.name(bytes));
         if let Some(line) = unreadable_name {
             return Err(Error::suite("a name with letters beyond ASCII in an encoding other than UTF-8 or Latin-1")

@@ -54,12 +54,6 @@ const fn mixed(hash: u64) -> u64 {
 }
 
 impl Module {
-    /// The tokens of the whole file; [`Tokens::within`] a function's [`body_code`](Module::body_code) are its own.
-    #[must_use]
-    pub fn tokens(&self) -> Tokens<'_> {
-        Tokens::new(self.source())
-    }
-
     /// The function's body without its docstring, which is no secret.
     #[must_use]
     pub fn body_code(&self, function: usize) -> Range<usize> {
@@ -121,8 +115,7 @@ def other(n):
 
     fn of(a: &str, b: &str, identifiers: Identifiers) -> f64 {
         let module = Module::parse("a.py", SOURCE.into()).unwrap();
-        let tokens = module.tokens();
-        let body = |name: &str| tokens.within(module.body_code(module.find(name).unwrap()));
+        let body = |name: &str| Tokens::of(module.source(), module.body_code(module.find(name).unwrap()));
         containment(&body(a), &body(b), identifiers)
     }
 

@@ -48,14 +48,6 @@ impl<'source> Tokens<'source> {
         Self { source, tokens: lexer.tokens }
     }
 
-    /// Those of the tokens that lie in `range` of the text.
-    #[must_use]
-    pub fn within(&self, range: Range<usize>) -> Self {
-        let first = self.tokens.partition_point(|token| token.start < range.start);
-        let end = self.tokens.partition_point(|token| token.end <= range.end);
-        Self { source: self.source, tokens: self.tokens[first..end.max(first)].to_vec() }
-    }
-
     /// Number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {

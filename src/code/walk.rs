@@ -72,7 +72,7 @@ static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
 
 /// What the walk finds.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Contents {
     /// In the order of their `def`; numbers of duplicates not yet given.
     pub functions: Vec<Function>,
     /// What is called, in the order in which the calls begin, outer before inner.
@@ -91,10 +91,10 @@ enum Scope {
 }
 
 /// Walks the tree of `source` (the original bytes, not the stand-in). `read` turns a name's bytes into text.
-pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Found {
+pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Contents {
     let mut walk = Walk {
         source,
-        found: Found::default(),
+        found: Contents::default(),
         scopes: Vec::new(),
         blocks: Vec::new(),
         decorators: None,
@@ -132,7 +132,7 @@ struct Block {
 
 struct Walk<'source> {
     source: &'source [u8],
-    found: Found,
+    found: Contents,
     /// Innermost last, each with the depth of its node.
     scopes: Vec<(usize, Scope)>,
     /// Of a decorated definition that was entered, until its definition is: where it begins, and its decorators.

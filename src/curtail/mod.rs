@@ -12,6 +12,6 @@ mod search;
 mod setting;
 pub mod write;
 
-pub use pool::{Attempt, Pool};
-pub use search::{Chosen, Found, FoundExperiment, Wanted, search};
-pub use setting::{Setting, settings, written};
+pub use pool::Pool;
+pub use search::{Curtailed, Wanted, search};
+pub use setting::written;

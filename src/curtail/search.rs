@@ -51,9 +51,9 @@ pub struct Wanted {
 
 /// What was found for a paper.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct Curtailed {
     /// Experiment by experiment, in the manifest's order.
-    pub experiments: Vec<FoundExperiment>,
+    pub experiments: Vec<CurtailedExperiment>,
     /// Every pair of a solution and an experiment that was run under both protocols.
     pub pairs: Agreement,
     /// Every solution, which passes when it passes all its experiments among these.
@@ -64,7 +64,7 @@ pub struct Found {
 
 /// What was found for one experiment.
 #[derive(Debug, Default, Serialize)]
-pub struct FoundExperiment {
+pub struct CurtailedExperiment {
     /// Its id.
     pub id: String,
     /// Solutions that bear on it.
@@ -101,7 +101,7 @@ pub struct Chosen {
     verdicts: BTreeMap<usize, Case>,
 }
 
-impl FoundExperiment {
+impl CurtailedExperiment {
     /// What is written to the manifest of a setting that reaches the goal.
     #[must_use]
     pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
@@ -124,7 +124,7 @@ impl FoundExperiment {
 ///
 /// # Errors
 /// What a trial gives. An experiment that fails in full is no error, but a note.
-pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Found> {
+pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Curtailed> {
     let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
     // Quick ones first: the budget then buys the most.
     let mut order = wanted.experiments.clone();
@@ -133,7 +133,7 @@ pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: 
     for place in order {
         found.insert(place, search.experiment(place).await?);
     }
-    let experiments: Vec<FoundExperiment> = found.into_values().collect();
+    let experiments: Vec<CurtailedExperiment> = found.into_values().collect();
     let verdicts = || experiments.iter().filter_map(|experiment| Some(&experiment.chosen.as_ref()?.verdicts));
     let pairs: Vec<Case> = verdicts().flat_map(BTreeMap::values).cloned().collect();
     let mut attempts: BTreeMap<usize, Case> = BTreeMap::new();
@@ -143,7 +143,7 @@ pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: 
         whole.curtailed &= case.curtailed;
     }
     let attempts: Vec<Case> = attempts.into_values().collect();
-    Ok(Found {
+    Ok(Curtailed {
         pairs: Agreement::of(&pairs),
         attempts: Agreement::of(&attempts),
         experiments,
@@ -181,10 +181,11 @@ impl Search<'_> {
         self.bench.cpu() - self.spent >= self.wanted.budget
     }
 
-    async fn experiment(&self, place: usize) -> Result<FoundExperiment> {
+    async fn experiment(&self, place: usize) -> Result<CurtailedExperiment> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let places: Vec<usize> = self.pool.of(self.bench, place);
-        let mut found = FoundExperiment { id: experiment.id.clone(), pool: places.len(), ..FoundExperiment::default() };
+        let mut found =
+            CurtailedExperiment { id: experiment.id.clone(), pool: places.len(), ..CurtailedExperiment::default() };
         if self.is_spent() {
             found.note = Some("not begun: the budget is spent; the same command goes on from here".to_owned());
             return Ok(found);

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, line_at};
 use crate::suite::{Parameters, ResultRule};
 
 /// An experiment that is wanted: the manifest's, but that description and result rule may be missing.
@@ -95,7 +95,7 @@ pub fn read(path: &Path) -> Result<Vec<Wanted>> {
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
     if path.extension().is_some_and(|extension| extension == "toml") {
         let tables: Tables = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let line = error.span().map(|span| line_at(&text, span.start));
             Error::usage(error.message().trim().to_owned()).at(path, line).hint(
                 "an experiment is a table `[[experiment]]` with `id` and `command`, and if you like `description`, \
                  `parameters`, `result` and `tolerance`",

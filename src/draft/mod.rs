@@ -18,7 +18,6 @@ mod stage;
 pub mod text;
 pub mod trial;
 
-pub use command::Wanted;
-pub use propose::{Entered, Proposal, propose};
+pub use propose::{Proposal, propose};
 pub use stage::{Draft, require_id};
 pub use trial::{Place, Tried, try_command};

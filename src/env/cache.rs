@@ -173,7 +173,7 @@ pub(super) async fn lock(home: &Path, on_progress: OnProgress<'_>) -> Result<Fil
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             Err(TryLockError::WouldBlock) => {
                 if !told {
-                    on_progress(Progress::Stage("waiting for another build of the same env".into()));
+                    on_progress(Progress::Task("waiting for another build of the same env".into()));
                     told = true;
                 }
                 tokio::time::sleep(PAUSE).await;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::python::Version;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, line_at};
 use crate::files::write_whole;
 
 /// Raised when the file's meaning changes.
@@ -94,7 +94,7 @@ impl Lock {
                 .hint(relock.clone())
         })?;
         let lock: Self = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let line = error.span().map(|span| line_at(&text, span.start));
             Error::suite(error.message().to_owned()).at(&path, line).hint(relock.clone())
         })?;
         if lock.format != FORMAT {

@@ -30,8 +30,6 @@ pub use venv::Venv;
 /// A built environment.
 #[derive(Debug, Clone)]
 pub struct Env {
-    /// The env's id, the folder name under `envs/`.
-    pub id: String,
     /// Which backend built it: `venv` or `conda`.
     pub backend: &'static str,
     /// Digest of everything that was installed: sha256, hex.
@@ -49,9 +47,9 @@ pub struct Env {
 /// What a build tells while it goes on, for progress bars.
 #[derive(Debug, Clone)]
 pub enum Progress {
-    /// A stage has begun, as "installing 6 packages".
-    Stage(String),
-    /// The current stage is this far, of so many.
+    /// A task has begun, such as "installing 6 packages".
+    Task(String),
+    /// The current task is this far, out of so many.
     Step(u64, u64),
     /// A line of detail, as "numpy 2.4.1".
     Detail(String),
@@ -74,7 +72,7 @@ pub struct State {
 /// A way of making environments: `venv`, or `conda`.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// `venv` or `conda`.
+    /// `venv`, `conda` or `auto`.
     fn name(&self) -> &'static str;
     /// Solves the yml in `folder` anew and writes the lock file beside it. What is downloaded for it is kept in the
     /// cache.

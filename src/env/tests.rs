@@ -172,7 +172,7 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
 
     said.lock().unwrap().clear();
     let start = Instant::now();
-    let again = Venv::searching(Vec::new()).build(dir.path(), cache.path(), &hear).await.unwrap();
+    let again = Venv { places: Vec::new(), offline: false }.build(dir.path(), cache.path(), &hear).await.unwrap();
     println!("cache hit in {:?}", start.elapsed());
     assert!(start.elapsed() < Duration::from_millis(50));
     assert!(said.lock().unwrap().is_empty(), "nothing is done on a hit");
@@ -200,7 +200,7 @@ async fn two_builders_at_once_build_once() {
     assert_eq!(python(&other, "import six; print(six.__version__)"), "1.16.0");
     let stages = said.lock().unwrap();
     let count =
-        |words: &str| stages.iter().filter(|one| matches!(one, Progress::Stage(text) if text.contains(words))).count();
+        |words: &str| stages.iter().filter(|one| matches!(one, Progress::Task(text) if text.contains(words))).count();
     assert_eq!((count("making a venv"), count("waiting")), (1, 1));
 }
 
@@ -213,7 +213,7 @@ async fn a_build_that_was_cut_short_is_begun_anew() {
     // Cancelled in the middle, as by Ctrl-C: what it leaves has no marker.
     let reached = tokio::sync::Notify::new();
     let hear = |progress| {
-        if matches!(progress, Progress::Stage(text) if text.starts_with("installing")) {
+        if matches!(progress, Progress::Task(text) if text.starts_with("installing")) {
             reached.notify_one();
         }
     };

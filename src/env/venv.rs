@@ -29,8 +29,9 @@ const PROCESSORS: [&str; 2] = ["x86_64", "aarch64"];
 /// Environments made by Python's own `venv` and pip.
 #[derive(Debug, Clone)]
 pub struct Venv {
-    places: Vec<PathBuf>,
-    offline: bool,
+    /// Where interpreters are searched for.
+    pub(super) places: Vec<PathBuf>,
+    pub(super) offline: bool,
 }
 
 impl Default for Venv {
@@ -44,12 +45,6 @@ impl Venv {
     #[must_use]
     pub fn new() -> Self {
         Self { places: usual_places(), offline: false }
-    }
-
-    /// Searches for interpreters in these folders only.
-    #[must_use]
-    pub fn searching(places: Vec<PathBuf>) -> Self {
-        Self { places, offline: false }
     }
 
     /// Uses no network: what is not in the cache is not built.
@@ -99,7 +94,7 @@ impl Venv {
         on_progress: OnProgress<'_>,
     ) -> Result<Complete> {
         let id = &environment.id;
-        on_progress(Progress::Stage(format!("looking for {}", environment.python)));
+        on_progress(Progress::Task(format!("looking for {}", environment.python)));
         let here = platform();
         let interpreter = find(environment, &self.places, |version| lock.has(&minor(version), &here)).await?;
         let python = dotted(interpreter.version);
@@ -112,13 +107,13 @@ impl Venv {
                 minor(interpreter.version)
             )));
         }
-        on_progress(Progress::Stage(format!("making a venv of python {python}")));
+        on_progress(Progress::Task(format!("making a venv of python {python}")));
         let prefix = home.join("venv");
         std::fs::create_dir_all(home).map_err(|error| Error::io("create", home, error))?;
         make_venv(&interpreter.path, &prefix, Some(taken), on_progress).await?;
         let inside = prefix.join("bin/python");
         if !chosen.packages.is_empty() {
-            on_progress(Progress::Stage(format!("installing {} packages", chosen.packages.len())));
+            on_progress(Progress::Task(format!("installing {} packages", chosen.packages.len())));
             let lock_path = Lock::path(environment.path.parent().unwrap_or(home));
             let requirements = home.join("requirements.txt");
             std::fs::write(&requirements, chosen.requirements())
@@ -134,7 +129,7 @@ impl Venv {
                 })?;
             }
         }
-        on_progress(Progress::Stage("compiling".into()));
+        on_progress(Progress::Task("compiling".into()));
         compile(&inside, &prefix.join("lib"), None, taken, on_progress).await;
         protect(&prefix)?;
         let complete = Complete {
@@ -166,7 +161,7 @@ impl Backend for Venv {
     async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
         self.refuse_offline("to lock", &environment.id)?;
-        on_progress(Progress::Stage(format!("looking for {}", environment.python)));
+        on_progress(Progress::Task(format!("looking for {}", environment.python)));
         let interpreter = find(&environment, &self.places, |_| false).await?;
         let here = (minor(interpreter.version), platform());
         let old = Lock::read(folder, &environment).ok().map(|(lock, _)| lock);
@@ -179,13 +174,13 @@ impl Backend for Venv {
             std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
             Ok::<_, Error>(path)
         };
-        on_progress(Progress::Stage(format!("making a venv of python {}", dotted(interpreter.version))));
+        on_progress(Progress::Task(format!("making a venv of python {}", dotted(interpreter.version))));
         let prefix = scratch.path().join("venv");
         make_venv(&interpreter.path, &prefix, None, on_progress).await?;
         let python = prefix.join("bin/python");
         let requirements = write("requirements.txt", environment.requirements.join("\n") + "\n")?;
 
-        on_progress(Progress::Stage("solving".into()));
+        on_progress(Progress::Task("solving".into()));
         let constraints = match binding {
             Some(chosen) => Some(write("locked.txt", versions(chosen.packages))?),
             None => None,
@@ -200,7 +195,7 @@ impl Backend for Venv {
             .filter(|minor| [0, 99].iter().any(|patch| environment.accepts([3, *minor, *patch])))
             .flat_map(|minor| PROCESSORS.map(|processor| (format!("3.{minor}"), processor)))
             .collect();
-        on_progress(Progress::Stage(format!("solving for {} other targets", wanted.len())));
+        on_progress(Progress::Task(format!("solving for {} other targets", wanted.len())));
         for (count, (python_version, processor)) in wanted.iter().enumerate() {
             on_progress(Progress::Step(count as u64, wanted.len() as u64));
             let foreign = Foreign { python: python_version, processor };
@@ -301,13 +296,5 @@ fn assemble(environment: Environment, complete: Complete, home: &Path) -> Env {
     variables.insert("VIRTUAL_ENV".to_owned(), prefix.display().to_string());
     variables.extend(environment.variables);
     let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
-    Env {
-        id: environment.id,
-        backend: "venv",
-        digest: complete.digest,
-        python: complete.python,
-        prefix,
-        read_only,
-        variables,
-    }
+    Env { backend: "venv", digest: complete.digest, python: complete.python, prefix, read_only, variables }
 }

@@ -18,20 +18,11 @@ const SAME_SOURCE: f64 = 0.9;
 
 /// A function that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundFunction {
     /// Its published number.
     pub number: String,
     /// Where it is.
     pub selector: String,
-}
-
-/// A function that a published one may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Where it is.
-    pub selector: String,
-    /// Line of its `def`.
-    pub line: usize,
 }
 
 /// Finds all functions of a paper in its repo.
@@ -44,9 +35,9 @@ pub fn find(
     paper: &PublishedPaper,
     decisions: &Decisions,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<FoundFunction>> {
     let mut modules: BTreeMap<String, Module> = BTreeMap::new();
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FoundFunction> = Vec::new();
     let mut refused = Vec::new();
     for function in &paper.functions {
         let about = format!("function {}", function.number);
@@ -76,7 +67,7 @@ pub fn find(
             }
             continue;
         }
-        found.push(Found { number: function.number.clone(), selector });
+        found.push(FoundFunction { number: function.number.clone(), selector });
     }
     if refused.is_empty() {
         return Ok(found);

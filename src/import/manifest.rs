@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::find::Found;
+use super::find::FoundFunction;
 use super::gold::Experiment;
 use super::published::PublishedPaper;
 use crate::suite::sections;
@@ -18,7 +18,7 @@ pub struct Sheet<'a> {
     /// Folder under `envs/`.
     pub env: &'a str,
     /// Its functions.
-    pub functions: &'a [Found],
+    pub functions: &'a [FoundFunction],
     /// Its experiments.
     pub experiments: &'a [Experiment],
     /// Its text, as agents see it.

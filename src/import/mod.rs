@@ -23,7 +23,6 @@ use crate::scrub::{Format, Options as ScrubOptions, scrub};
 use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
 use crate::workspace::repo_digest;
 
-pub use find::Candidate;
 pub use published::{PaperFolder, Published, PublishedPaper};
 
 /// What a person has decided.
@@ -159,7 +158,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
 /// Which experiment needs which function, as published: by the experiments, compared with what the functions say.
 fn needs(
     paper: &PublishedPaper,
-    functions: &[find::Found],
+    functions: &[find::FoundFunction],
     experiments: &[gold::Experiment],
     findings: &mut Vec<Finding>,
 ) -> BTreeMap<String, BTreeSet<String>> {

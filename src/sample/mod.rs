@@ -10,7 +10,7 @@ mod nesting;
 use std::fmt;
 use std::str::FromStr;
 
-pub use combination::{count, rank, unrank};
+pub use combination::{count, unrank};
 pub use draw::draw;
 pub use nesting::Nesting;
 

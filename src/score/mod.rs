@@ -120,16 +120,6 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
-impl Verdict {
-    /// Why experiments failed, by id, where that lies above single values: the `failures` to score stored results
-    /// again with [`score_results`].
-    #[must_use]
-    pub fn failures(&self) -> BTreeMap<String, String> {
-        let reason = |e: &ExperimentVerdict| Some((e.experiment.clone(), e.reason.clone()?));
-        self.experiments.iter().filter_map(reason).collect()
-    }
-}
-
 /// Scores what an agent reported, as it wrote it; `None` when it reported nothing.
 #[must_use]
 pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) -> Verdict {

@@ -13,7 +13,7 @@ use super::{ExperimentVerdict, Tolerance, ValueVerdict};
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: Tolerance) -> ExperimentVerdict {
     let mut walk = Walk { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
-    walk.compare(String::new(), gold, got.map_or(Found::Missing, Found::Value));
+    walk.compare(String::new(), gold, got.map_or(Got::Missing, Got::Value));
     if got.is_none() {
         walk.reason = Some("no result".into());
     }
@@ -59,7 +59,7 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
 
 /// What stands at the place of a gold value.
 #[derive(Clone, Copy)]
-enum Found<'a> {
+enum Got<'a> {
     /// This.
     Value(&'a Value),
     /// Nothing.
@@ -77,31 +77,31 @@ struct Walk {
 }
 
 impl Walk {
-    fn compare(&mut self, path: String, gold: &Value, got: Found<'_>) {
+    fn compare(&mut self, path: String, gold: &Value, got: Got<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, gold, got),
             Value::Array(gold) => self.compare_lists(&path, gold, got),
             leaf => self.values.push(match got {
-                Found::Value(got) => score_leaf(path, leaf, got, self.tolerance),
-                Found::Missing => failed(path, leaf, None, "missing".into()),
-                Found::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
+                Got::Value(got) => score_leaf(path, leaf, got, self.tolerance),
+                Got::Missing => failed(path, leaf, None, "missing".into()),
+                Got::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
             }),
         }
     }
 
-    fn compare_objects(&mut self, path: &str, gold: &Map<String, Value>, got: Found<'_>) {
+    fn compare_objects(&mut self, path: &str, gold: &Map<String, Value>, got: Got<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
-        let (map, otherwise) = match unwrapped.as_ref().map_or(got, Found::Value) {
-            Found::Value(Value::Object(map)) => (Some(map), Found::Missing),
-            Found::Value(other) => {
+        let (map, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
+            Got::Value(Value::Object(map)) => (Some(map), Got::Missing),
+            Got::Value(other) => {
                 wrong = format!("not an object: `{}`", excerpt(&other.to_string()));
-                (None, Found::WrongShape(&wrong))
+                (None, Got::WrongShape(&wrong))
             }
             other => (None, other),
         };
         for (key, gold) in gold {
-            let got = map.and_then(|map| map.get(key)).map_or(otherwise, Found::Value);
+            let got = map.and_then(|map| map.get(key)).map_or(otherwise, Got::Value);
             self.compare(join(path, key), gold, got);
         }
         for key in map.into_iter().flat_map(Map::keys).filter(|key| !gold.contains_key(*key)) {
@@ -109,14 +109,14 @@ impl Walk {
         }
     }
 
-    fn compare_lists(&mut self, path: &str, gold: &[Value], got: Found<'_>) {
+    fn compare_lists(&mut self, path: &str, gold: &[Value], got: Got<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
-        let (items, otherwise) = match unwrapped.as_ref().map_or(got, Found::Value) {
-            Found::Value(Value::Array(items)) => (Some(items), Found::Missing),
-            Found::Value(other) => {
+        let (items, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
+            Got::Value(Value::Array(items)) => (Some(items), Got::Missing),
+            Got::Value(other) => {
                 wrong = format!("not a list: `{}`", excerpt(&other.to_string()));
-                (None, Found::WrongShape(&wrong))
+                (None, Got::WrongShape(&wrong))
             }
             other => (None, other),
         };
@@ -126,18 +126,16 @@ impl Walk {
             self.reason.get_or_insert(reason);
         }
         for (index, gold) in gold.iter().enumerate() {
-            let got = items.and_then(|items| items.get(index)).map_or(otherwise, Found::Value);
+            let got = items.and_then(|items| items.get(index)).map_or(otherwise, Got::Value);
             self.compare(format!("{path}[{index}]"), gold, got);
         }
     }
 }
 
 /// The object or list in a string of JSON, which some agents send for a nested result.
-fn unwrap_text(got: Found<'_>) -> Option<Value> {
+fn unwrap_text(got: Got<'_>) -> Option<Value> {
     match got {
-        Found::Value(Value::String(text)) => {
-            json::read(text).ok().filter(|value| value.is_object() || value.is_array())
-        }
+        Got::Value(Value::String(text)) => json::read(text).ok().filter(|value| value.is_object() || value.is_array()),
         _ => None,
     }
 }

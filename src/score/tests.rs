@@ -339,7 +339,6 @@ fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() 
     let reasons: Vec<_> = verdict.experiments.iter().map(|e| e.reason.as_deref()).collect();
     assert_eq!(reasons, [None, Some("timed out"), Some("no result")]);
     assert!(!verdict.pass && verdict.experiments[0].pass);
-    assert_eq!(score_results(Rule::Strict, &experiments, &results, &verdict.failures()), verdict);
     assert!(score_results(Rule::Reference, &experiments[..1], &results, &failures).pass);
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::layout::{Block, BlockKind, Table, section};
-use super::line_table::{self, Line};
+use super::line_table::{self, TextLine};
 use super::words::Section;
 use super::{Format, Rule, html_table};
 
@@ -12,7 +12,7 @@ pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
     let mut lines = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        lines.push(Line { start: at, text: line.trim_end_matches(['\n', '\r']) });
+        lines.push(TextLine { start: at, text: line.trim_end_matches(['\n', '\r']) });
         at += line.len();
     }
     let mut reader =
@@ -24,7 +24,7 @@ pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
 
 struct Reader<'a> {
     source: &'a str,
-    lines: Vec<Line<'a>>,
+    lines: Vec<TextLine<'a>>,
     format: Format,
     blocks: Vec<Block>,
     section: Section,

@@ -6,7 +6,7 @@ use super::layout::{Cell, Table};
 
 /// A line with its place in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct TextLine<'a> {
     pub(super) start: usize,
     pub(super) text: &'a str,
 }
@@ -15,16 +15,16 @@ pub(super) struct Line<'a> {
 pub(super) const MOST_ROWS: usize = 2000;
 
 /// The table that begins in this line, and the line behind it.
-pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+pub(super) fn read(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     pipes(lines, at).or_else(|| grid(lines, at)).or_else(|| dashed(lines, at))
 }
 
-fn line<'a>(lines: &[Line<'a>], at: usize) -> &'a str {
+fn line<'a>(lines: &[TextLine<'a>], at: usize) -> &'a str {
     lines.get(at).map_or("", |line| line.text)
 }
 
 /// `| a | b |` with a line of dashes below the header.
-fn pipes(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+fn pipes(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let delimiter = |text: &str| {
         text.contains('-')
             && text.contains('|')
@@ -42,7 +42,7 @@ fn pipes(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
     Some((Table { rows, header: 1, caption: None, fixed_width: true }, end))
 }
 
-fn pipe_cells(line: &Line<'_>) -> Vec<Cell> {
+fn pipe_cells(line: &TextLine<'_>) -> Vec<Cell> {
     let text = line.text.trim_end();
     let text = text.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(text);
     let lead = text.len() - text.trim_start().len();
@@ -67,12 +67,12 @@ fn pipe_cells(line: &Line<'_>) -> Vec<Cell> {
     cells
 }
 
-fn cell(line: &Line<'_>, range: Range<usize>) -> Cell {
+fn cell(line: &TextLine<'_>, range: Range<usize>) -> Cell {
     Cell { range: line.start + range.start..line.start + range.end, span: 1 }
 }
 
 /// `+---+---+` around every row.
-fn grid(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let border = |text: &str| {
         let text = text.trim();
         text.len() > 2 && text.starts_with('+') && text.ends_with('+') && text.chars().all(|c| "+-=:".contains(c))
@@ -102,7 +102,7 @@ fn grid(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
 }
 
 /// Pandoc's simple and multi-line tables: columns stand below runs of dashes.
-fn dashed(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
+fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {
         // A line across the table, or the columns of a table without a header.
@@ -128,7 +128,7 @@ fn dashed(lines: &[Line<'_>], at: usize) -> Option<(Table, usize)> {
     Some((columned(lines, at..at + 1, at + 1, rows), end))
 }
 
-fn has_columns(lines: &[Line<'_>], from: usize) -> bool {
+fn has_columns(lines: &[TextLine<'_>], from: usize) -> bool {
     (from..lines.len().min(from + 5)).any(|below| runs(line(lines, below)).len() > 1 && is_dashes(line(lines, below)))
 }
 
@@ -151,7 +151,7 @@ fn runs(text: &str) -> Vec<Range<usize>> {
     runs
 }
 
-fn columned(lines: &[Line<'_>], header: Range<usize>, columns: usize, body: Range<usize>) -> Table {
+fn columned(lines: &[TextLine<'_>], header: Range<usize>, columns: usize, body: Range<usize>) -> Table {
     let runs = runs(line(lines, columns));
     let rows = |range: Range<usize>| range.filter(|&at| !line(lines, at).trim().is_empty()).collect::<Vec<_>>();
     let header = rows(header);
@@ -162,7 +162,7 @@ fn columned(lines: &[Line<'_>], header: Range<usize>, columns: usize, body: Rang
 
 /// The pieces of a line between two blanks or more, each in the column with whose dashes it overlaps most: hand-made
 /// tables seldom keep to their columns exactly.
-fn column_cells(line: &Line<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
+fn column_cells(line: &TextLine<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
     let mut cells: Vec<Option<Range<usize>>> = vec![None; runs.len()];
     for (columns, bytes) in pieces(line.text) {
         let overlap = |run: &Range<usize>| run.end.min(columns.end) as i64 - run.start.max(columns.start) as i64;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::LoadedPaper;
-use super::written::{Found, result_numbers, roundings, written_numbers};
+use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
 /// Hits in a paper's text count unless as many are more likely than not by chance: its author can always word it
@@ -69,7 +69,7 @@ impl GoldValues {
         self.look(&numbers, CHANCE_IN_FILES, path)
     }
 
-    fn look(&self, numbers: &[Found<'_>], chance: f64, path: &Path) -> Vec<Error> {
+    fn look(&self, numbers: &[NumberInText<'_>], chance: f64, path: &Path) -> Vec<Error> {
         roundings(numbers, &self.values, chance)
             .into_iter()
             .map(|(one, value)| {

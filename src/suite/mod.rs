@@ -11,6 +11,7 @@ mod gold_values;
 mod loaded;
 mod paper;
 mod section;
+mod spans;
 mod written;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use super::spans::{Part, line_of};
+use crate::error::{Error, Result, line_at};
 
 /// A paper's manifest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -179,24 +180,22 @@ impl Paper {
             Error::suite(error.message().trim().to_owned()).at(path, line)
         })?;
         id.clone_into(&mut paper.id);
-        paper.validate().map_err(|(needle, message)| {
-            let line = text.find(&needle).map(|offset| line_at(&text, offset));
-            Error::suite(message).at(path, line)
-        })?;
+        paper.validate().map_err(|(part, message)| Error::suite(message).at(path, line_of(part, &text)))?;
         Ok(paper)
     }
 
-    /// What serde cannot see. The error is a text that stands on the line at fault, and what is wrong with it.
-    fn validate(&self) -> Result<(), (String, String)> {
+    /// What serde cannot see. The error is the part at fault, and what is wrong with it.
+    fn validate(&self) -> Result<(), (Part, String)> {
         let mut seen = BTreeSet::new();
-        for function in &self.functions {
+        for (place, function) in self.functions.iter().enumerate() {
             if !seen.insert(&function.at) {
-                return Err((function.at.clone(), format!("function `{}` is listed twice", function.at)));
+                return Err((Part::Function(place), format!("function `{}` is listed twice", function.at)));
             }
             let mut marked = BTreeSet::new();
-            for Equivalent { mutant, reason } in &function.equivalent {
-                let named =
-                    |what: &str| Err((mutant.clone(), format!("function `{}`: mutant `{mutant}` {what}", function.at)));
+            for (mark, Equivalent { mutant, reason }) in function.equivalent.iter().enumerate() {
+                let named = |what: &str| {
+                    Err((Part::Mutant(place, mark), format!("function `{}`: mutant `{mutant}` {what}", function.at)))
+                };
                 if reason.trim().is_empty() {
                     return named("is marked as equivalent without a reason");
                 }
@@ -206,15 +205,15 @@ impl Paper {
             }
         }
         let mut seen = BTreeSet::new();
-        for experiment in &self.experiments {
-            let id = &experiment.id;
+        for (place, experiment) in self.experiments.iter().enumerate() {
+            let (id, part) = (&experiment.id, Part::Experiment(place));
             if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.') {
-                return Err((id.clone(), format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
+                return Err((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
             }
             if !seen.insert(id) {
-                return Err((format!("\"{id}\""), format!("experiment `{id}` is listed twice")));
+                return Err((part, format!("experiment `{id}` is listed twice")));
             }
-            let wrong = |what: String| (format!("\"{id}\""), format!("experiment `{id}`: {what}"));
+            let wrong = |what: String| (part, format!("experiment `{id}`: {what}"));
             if !(experiment.tolerance > 0.0 && experiment.tolerance < 1.0) {
                 return Err(wrong(format!("tolerance {} is not between 0 and 1", experiment.tolerance)));
             }
@@ -255,8 +254,9 @@ impl Paper {
                 ResultRule::JsonLine(_) => {}
             }
         }
-        for glob in &self.protected {
-            globset::Glob::new(glob).map_err(|error| (glob.clone(), format!("protected glob `{glob}`: {error}")))?;
+        for (place, glob) in self.protected.iter().enumerate() {
+            globset::Glob::new(glob)
+                .map_err(|error| (Part::Protected(place), format!("protected glob `{glob}`: {error}")))?;
         }
         Ok(())
     }
@@ -341,11 +341,6 @@ impl Protocol {
     }
 }
 
-/// Line number, from 1, of a byte offset.
-fn line_at(text: &str, offset: usize) -> usize {
-    text.as_bytes().iter().take(offset).filter(|&&byte| byte == b'\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,6 +406,10 @@ result = { json_line = "stdout" }
             |marks: &str| fault("description = \"d\"\n\n", &format!("description = \"d\"\nequivalent = [{marks}]\n\n"));
         insta::assert_snapshot!(marks(r#"{ mutant = "unary:1.5 - -> nothing", reason = "" }"#), @"paper.toml:11: function `a.py::f`: mutant `unary:1.5 - -> nothing` is marked as equivalent without a reason");
         insta::assert_snapshot!(marks(r#"{ mutant = "m", reason = "r" }, { mutant = "m", reason = "s" }"#), @"paper.toml:11: function `a.py::f`: mutant `m` is marked twice");
+        let twice = |from: &str| load(&format!("{GOOD}\n{from}")).unwrap_err().to_string();
+        insta::assert_snapshot!(twice("[[function]]\ndescription = 'again'\nat = 'a.py::f'"), @"paper.toml:22: function `a.py::f` is listed twice");
+        insta::assert_snapshot!(twice("[[experiment]]\nid = 'one'\ndescription = 'd'\ncommand = 'run'\nresult = { json_line = 'stdout' }"), @"paper.toml:21: experiment `one` is listed twice");
+        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: protected glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }
 }

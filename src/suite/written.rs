@@ -29,7 +29,7 @@ pub struct Written {
 
 /// A number in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found<'text> {
+pub struct NumberInText<'text> {
     /// Line, from 1.
     pub line: usize,
     /// As it stands there.
@@ -93,7 +93,7 @@ impl Written {
 /// point, or one more without; shorter ones are sizes and settings. Digits that belong to a name (`sha1`, `x_2`) are no
 /// number. `1,234.5` is read both as one number and as two; a percentage as it stands and as a share.
 #[must_use]
-pub fn written_numbers(text: &str, least: usize) -> Vec<Found<'_>> {
+pub fn written_numbers(text: &str, least: usize) -> Vec<NumberInText<'_>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let (mut line, mut at) = (1, 0);
@@ -167,14 +167,14 @@ fn push<'text>(
     range: std::ops::Range<usize>,
     line: usize,
     least: usize,
-    found: &mut Vec<Found<'text>>,
+    found: &mut Vec<NumberInText<'text>>,
 ) {
     let token = &text[range.clone()];
     let Some(written) = Written::read(token, least) else { return };
-    found.push(Found { line, token, written });
+    found.push(NumberInText { line, token, written });
     let behind = text[range.end..].trim_start_matches(['\\', ',', ' ']);
     if behind.starts_with('%') || behind.starts_with("percent") {
-        found.push(Found { line, token, written: written.percent() });
+        found.push(NumberInText { line, token, written: written.percent() });
     }
 }
 
@@ -208,14 +208,14 @@ fn capped_reach() -> f64 {
 /// as many or more are less likely than `chance` (Poisson).
 #[must_use]
 pub fn roundings<'found, 'text>(
-    found: &'found [Found<'text>],
+    found: &'found [NumberInText<'text>],
     values: &[f64],
     chance: f64,
-) -> Vec<(&'found Found<'text>, usize)> {
+) -> Vec<(&'found NumberInText<'text>, usize)> {
     let mut sorted: Vec<(f64, usize)> = values.iter().enumerate().map(|(place, &value)| (value, place)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut hits = Vec::new();
-    let mut by_precision: BTreeMap<i32, Vec<&Found<'_>>> = BTreeMap::new();
+    let mut by_precision: BTreeMap<i32, Vec<&NumberInText<'_>>> = BTreeMap::new();
     for one in found {
         by_precision.entry(one.written.precision).or_default().push(one);
     }

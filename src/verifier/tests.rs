@@ -4,7 +4,24 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{ModelError, QueryFailed, Reply, Request};
-use crate::verifier::vote::{Named, Vote};
+use crate::verifier::vote::{Named, Vote, Votes};
+
+/// Keeps nothing and allows everything.
+struct Unkept;
+
+impl Votes for Unkept {
+    fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
+        None
+    }
+
+    fn allow(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn keep(&self, _: &Vote) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// Keeps nothing and allows everything.
 struct Unkept;

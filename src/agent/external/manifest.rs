@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, line_at};
 
 /// The manifest's name in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
@@ -124,10 +124,9 @@ impl Manifest {
     /// # Errors
     /// Kind `Suite` with file and line.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self> {
-        let line = |at: usize| text.get(..at).map(|before| before.matches('\n').count() + 1);
         let manifest: Self = toml::from_str(text).map_err(|error| {
             Error::suite(error.message().to_owned())
-                .at(path, error.span().and_then(|span| line(span.start)))
+                .at(path, error.span().map(|span| line_at(text, span.start)))
                 .hint("`command` (a list) and `answer` (`file` or `stdout`) must be there")
         })?;
         if let Some(mode) = manifest.mode.keys().find(|mode| !super::is_plain(mode)) {

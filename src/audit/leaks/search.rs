@@ -46,7 +46,7 @@ impl<'a> Visible<'a> {
 }
 
 /// A shingle that was found, by its number in its body, and where it stands in the file if that is known.
-type Found = (usize, Option<Range<usize>>);
+type ShingleHit = (usize, Option<Range<usize>>);
 
 /// What has been found so far.
 pub struct Search<'a> {
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
 
     /// Searches one text for all bodies.
     pub fn look(&mut self, visible: &Visible<'_>) {
-        let mut found: BTreeMap<(usize, usize), Vec<Found>> = BTreeMap::new();
+        let mut found: BTreeMap<(usize, usize), Vec<ShingleHit>> = BTreeMap::new();
         for reading in visible.readings() {
             self.bodies.hits(&reading.tokens(), &mut |Hit { function, way, shingle, at }| {
                 if !self.functions[function].hides(visible.python, &at) {
@@ -159,7 +159,7 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 /// For each function of a module, the shingles that stand in it, nested functions included.
-fn holders(module: &Module, hits: &[Found]) -> HashMap<usize, HashSet<usize>> {
+fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize>> {
     let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (shingle, at) in hits {
         let Some(at) = at else { continue };
@@ -178,7 +178,7 @@ fn place(
     module: Option<&Module>,
     holders: &HashMap<usize, HashSet<usize>>,
     all: usize,
-    hits: &[Found],
+    hits: &[ShingleHit],
 ) -> String {
     let most = holders.iter().max_by_key(|(index, shingles)| (shingles.len(), **index));
     if let (Some((index, shingles)), Some(module)) = (most, module)

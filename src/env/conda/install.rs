@@ -36,7 +36,7 @@ pub(super) async fn install(
     if offline {
         refuse_missing(&cache, &records).await?;
     }
-    on_progress(Progress::Stage(format!("installing {} conda packages", records.len())));
+    on_progress(Progress::Task(format!("installing {} conda packages", records.len())));
     let (sender, receiver) = events();
     let installer = Installer::new()
         .with_download_client(client.clone())

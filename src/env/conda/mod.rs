@@ -153,13 +153,13 @@ impl Conda {
             wheels::install(&program, &section.pip, cache, home, self.offline, taken, on_progress)
                 .await
                 .map_err(|error| error.at(*lock, None))?;
-            on_progress(Progress::Stage("compiling".into()));
+            on_progress(Progress::Task("compiling".into()));
             compile(&program, &site_packages(&prefix, &python), Some(&prefix), taken, on_progress).await;
             if !replaces {
                 layer::keep(&layers, &key, &prefix);
             }
         }
-        on_progress(Progress::Stage("activating".into()));
+        on_progress(Progress::Task("activating".into()));
         let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
         origin::forget(&prefix, &section.records)?;
         protect(&prefix)?;
@@ -273,7 +273,6 @@ impl Backend for Conda {
         };
         let prefix = home.join(PREFIX);
         Ok(Env {
-            id: source.id,
             backend: "conda",
             digest: complete.digest,
             python: complete.python,

@@ -51,7 +51,7 @@ pub(super) async fn solve(
             ..ChannelConfig::default()
         })
         .finish();
-    on_progress(Progress::Stage(format!("reading {} channel(s)", urls.len())));
+    on_progress(Progress::Task(format!("reading {} channel(s)", urls.len())));
     let (sender, receiver) = events();
     let channels = urls.iter().map(|url| Channel::from_url(url.clone()));
     let query = gateway
@@ -63,7 +63,7 @@ pub(super) async fn solve(
         .await
         .map_err(|error| explained(&format!("failed to read the channels {names}"), error))?;
 
-    on_progress(Progress::Stage("solving".into()));
+    on_progress(Progress::Task("solving".into()));
     let virtual_packages = assumed(platform)?;
     let specs = wanted.specs.clone();
     let channel_priority = match sources.priority {

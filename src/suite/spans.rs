@@ -1,0 +1,59 @@
+//! Where in a manifest's text a fault is that only shows once all of it is read.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::error::line_at;
+
+/// What of a manifest is at fault, by its place in its list.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// A function.
+    Function(usize),
+    /// A function's mutant that is marked as equivalent.
+    Mutant(usize, usize),
+    /// An experiment.
+    Experiment(usize),
+    /// A glob of protected files.
+    Protected(usize),
+}
+
+/// A manifest, of which only the places of its parts are read.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    protected: Vec<Spanned<String>>,
+    #[serde(default)]
+    function: Vec<Function>,
+    #[serde(default)]
+    experiment: Vec<Experiment>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    at: Spanned<String>,
+    #[serde(default)]
+    equivalent: Vec<Equivalent>,
+}
+
+#[derive(Deserialize)]
+struct Equivalent {
+    mutant: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+struct Experiment {
+    id: Spanned<String>,
+}
+
+/// The line, from 1, where a part of a manifest is: that of a function's name, an experiment's id, a mutant, a glob.
+pub(super) fn line_of(part: Part, text: &str) -> Option<usize> {
+    let manifest: Manifest = toml::from_str(text).ok()?;
+    let span = match part {
+        Part::Function(place) => manifest.function.get(place)?.at.span(),
+        Part::Mutant(place, mutant) => manifest.function.get(place)?.equivalent.get(mutant)?.mutant.span(),
+        Part::Experiment(place) => manifest.experiment.get(place)?.id.span(),
+        Part::Protected(place) => manifest.protected.get(place)?.span(),
+    };
+    Some(line_at(text, span.start))
+}
