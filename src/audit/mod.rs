@@ -2,7 +2,7 @@
 //! told from right code, and what of a masked body stands elsewhere.
 //!
 //! Everything that runs here is a [`Trial`]: the paper's repo with some of its files replaced, and one experiment run on
-//! it in a sandbox of its own. A [`Bench`] runs trials side by side and keeps what came of each, by content, so that
+//! it in a sandbox of its own. A [`Bench`] runs trials side by side and keeps each result, by content, so that
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
 mod baseline;

@@ -86,7 +86,7 @@ fn file_itself(place: Place) -> Place {
 /// Runs an experiment of the unmasked repo once with the tracer, and asks what an error in each of `ask` would do.
 ///
 /// # Errors
-/// As [`Bench::run`]; an experiment that fails is no error.
+/// As [`Bench::run`]; an experiment that fails is not an error.
 pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) -> Result<Trace> {
     let mut wanted = format!("{PATIENCE}\n");
     for Place { file, line, name } in ask {

@@ -1,4 +1,4 @@
-//! One experiment on a changed repo, in a sandbox of its own, and what came of it.
+//! One experiment on a changed repo, in a sandbox of its own, and its result.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
+use crate::files::hex;
 use crate::masked::gold::tolerance;
 use crate::masked::ready::ReadyPaper;
 use crate::run::check::measure;
@@ -21,7 +22,6 @@ use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::score::score_experiment;
 use crate::suite::{Dependencies, Experiment, LoadedPaper};
-use crate::workspace::hex;
 
 /// How often a trial is made whose sandbox is lost.
 const TRIES: usize = 3;
@@ -201,7 +201,7 @@ impl Bench {
         self.make_anew(trial, None).await.map(|(outcome, _)| outcome)
     }
 
-    /// What came of these trials, in their order; they are made side by side. `on_done` is told how many are done.
+    /// The results of these trials, in their order; they are made side by side. `on_done` gets the number that are done.
     ///
     /// # Errors
     /// As [`Bench::run`], the first that occurs; the others are then cut short.

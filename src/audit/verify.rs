@@ -123,7 +123,7 @@ fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
     }
 }
 
-/// The evidence of all functions, with what came of their mutants.
+/// The evidence of all functions, with the results of their mutants.
 fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
     let mut evidence = Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), ..Evidence::default() };
     for function in &loaded.paper.functions {

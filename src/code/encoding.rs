@@ -88,7 +88,7 @@ impl Encoding {
     }
 }
 
-/// The line (from 1) that the byte at `at` stands on.
+/// The line (from 1) that the byte at `at` is on.
 pub(super) fn line_of(source: &[u8], at: usize) -> usize {
     let ends = |at: &usize| match source[*at] {
         b'\n' => true,

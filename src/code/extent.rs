@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 /// The body of a function whose header ends at `colon` (the offset behind the colon), whose last token ends at
-/// `last`, and whose `def` stands at `def`.
+/// `last`, and whose `def` is at `def`.
 pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Range<usize> {
     let start = if is_type_comment(&source[colon..]) { end_of_line(source, colon) } else { colon };
     let mut end = end_of_logical_line(source, last);
@@ -55,8 +55,8 @@ pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     }
 }
 
-/// Whether two statements of one block stand at the same column. One that does not begin its line (behind a `;`, or
-/// after a backslash at the end of the line before) may stand anywhere.
+/// Whether two statements of one block are at the same column. One that does not begin its line (behind a `;`, or
+/// after a backslash at the end of the line before) may be anywhere.
 pub(super) fn aligned(source: &[u8], first: usize, other: usize) -> bool {
     column(source, first) == column(source, other) || !begins_line(source, other)
 }
@@ -67,7 +67,7 @@ pub(super) fn begins_line(source: &[u8], at: usize) -> bool {
     source[start..at].iter().all(|byte| b" \t\x0c".contains(byte)) && !ends_in_backslash(&source[..start])
 }
 
-/// The column of the byte at `at`, as Python's tokenizer counts: tabs go to multiples of eight, form feeds begin anew.
+/// The column of the byte at `at`, as Python's tokenizer counts: tabs go to multiples of eight, form feeds start again.
 fn column(source: &[u8], at: usize) -> usize {
     source[start_of_line(source, at)..at].iter().fold(0, |column, byte| match byte {
         b'\t' => column / 8 * 8 + 8,

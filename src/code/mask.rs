@@ -19,7 +19,7 @@ use super::docstring;
 use super::module::Module;
 use crate::error::{Error, Result};
 
-/// What stands in a masked body behind the docstring.
+/// What a masked body holds after the docstring.
 const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// A function to mask.

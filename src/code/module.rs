@@ -1,4 +1,4 @@
-//! A Python file: its bytes, and where its functions stand in them.
+//! A Python file: its bytes, and where its functions are in them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

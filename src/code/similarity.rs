@@ -1,4 +1,4 @@
-//! How much of one piece of code stands in another: containment over shingles of 12 tokens.
+//! How much of one piece of code is in another: containment over shingles of 12 tokens.
 //!
 //! A function whose body can be copied together from elsewhere in the repo measures nothing. Similarity of whole
 //! functions misses a body that stands inside a longer one; containment, the share of its shingles that the other
@@ -23,7 +23,7 @@ pub enum Identifiers {
 }
 
 impl Tokens<'_> {
-    /// Every run of `width` tokens, as a hash of 64 bits, and where it stands in the text. Two that differ have the same
+    /// Every run of `width` tokens, as a hash of 64 bits, and where it is in the text. Two that differ have the same
     /// hash about once in 10^19 pairs.
     pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -54,7 +54,7 @@ const fn mixed(hash: u64) -> u64 {
 }
 
 impl Module {
-    /// The function's body without its docstring, which is no secret.
+    /// The function's body without its docstring, which is not a secret.
     #[must_use]
     pub fn body_code(&self, function: usize) -> Range<usize> {
         let function = &self.functions()[function];

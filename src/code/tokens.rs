@@ -2,7 +2,7 @@
 //!
 //! Written by hand and not taken from a syntax tree: a tree of prose with code in it depends on how the parser recovers
 //! from errors, so that the same lines would give other tokens in a README than in a module. Here a token depends on
-//! little but its own bytes. Spaces, line breaks, line continuations and comments are no tokens.
+//! little but its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Where it stands in its text.
+    /// Where it is in its text.
     pub(super) const fn range(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -62,7 +62,7 @@ impl<'source> Tokens<'source> {
 
     /// Where the tokens stand that are insides of strings at least `least` bytes long: code may hide there.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // An inside stands between two tokens of quotes, and nothing else begins right behind a quote.
+        // An inside is between two tokens of quotes, and nothing else begins right behind a quote.
         self.tokens
             .windows(2)
             .filter(move |pair| {
@@ -261,7 +261,7 @@ const fn is_name(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// Python's keywords, which are no names.
+/// Python's keywords, which are not names.
 fn is_keyword(word: &[u8]) -> bool {
     const KEYWORDS: [&str; 35] = [
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",

@@ -210,7 +210,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Leaves every scope whose node stands at `depth` or deeper.
+    /// Leaves every scope whose node is at `depth` or deeper.
     fn leave(&mut self, depth: usize) {
         while let Some(block) = self.blocks.pop_if(|block| block.depth >= depth) {
             if block.empty {

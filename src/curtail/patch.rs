@@ -1,7 +1,7 @@
 //! A stored attempt's diff, applied: the unified diffs that this program writes, in git's format.
 //!
-//! Every line that a hunk keeps or removes must stand where the hunk says. There is no search for another place, as in
-//! `patch`: a diff that does not fit was made against other code, and what it would give is no attempt.
+//! Every line that a hunk keeps or removes must be where the hunk says. There is no search for another place, as in
+//! `patch`: a diff that does not fit was made against other code, and what it would give is not an attempt.
 
 /// A file that a diff changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn path_of(names: &str) -> Option<String> {
     (names == format!("a/{path} b/{path}")).then(|| path.to_owned())
 }
 
-/// What stands before the next double quote, with git's escapes undone.
+/// What is before the next double quote, with git's escapes undone.
 fn unquote(quoted: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = quoted.bytes();

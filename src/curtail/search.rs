@@ -123,7 +123,7 @@ impl CurtailedExperiment {
 /// Searches for the cheapest settings of a paper's experiments.
 ///
 /// # Errors
-/// What a trial gives. An experiment that fails in full is no error, but a note.
+/// What a trial gives. An experiment that fails in full is not an error, but a note.
 pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Curtailed> {
     let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
     // Quick ones first: the budget then buys the most.

@@ -1,5 +1,5 @@
-//! The experiments as a user names them: `NAME=COMMAND` on the command line or one a line in a file, or a file of
-//! `[[experiment]]` tables as they will stand in the manifest.
+//! The experiments as a user names them: `NAME=COMMAND` on the command line or one per line in a file, or a file of
+//! `[[experiment]]` tables as they will be in the manifest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -138,7 +138,7 @@ pub fn validate(wanted: &[Wanted]) -> Result<()> {
 /// Adds expressions of `--regex NAME.KEY=EXPRESSION` and files of `--json-file NAME=FILE` to their experiments.
 ///
 /// # Errors
-/// Kind `Usage` for one of no experiment, or that is no expression with a group.
+/// Kind `Usage` for one of no experiment, or that is not an expression with a group.
 pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
@@ -147,7 +147,7 @@ pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]
     let mut named: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for text in expressions {
         let form = || {
-            Error::usage(format!("`{text}` is no expression for a value"))
+            Error::usage(format!("`{text}` is not an expression for a value"))
                 .hint("write it as `NAME.KEY=EXPRESSION`, as `table.loss=loss: ([-+.0-9e]+)`, with one group")
         };
         let (place, expression) = text.split_once('=').ok_or_else(form)?;

@@ -4,7 +4,7 @@
 //! folder of its own inside the suite and takes its place there as a whole, or not at all: the repo is copied
 //! ([`repo`]), each command is run once to see how its result can be read ([`result`]), a traced run tells which
 //! functions the commands enter, and of those the ones that are worth masking are proposed ([`propose()`]). What only a
-//! person can write stands in the files as `TODO`.
+//! person can write is marked `TODO` in the files.
 
 pub mod command;
 mod docstring;

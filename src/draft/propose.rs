@@ -236,7 +236,7 @@ fn reads_command_line(module: &Module, place: usize) -> bool {
         || module.source()[function.body.clone()].windows(argv.len()).any(|window| window == argv)
 }
 
-/// A glob for a file that is no Python: all of its extension, or itself where it has none.
+/// A glob for a file that is not Python: all of its extension, or itself where it has none.
 fn glob(path: &Path) -> String {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some(extension) => format!("**/*.{}", globset::escape(extension)),

@@ -42,10 +42,10 @@ fn set(globs: &[String]) -> Result<GlobSet> {
 /// Copies a repository into the new folder `to`. Returns what was left out, folders as a whole, and why.
 ///
 /// # Errors
-/// Kind `Usage` when `from` is no folder or holds no Python file, `Machine` when something cannot be read or written.
+/// Kind `Usage` when `from` is not a folder or holds no Python file, `Machine` when something cannot be read or written.
 pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf, &'static str>> {
     if !from.is_dir() {
-        let what = if from.exists() { "is no folder" } else { "does not exist" };
+        let what = if from.exists() { "is not a folder" } else { "does not exist" };
         return Err(Error::usage(format!("the repository `{}` {what}", from.display()))
             .hint("give the folder of its code, as it is after a `git clone`, with `--repo DIR`"));
     }
@@ -226,7 +226,7 @@ mod tests {
         let fault =
             |path: &str| copy(&folder.path().join(path), &folder.path().join("to"), &Choice::default()).unwrap_err();
         assert!(fault("nowhere").message.ends_with("does not exist"));
-        assert!(fault("from/a.txt").message.ends_with("is no folder"));
+        assert!(fault("from/a.txt").message.ends_with("is not a folder"));
         assert!(fault("from").message.ends_with("holds no Python file"));
     }
 }

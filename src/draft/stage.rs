@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::command::is_name;
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::files::write_durably;
 use crate::suite::Suite;
-use crate::workspace::{hex, remove_tree};
+use crate::workspace::remove_tree;
 
 /// The venv backend's lock file, and where those of drafts are kept in the cache.
 const LOCK: &str = "venv.lock";
@@ -34,7 +35,7 @@ pub fn require_id(id: &str) -> Result<()> {
     if is_name(id) {
         return Ok(());
     }
-    Err(Error::usage(format!("`{id}` is no id for a paper"))
+    Err(Error::usage(format!("`{id}` is not a valid id for a paper"))
         .hint("use letters, digits, `-`, `_` and `.`, a letter or digit first, as `kmeanspp`"))
 }
 
@@ -267,7 +268,7 @@ mod tests {
         let fault = |id: &str| Draft::begin(&suite, id).map(|_| ()).unwrap_err().message;
         assert!(fault("old").contains("there is a paper `old` already"));
         for id in ["", "a/b", "../x", ".x", "a b"] {
-            assert!(fault(id).contains("is no id for a paper"), "{id}");
+            assert!(fault(id).contains("is not a valid id for a paper"), "{id}");
         }
         let _draft = Draft::begin(&suite, "p").unwrap();
         assert!(fault("p").contains("another process"));

@@ -44,7 +44,7 @@ impl FromStr for EnvKind {
             "auto" => Ok(Self::Auto),
             "conda" => Ok(Self::Conda),
             "venv" => Ok(Self::Venv),
-            _ => Err(format!("`{text}` is no kind of env: `conda`, `venv` or `auto`")),
+            _ => Err(format!("`{text}` is not a kind of env: `conda`, `venv` or `auto`")),
         }
     }
 }
@@ -64,7 +64,7 @@ impl fmt::Display for EnvKind {
 pub struct Options {
     /// The backend.
     pub kind: EnvKind,
-    /// What stands before the names of conda channels, in place of the user's own configuration.
+    /// What is before the names of conda channels, in place of the user's own configuration.
     pub alias: Option<String>,
     /// Use no network.
     pub offline: bool,

@@ -14,7 +14,7 @@ use serde_saphyr::Spanned;
 
 use super::python::{PythonSpec, Version};
 use crate::error::{Error, Result};
-use crate::workspace::hex;
+use crate::files::hex;
 
 /// The file's name inside `envs/<id>/`.
 const FILE: &str = "environment.yml";
@@ -163,7 +163,7 @@ impl Source {
             return refuse("does not come from a package index, so it cannot be locked by version and hash");
         }
         if requirement.is_empty() || requirement.contains(['\n', '\\']) {
-            return refuse("is no package");
+            return refuse("is not a package");
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ pub struct State {
 pub trait Backend: Send + Sync {
     /// `venv`, `conda` or `auto`.
     fn name(&self) -> &'static str;
-    /// Solves the yml in `folder` anew and writes the lock file beside it. What is downloaded for it is kept in the
+    /// Solves the yml in `folder` again and writes the lock file beside it. What is downloaded for it is kept in the
     /// cache.
     ///
     /// # Errors
@@ -89,6 +89,6 @@ pub trait Backend: Send + Sync {
     /// How far the env of `folder` is, without doing anything.
     ///
     /// # Errors
-    /// Kind `Suite` for a wrong yml, and a broken or outdated lock. One that is missing is no error.
+    /// Kind `Suite` for a wrong yml, and a broken or outdated lock. One that is missing is not an error.
     fn state(&self, folder: &Path, cache: &Path) -> Result<State>;
 }

@@ -83,7 +83,7 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
     .await
 }
 
-/// Compiles everything below a folder, since nothing can be written there later. Files that are no valid Python, as
+/// Compiles everything below a folder, since nothing can be written there later. Files that are not valid Python, as
 /// some packages ship for their tests, are left alone.
 ///
 /// `stripped` is taken off the paths in the bytecode (Python puts them right when it reads it), so that this is the same
@@ -352,7 +352,7 @@ async fn run(
             .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs")
     } else if text.contains("DO NOT MATCH THE HASHES") {
         Error::suite(format!("failed to {what}: a download does not match its hash in the lock file\n{text}")).hint(
-            "do not go on if you trust the lock file: the index served something else; otherwise lock the env anew",
+            "do not go on if you trust the lock file: the index served something else; otherwise lock the env again",
         )
     } else {
         Error::machine(format!("failed to {what} ({status})\n{text}"))

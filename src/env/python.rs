@@ -75,7 +75,7 @@ fn clause(text: &str) -> Result<Vec<Clause>, String> {
     };
     let numbers: Vec<u64> = digits
         .split('.')
-        .map(|part| part.parse().map_err(|_| format!("`{rest}` is no version")))
+        .map(|part| part.parse().map_err(|_| format!("`{rest}` is not a version")))
         .collect::<Result<_, _>>()?;
     if numbers.len() > 3 {
         return Err(format!("`{rest}` has more than three numbers"));

@@ -46,7 +46,7 @@ fn what_a_wrong_yml_says_names_the_line() {
         ("dependencies:\n  - python=3.11\nextra: 1\n", Some(3), "extra"),
         ("dependencies:\n  - python=3.11\n  - [x]\n", Some(3), ""),
         ("dependencies:\n  - pip:\n    - a\n  - conda:\n    - b\n", Some(4), "pip:"),
-        ("dependencies:\n  - python=three\n", Some(2), "`three` is no version"),
+        ("dependencies:\n  - python=three\n", Some(2), "`three` is not a version"),
         ("dependencies:\n  - python\n  - numpy=2\n  - gcc_linux-64\n", Some(3), "`numpy`, `gcc_linux-64`"),
         ("dependencies:\n  - pip:\n    - six\n    - --index-url=x\n", Some(4), "option"),
         ("dependencies:\n  - pip:\n    - git+https://x.example/a\n", Some(3), "index"),

@@ -15,7 +15,7 @@ use super::pip::{Foreign, check, compile, install, make_venv, solve};
 use super::prefix::protect;
 use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
-use crate::workspace::hex;
+use crate::files::hex;
 
 /// Raised when environments are built differently, so that old ones are not taken for new.
 const FORMAT: &str = "venv 1";

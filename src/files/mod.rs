@@ -1,8 +1,11 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
-//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`]).
+//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`]). And how a digest is
+//! written ([`hex`]).
 
+mod digest;
 mod lines;
 mod whole;
 
+pub use digest::hex;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use whole::{WholeFile, write_durably, write_whole};

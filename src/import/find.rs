@@ -72,7 +72,7 @@ pub fn find(
     if refused.is_empty() {
         return Ok(found);
     }
-    Err(Error::suite(format!("paper `{}`: functions that cannot be told for sure\n{}", paper.id, refused.join("\n")))
+    Err(Error::suite(format!("paper `{}`: functions that are ambiguous\n{}", paper.id, refused.join("\n")))
         .hint(format!(
             "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
             paper.id
@@ -268,7 +268,7 @@ fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> O
     let signature_end = first + lines_in(function.header.clone());
     let decorated = first - lines_in(function.whole.start..function.header.start);
     let what = if header < decorated && end >= first {
-        format!("off by {:+}, and the range takes what stands above the function", first as i64 - header as i64)
+        format!("off by {:+}, and the range includes what is above the function", first as i64 - header as i64)
     } else if header < decorated || header > signature_end {
         format!("off by {:+}", first as i64 - header as i64)
     } else if header < first {

@@ -22,12 +22,12 @@ pub struct Experiment {
     pub command: String,
     /// Numbers of the functions that it needs.
     pub dependencies: Vec<String>,
-    /// Published results, by the file that they stand in.
+    /// Published results, by the file that they are in.
     pub results: Vec<(String, Value)>,
 }
 
-/// A paper's experiments. Results that disagree with each other, that are no JSON, or that other experiments' answers
-/// would pass for are told of.
+/// A paper's experiments. Results that disagree with each other, that are not JSON, or that other experiments' answers
+/// would pass for are reported.
 ///
 /// # Errors
 /// Kind `Suite` when the paper has none, or one lacks its command.
@@ -93,7 +93,7 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
     match read(result) {
         Some(value) if results.iter().any(|(_, known)| *known == value) => {}
         Some(value) => results.push((file.to_owned(), value)),
-        None => findings.push(Finding::doubt(about, format!("its result in {file} is no JSON: `{}`", plain(result)))),
+        None => findings.push(Finding::doubt(about, format!("its result in {file} is not JSON: `{}`", plain(result)))),
     }
 }
 
@@ -109,7 +109,7 @@ fn read(result: &Value) -> Option<Value> {
 }
 
 /// The result that the samples of one n have for an experiment, found by its command: samples number their experiments
-/// anew.
+/// again.
 fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     let of_paper = samples.iter().filter(|sample| sample["paper_id"].as_str() == Some(paper));
     for sample in of_paper {

@@ -2,7 +2,7 @@
 //!
 //! The published layout ([`published`]) names functions by a file, a bare name and line numbers. Its line numbers are
 //! stale, its names are not unique, and its gold results come in several sets that disagree. So a function is looked for
-//! by what does not go stale ([`find`]), every correction and every doubt is told of, and what remains ambiguous is
+//! by what does not go stale ([`find`]), every correction and every doubt is reported, and what remains ambiguous is
 //! refused with its candidates, for a person to decide.
 
 mod find;
@@ -34,7 +34,7 @@ pub struct Decisions {
     pub leave_out: bool,
 }
 
-/// What is told of an import.
+/// What an import reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Finding {
@@ -94,7 +94,7 @@ pub struct Imported {
     pub functions: Vec<(String, String)>,
     /// Number of experiments.
     pub experiments: usize,
-    /// What is told of it.
+    /// What it reports.
     pub findings: Vec<Finding>,
 }
 

@@ -1,7 +1,6 @@
 //! The file of recorded calls: one JSON line a call, `{"key": ..., "request": ..., "reply": ...}`, or `"error"` in
 //! place of the reply where the provider did not take the conversation.
 
-use std::fmt::Write;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
+use crate::files::hex;
 
 /// How every line starts, which tells a torn one from another file's text.
 const START: &[u8] = b"{\"key\":\"";
@@ -42,12 +42,7 @@ pub(super) struct Call {
 pub(super) fn key(request: &Request) -> String {
     let mut value = serde_json::to_value(request).unwrap_or_default();
     value.sort_all_objects();
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(value.to_string()) {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(&Sha256::digest(value.to_string()))
 }
 
 /// Reads a recording and calls `each` for every call in it, in order. A torn last line, which a killed run leaves

@@ -570,7 +570,7 @@ fn verdict_lines_show_each_value_with_gold_reported_and_verified() {
     paper0_1_0 attempt 0 by react: fail
     ended: step limit: used 50 steps
     reported: fail
-      warning: `7` is no experiment of this sample
+      warning: `7` is not an experiment of this sample
     verified: fail
 
     experiment exp1

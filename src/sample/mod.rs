@@ -128,7 +128,7 @@ impl FromStr for Withheld {
 /// Kind `Usage` when it is none of these.
 pub fn parse_n(text: &str) -> Result<Vec<usize>> {
     let wrong = || {
-        Error::usage(format!("`{text}` is no number of masked functions"))
+        Error::usage(format!("`{text}` is not a number of masked functions"))
             .hint("give a number, a range with both ends included as `1..5`, or a list as `1,2,5`")
     };
     let mut all = Vec::new();

@@ -29,7 +29,7 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The object that [`parse_answer`] takes from a text, as it stands there: for what holds much beside an answer, as the
+/// The object that [`parse_answer`] takes from a text, as it is there: for what holds much beside an answer, as the
 /// output of a program does.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
@@ -60,7 +60,7 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // What it holds is no answer, but what begins a line behind it is none of its own.
+            // What it holds is not an answer, but an object that begins a later line is not part of it.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,

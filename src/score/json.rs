@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 /// Reads one JSON value and nothing else.
 ///
 /// # Errors
-/// What is wrong and where, when it is no JSON even so.
+/// What is wrong and where, when it is not JSON even so.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| (!is_plain(token) && begins_like_number(token)).then(|| token.to_owned()));
     serde_json::from_str::<Unique>(&text).map(|unique| unique.0).map_err(|error| error.to_string())

@@ -65,13 +65,13 @@ pub struct Expected {
 /// One value against its gold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueVerdict {
-    /// Where the value stands in the result, as `k=10.mean` or `losses[2]`; empty for a bare number.
+    /// Where the value is in the result, as `k=10.mean` or `losses[2]`; empty for a bare number.
     pub path: String,
     /// The gold value.
     pub gold: Value,
     /// The value given, `None` when it is missing.
     pub got: Option<Value>,
-    /// |got - gold| / |gold|, or |got - gold| where gold is 0; `None` when either is no number or it is not finite.
+    /// |got - gold| / |gold|, or |got - gold| where gold is 0; `None` when either is not a number or it is not finite.
     /// By [`Rule::Reference`]: the published loss, sign kept.
     pub error: Option<f64>,
     /// Whether it is within its tolerance.
@@ -136,7 +136,7 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
         Ok(got) => score_experiment(&expected.id, &expected.gold, got, expected.tolerance),
         Err(reason) => failed_experiment(expected, reason),
     });
-    let warnings = unknown.into_iter().map(|key| format!("`{}` is no experiment of this sample", json::excerpt(key)));
+    let warnings = unknown.into_iter().map(|key| format!("`{}` is not an experiment of this sample", json::excerpt(key)));
     conclude(reason, scored.collect(), warnings.collect())
 }
 

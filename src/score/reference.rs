@@ -6,7 +6,7 @@
 //! - the mean lets one wrong value hide among many right ones;
 //! - a missing key counts as 0.0, a missing end of a list is not looked at, an extra end of a list, or an empty list
 //!   alone, is an exception that fails the whole sample ("parsing error"), as do objects and lists in place of numbers;
-//! - gold 0 divides by zero: loss 1; whatever else is no number has loss 1 as well, but `true` is 1;
+//! - gold 0 divides by zero: loss 1; whatever else is not a number has loss 1 as well, but `true` is 1;
 //! - a string is read as JSON or else as a Python integer: "1_000" is 1000, ".5" is no number;
 //! - 5% is compared without regard to rounding;
 //! - a sample without experiments passes, and only the exact keys and bare JSON are accepted.

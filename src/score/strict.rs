@@ -8,7 +8,7 @@ use super::{ExperimentVerdict, Tolerance, ValueVerdict};
 /// Scores one experiment's result: it passes when every leaf of gold has its counterpart within tolerance.
 ///
 /// Each leaf of `gold` gets exactly one [`ValueVerdict`], in gold's order, whatever `got` looks like. Numbers may be
-/// written as strings. Leaves of gold that are no numbers (strings, booleans) compare for equality. Extra metrics are
+/// written as strings. Leaves of gold that are not numbers (strings, booleans) compare for equality. Extra metrics are
 /// warned of; a list of another length than gold's fails the experiment. Gold that [`check_gold`] refuses never passes.
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: Tolerance) -> ExperimentVerdict {
@@ -57,7 +57,7 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
     }
 }
 
-/// What stands at the place of a gold value.
+/// What is at the place of a gold value.
 #[derive(Clone, Copy)]
 enum Got<'a> {
     /// This.

@@ -243,7 +243,7 @@ fn the_last_readable_object_of_an_answer_counts() {
 fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_around_it() {
     let printed = "{\"a\": 1}\n```json\n{\"Experiment 1\": {\"x\": NaN}}\n```\nDone {really}.\n{\"cut\": ";
     assert_eq!(find_answer(printed), Some("{\"Experiment 1\": {\"x\": NaN}}"));
-    // A line that is cut off takes none of those behind it along, and what is inside it is no answer.
+    // A line that is cut off takes none of those behind it along, and what is inside it is not an answer.
     let cut = "request {\"messages\": [{\"role\": \"user\"}, \"half\nwarning\n{\"Experiment 1\": 2}\n";
     assert_eq!(find_answer(cut), Some("{\"Experiment 1\": 2}"));
     assert_eq!(parse_answer(cut).map(Value::Object), Ok(json!({"Experiment 1": 2})));
@@ -306,7 +306,7 @@ fn experiments_are_found_under_other_spellings_of_their_key_and_under_their_id()
     }
     let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "12": 2, "Experiment 1": 5}"#));
     assert!(verdict.pass);
-    assert_eq!(verdict.warnings, ["`Experiment 1` is no experiment of this sample"]);
+    assert_eq!(verdict.warnings, ["`Experiment 1` is not an experiment of this sample"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::words::{self, Section, Sort};
 /// What is known of the stretch as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
-    /// The section it stands in.
+    /// The section it is in.
     pub(super) section: Section,
 }
 
@@ -147,9 +147,9 @@ struct Scale<'a> {
     loudest: f64,
     /// The most that any one word or sign has said for a result.
     spoken: f64,
-    /// A metric stands in front of the group, in the same clause.
+    /// A metric is in front of the group, in the same clause.
     measured: bool,
-    /// A claim stands in front of the group, in the same clause.
+    /// A claim is in front of the group, in the same clause.
     claimed: bool,
     cue: Option<String>,
 }
@@ -217,7 +217,7 @@ impl Scale<'_> {
             if ends_sentence(self.prose, at) {
                 break;
             }
-            // What stands in brackets is about something else.
+            // What is in brackets is about something else.
             if self.prose.sign(at) == Some(')')
                 && let Some(open) = (at.saturating_sub(FAR)..at).rev().find(|&open| self.prose.sign(open) == Some('('))
                 && (open..at).all(|inner| !ends_sentence(self.prose, inner))

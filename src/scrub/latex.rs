@@ -31,7 +31,7 @@ pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     })
 }
 
-/// How many arguments for units stand behind the number in one of siunitx's commands.
+/// How many arguments for units are behind the number in one of siunitx's commands.
 pub(super) fn number_arguments(name: &str) -> Option<usize> {
     match name {
         "num" => Some(0),

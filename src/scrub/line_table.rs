@@ -101,7 +101,7 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     Some((table, end))
 }
 
-/// Pandoc's simple and multi-line tables: columns stand below runs of dashes.
+/// Pandoc's simple and multi-line tables: columns are below runs of dashes.
 fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {

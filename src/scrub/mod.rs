@@ -166,13 +166,13 @@ enum Place {
     Cell { fixed_width: bool },
 }
 
-/// What stands in place of a removed number in prose.
+/// What replaces a removed number in prose.
 const MARKER: &str = "[removed]";
 
 /// The same for LaTeX, where a bracket could be taken for an option of a command.
 const LATEX_MARKER: &str = "\\textrm{[removed]}";
 
-/// What stands in a table's cell.
+/// What is in a table's cell.
 const CELL_MARKER: &str = "—";
 
 /// The same for LaTeX; the braces keep columns that are aligned at the decimal point working.

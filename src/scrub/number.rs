@@ -13,7 +13,7 @@ pub(super) struct Form {
     pub(super) signed: bool,
     /// Thousands are separated, or there is an exponent.
     pub(super) grouped: bool,
-    /// It begins with a zero that stands before another digit, as in 03.
+    /// It begins with a zero that is before another digit, as in 03.
     pub(super) padded: bool,
 }
 

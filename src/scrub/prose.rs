@@ -40,7 +40,7 @@ impl Prose<'_> {
         matches!(self.tokens.get(at), Some(Token { kind: Kind::Number(_) | Kind::Marker, .. }))
     }
 
-    /// Whether nothing stands between this token and the one before.
+    /// Whether nothing is between this token and the one before.
     pub(super) fn glued(&self, at: usize) -> bool {
         at > 0 && self.tokens.get(at).is_some_and(|token| !token.spaced && self.tokens[at - 1].end == token.start)
     }
@@ -115,7 +115,7 @@ impl Prose<'_> {
         let index = matches!(before, Some('^' | '_')) && !self.tokens[at].spaced;
         let base = self.sign(at + 1).is_some_and(|sign| sign == '^' || "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(sign))
             && !self.tokens[at + 1].spaced;
-        // `82.1$_{\pm 0.3}$` is no index.
+        // `82.1$_{\pm 0.3}$` is not an index.
         let spread = index && before == Some('_') && self.sign(at + 1) == Some('±');
         (index || bracketed || base) && !spread
     }

@@ -80,7 +80,7 @@ fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -
     out
 }
 
-/// What stands in place of a number. Columns keep their width.
+/// What replaces a number. Columns keep their width.
 fn marker(number: &str, place: Place, format: Format) -> String {
     match (place, format) {
         (Place::Prose, Format::Latex) => LATEX_MARKER.to_owned(),

@@ -57,7 +57,7 @@ impl Prose<'_> {
         self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
     }
 
-    /// Beside an operator whose other side is no number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
+    /// Beside an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
     fn is_operand(&self, at: usize) -> bool {
         let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
         let operator = |sign: usize, behind: usize| match self.sign(sign) {
@@ -65,7 +65,7 @@ impl Prose<'_> {
             Some('-' | '−' | '*') => spaced(sign) && spaced(behind),
             _ => false,
         };
-        // `3.4 ms/step`, `4 / 5` are no formulas.
+        // `3.4 ms/step`, `4 / 5` are not formulas.
         let letter = |at: usize| {
             self.word(at).chars().count() == 1
                 || matches!(self.sign(at), Some('(' | ')'))
@@ -118,7 +118,7 @@ impl Prose<'_> {
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // What stands behind `kappa =` is judged as a value, what stands before it is a formula.
+        // What is behind `kappa =` is judged as a value, what is before it is a formula.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))

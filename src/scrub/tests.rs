@@ -108,7 +108,7 @@ proptest! {
             let shown: String = lines[number.line - 1].chars().skip(number.column - 1).take(number.text.chars().count()).collect();
             prop_assert_eq!(&shown, &number.text);
             if number.removed {
-                // Removed numbers come in the text's order; what stands between them stays.
+                // Removed numbers come in the text's order; what is between them stays.
                 let at = text.len() - rest.len();
                 let start = lines[..number.line - 1].iter().map(|line| line.len() + 1).sum::<usize>()
                     + lines[number.line - 1].chars().take(number.column - 1).map(char::len_utf8).sum::<usize>();

@@ -9,7 +9,7 @@ pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// It stands in an inline formula; the formula's place in the order of formulas.
+    /// It is in an inline formula; the formula's place in the order of formulas.
     pub(super) formula: Option<usize>,
     /// Blanks stand before it.
     pub(super) spaced: bool,
@@ -217,7 +217,7 @@ impl Splitter<'_> {
             && let Some(open) = self.text[next..self.end].find('{')
             && let Some((_, form)) = number::at(self.text, next + open + 1)
         {
-            // Nothing but a number may stand in these arguments: the whole command is taken for one.
+            // Nothing but a number may be in these arguments: the whole command is taken for one.
             let end = self.arguments(next, 1 + units);
             self.push(Kind::Number(form), at, end);
             return end;
@@ -255,7 +255,7 @@ fn near(text: &str) -> &str {
     &text[..end]
 }
 
-/// Whether this stands behind the number of a ratio: `-fold`, ` times as`.
+/// Whether this is behind the number of a ratio: `-fold`, ` times as`.
 fn is_ratio(behind: &str) -> bool {
     behind.starts_with("-fold")
         || behind.strip_prefix(" times ").is_some_and(|rest| {

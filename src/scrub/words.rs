@@ -213,7 +213,7 @@ pub(super) fn is_reference(word: &str) -> bool {
     )
 }
 
-/// Programs, machines and the like whose version or model stands behind the name.
+/// Programs, machines and the like whose version or model is behind the name.
 pub(super) fn is_versioned(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),

@@ -16,7 +16,7 @@ enum Chances {
     Mutant(f64),
     /// From function to function anything from 1 - P to 1, the same in every run: some functions are hard.
     Uneven(f64),
-    /// Of papers drawn anew for every run: in each all functions have the chance 1 - P or 1 - P / 4.
+    /// Of papers drawn afresh for every run: in each all functions have the chance 1 - P or 1 - P / 4.
     NewPapers(f64),
 }
 

@@ -73,7 +73,7 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
         let file = function.at.split("::").next().unwrap_or_default();
         if protected.is_match(file) {
             problems.push(Problem::error(
-                Error::suite(format!("function `{}` lies in a protected file", function.at)).at(&manifest, None).hint(
+                Error::suite(format!("function `{}` is in a protected file", function.at)).at(&manifest, None).hint(
                     "an agent's changes to protected files are not taken over: unprotect it or leave the function out",
                 ),
             ));
@@ -155,13 +155,13 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     for id in results.keys() {
         if !loaded.paper.experiments.iter().any(|experiment| experiment.id == *id) {
             problems.push(Problem::warning(
-                Error::suite(format!("gold of `{id}`, which is no experiment")).at(&path, None).hint(&hint),
+                Error::suite(format!("gold of `{id}`, which is not an experiment")).at(&path, None).hint(&hint),
             ));
         }
     }
 }
 
-/// No gold value stands in what the agent reads.
+/// No gold value is in what the agent reads.
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let look = GoldValues::new(loaded);
     let mut leaks = look.in_paper(loaded);

@@ -35,7 +35,7 @@ pub struct FunctionEvidence {
     pub equivalent: usize,
     /// Ids of the rest: mutants that no experiment tells from the original.
     pub survivors: Vec<String>,
-    /// The largest part of its body that stands in another place that agents see, 0 to 1, by 12-token shingles.
+    /// The largest part of its body that is in another place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
     /// Where that is: a selector or a file; empty for nowhere.
     pub contained_in: String,

@@ -88,7 +88,7 @@ impl Gold {
         }
     }
 
-    /// Writes the file anew, whole or not at all.
+    /// Writes the file again, whole or not at all.
     ///
     /// # Errors
     /// Kind `Machine` when it cannot be written.

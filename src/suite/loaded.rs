@@ -1,7 +1,6 @@
 //! One paper with everything that a run needs of it, each file read and parsed once.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{Dependencies, Gold, Paper, ResultRule, Suite};
 use crate::code::{Module, Selector, Target};
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::sample::Nesting;
 
 /// A paper, loaded.
@@ -118,10 +118,7 @@ impl LoadedPaper {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(&bytes);
         }
-        let digest = hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let digest = hex(&hash.finalize());
         Ok(Self {
             paper: Arc::new(paper),
             text: text.into(),

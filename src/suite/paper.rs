@@ -317,7 +317,7 @@ impl Parameters {
     fn validate(&self) -> Result<(), String> {
         for (name, values) in &self.allowed {
             if !self.full.contains_key(name) {
-                return Err(format!("`allowed` names `{name}`, which is no parameter of the full protocol"));
+                return Err(format!("`allowed` names `{name}`, which is not a parameter of the full protocol"));
             }
             if values.is_empty() {
                 return Err(format!("`allowed` has no value for `{name}`"));
@@ -396,7 +396,7 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);
         let more = |more: &str| fault("curtailed = { n = 2 }", &format!("curtailed = {{ n = 2 }}\nparameters.{more}"));
-        insta::assert_snapshot!(more("allowed = { m = [1] }"), @"paper.toml:13: experiment `one`: `allowed` names `m`, which is no parameter of the full protocol");
+        insta::assert_snapshot!(more("allowed = { m = [1] }"), @"paper.toml:13: experiment `one`: `allowed` names `m`, which is not a parameter of the full protocol");
         insta::assert_snapshot!(more("allowed = { n = [] }"), @"paper.toml:13: experiment `one`: `allowed` has no value for `n`");
         insta::assert_snapshot!(more("allowed = { n = [1, [2]] }"), @"paper.toml:13: experiment `one`: `allowed` values of `n` must be strings, numbers or booleans");
         insta::assert_snapshot!(more(r#"evidence = { command = "run --n 3", attempts = 2, passing = 1, precision = 1.0, recall = 1.0, time = 0.1 }"#), @"paper.toml:13: experiment `one`: `parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment curtail --write`");

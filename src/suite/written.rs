@@ -32,7 +32,7 @@ pub struct Written {
 pub struct NumberInText<'text> {
     /// Line, from 1.
     pub line: usize,
-    /// As it stands there.
+    /// As it is there.
     pub token: &'text str,
     /// What it says.
     pub written: Written,
@@ -178,7 +178,7 @@ fn push<'text>(
     }
 }
 
-/// All numbers of a result that are no small whole numbers, such as counts, which texts hold for other reasons.
+/// All numbers of a result that are not small whole numbers, such as counts, which texts hold for other reasons.
 pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
-pub(crate) use snapshot::{DEEPEST, hex};
+pub(crate) use snapshot::DEEPEST;
 pub use snapshot::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, Snapshot, is_left_out, repo_digest};
 
 /// Which kind of workspace a sandbox backend can use.

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::folder::remove_tree;
 use crate::error::{Error, Result};
+use crate::files::hex;
 
 /// Raised when digests or the layout on disk change.
 const FORMAT: &[u8] = b"autoexperiment snapshot 1\n";
@@ -296,15 +297,6 @@ fn pour(manifest: &Manifest, repo: &Path, to: Option<(&Path, Option<(u32, u32)>)
         }
     }
     Ok(hex(&hasher.finalize()))
-}
-
-/// Lower-case hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// The mode of every regular file in snapshots and workspaces.

@@ -116,7 +116,7 @@ fn a_sample_that_does_not_exist_is_refused() {
       hint: `autoexperiment list` shows how many there are
     "#);
     insta::assert_snapshot!(lab.fails(2, &["sample", "-n", "3..1"]), @r#"
-    error: `3..1` is no number of masked functions
+    error: `3..1` is not a number of masked functions
       hint: give a number, a range with both ends included as `1..5`, or a list as `1,2,5`
     "#);
 }
@@ -209,13 +209,13 @@ fn check_names_a_function_in_a_protected_file_and_goes_on_to_the_next_paper() {
     a-broken-one: wrong
       error: [lab]/papers/a-broken-one/paper.toml:3: invalid type: string "x", expected u16
     tiny: wrong
-      error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::arithmetic` lies in a protected file
+      error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::arithmetic` is in a protected file
         hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
-      error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::geometric` lies in a protected file
+      error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::geometric` is in a protected file
         hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
-      error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance` lies in a protected file
+      error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance` is in a protected file
         hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
-      error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance.square` lies in a protected file
+      error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance.square` is in a protected file
         hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
       warning: [lab]/papers/tiny/evidence.json: mutants have not been measured
         hint: measure it with `autoexperiment verify tiny`

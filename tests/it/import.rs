@@ -162,7 +162,7 @@ fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines(
     assert!(said.contains("correction: function 0: `__call__` is `EnergyLoss.__call__`"), "{said}");
     assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, its lines being stale"), "{said}");
     assert!(
-        said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("takes what stands above"),
+        said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("includes what is above"),
         "{said}"
     );
     assert!(
@@ -307,7 +307,7 @@ fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
     assert!(said.contains("doubt: experiment 1: its published results disagree by more than 5%: the paper's experiments.jsonl and experiments.jsonl"), "{said}");
     assert!(said.contains("doubt: experiment 1: answers of experiments 0 pass for it"), "{said}");
     assert!(
-        said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is no JSON: `loss: 3`"),
+        said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is not JSON: `loss: 3`"),
         "{said}"
     );
     let published: Value = serde_json::from_str(&lab.read("suite/papers/2303.00001/published.json")).unwrap();

@@ -300,7 +300,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
         message
     };
     insta::assert_snapshot!(fault(&["new", "../x", "--repo", "found/repo", "--env", "tiny", "--command", one]), @r#"
-    error: `../x` is no id for a paper
+    error: `../x` is not a valid id for a paper
       hint: use letters, digits, `-`, `_` and `.`, a letter or digit first, as `kmeanspp`
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", "nowhere", "--env", "tiny", "--command", one]), @r#"
@@ -308,7 +308,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
       hint: give the folder of its code, as it is after a `git clone`, with `--repo DIR`
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", "found/paper.tex", "--env", "tiny", "--command", one]), @r#"
-    error: the repository `found/paper.tex` is no folder
+    error: the repository `found/paper.tex` is not a folder
       hint: give the folder of its code, as it is after a `git clone`, with `--repo DIR`
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", ".", "--env", "tiny", "--command", one]), @r#"

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::files::write_whole;
-use crate::workspace::hex;
 
 /// An agent that comes with this program.
 pub(super) struct Builtin {

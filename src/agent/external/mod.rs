@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use super::{Agent, Context, Ended, Task};
 use crate::env::{Backend, Env, OnProgress, Venv};
 use crate::error::{Error, Result};
-use crate::workspace::hex;
+use crate::files::hex;
 use manifest::Manifest;
 
 pub use program::ProgramSpec;

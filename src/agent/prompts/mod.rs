@@ -13,7 +13,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::{Limits, Task};
-use crate::workspace::hex;
+use crate::files::hex;
 
 const TEMPLATES: [(&str, &str); 30] = [
     ("react_system", include_str!("react_system.md")),

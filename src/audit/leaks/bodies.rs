@@ -35,7 +35,7 @@ pub struct Hit {
     pub way: usize,
     /// The shingle's number in the body.
     pub shingle: usize,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     pub at: Range<usize>,
 }
 
@@ -43,7 +43,7 @@ const FILTER: usize = 1 << 16;
 
 impl Bodies {
     /// Indexes the bodies, docstrings left out. One that is shorter than a shingle is a single shingle of its length,
-    /// with names as they are: without names, so few tokens stand in any code.
+    /// with names as they are: without names, so few tokens are in any code.
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.functions.len() {

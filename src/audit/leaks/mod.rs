@@ -2,7 +2,7 @@
 //!
 //! Agents are given the repo without what snapshots leave out (version control, caches, compiled Python), with the
 //! sample's functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing: for
-//! each maskable function, which part of its body stands in some one file of it ([`crate::code::containment`], the
+//! each maskable function, which part of its body is in some one file of it ([`crate::code::containment`], the
 //! larger of both ways of comparing names), and what cannot be compared but gives code away all the same.
 //!
 //! A body that is masked cannot be read where it stands. So for each function its own body is left out of the file that
@@ -48,7 +48,7 @@ pub struct LeakReport {
 pub struct FunctionLeak {
     /// Its selector.
     pub at: String,
-    /// The largest part of its body that stands in one other file, 0 to 1: the larger of the two below.
+    /// The largest part of its body that is in one other file, 0 to 1: the larger of the two below.
     pub containment: f64,
     /// Where most of that stands: a selector, or `file:line`; empty for nowhere.
     pub place: String,
@@ -65,7 +65,7 @@ pub struct Pair {
     pub functions: (usize, usize),
     /// Their selectors.
     pub at: (String, String),
-    /// Which part of the first stands in the second, and of the second in the first.
+    /// Which part of the first is in the second, and of the second in the first.
     pub containment: (f64, f64),
 }
 
@@ -107,7 +107,7 @@ impl LeakReport {
             let ((one, other), (first, second)) = (&pair.at, pair.containment);
             errors.push(
                 Error::suite(format!(
-                    "functions `{one}` and `{other}` give each other away: {:.0}% of the first stands in the second, {:.0}% of the second in the first",
+                    "functions `{one}` and `{other}` give each other away: {:.0}% of the first is in the second, {:.0}% of the second in the first",
                     100.0 * first, 100.0 * second
                 ))
                 .hint("write one of them another way, or move what they share into one function that both call and that can be masked itself"),
@@ -121,7 +121,7 @@ impl LeakReport {
             if function.containment >= LEAK && !told {
                 errors.push(
                     Error::suite(format!(
-                        "{:.0}% of function `{}` stands in `{}`",
+                        "{:.0}% of function `{}` is in `{}`",
                         100.0 * function.containment,
                         function.at,
                         function.place

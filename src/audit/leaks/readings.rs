@@ -51,7 +51,7 @@ pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
 /// Any other file, by what it looks like. `ending` is that of its name, in lower case.
 pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>> {
     if bytes.contains(&0) {
-        // Stored without packing, code stands in a binary file as it is.
+        // Stored without packing, code is in a binary file as it is.
         return vec![Reading::whole(only_text(bytes))];
     }
     let mut readings = vec![Reading::whole(bytes)];
@@ -127,7 +127,7 @@ fn strings<'bytes>(bytes: &'bytes [u8], tokens: &Tokens<'_>) -> Vec<Reading<'byt
     tokens.long_strings(LONG_STRING).map(|part| Reading { part, ..Reading::whole(bytes) }).collect()
 }
 
-/// The file with all blanked that is no comment.
+/// The file with all blanked that is not a comment.
 fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for range in tokens.ranges() {

@@ -21,7 +21,7 @@ pub struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    /// A text that is no file of the repo.
+    /// A text that is not a file of the repo.
     pub fn text(name: &str, bytes: &'a [u8]) -> Self {
         Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
     }
@@ -45,14 +45,14 @@ impl<'a> Visible<'a> {
     }
 }
 
-/// A shingle that was found, by its number in its body, and where it stands in the file if that is known.
+/// A shingle that was found, by its number in its body, and where it is in the file if that is known.
 type ShingleHit = (usize, Option<Range<usize>>);
 
 /// What has been found so far.
 pub struct Search<'a> {
     bodies: &'a Bodies,
     functions: Vec<Searched>,
-    /// For pairs of maskable functions, how much of the first stands in the second.
+    /// For pairs of maskable functions, how much of the first is in the second.
     between: BTreeMap<(usize, usize), f64>,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
 }
 
 impl Searched {
-    /// Whether what stands at `at` of this file is gone when the function is masked.
+    /// Whether what is at `at` of this file is gone when the function is masked.
     fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
         let overlaps = at.start < self.body.end && self.body.start < at.end;
         let in_docstring = self.docstring.start <= at.start && at.end <= self.docstring.end;
@@ -158,7 +158,7 @@ fn share(part: usize, whole: usize) -> f64 {
     (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
 }
 
-/// For each function of a module, the shingles that stand in it, nested functions included.
+/// For each function of a module, the shingles that are in it, nested functions included.
 fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize>> {
     let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (shingle, at) in hits {

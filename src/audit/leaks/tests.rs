@@ -255,7 +255,7 @@ fn two_maskable_functions_that_hold_each_other_are_named_as_a_pair() {
     assert_eq!(pair.functions, (0, 1));
     assert!(pair.containment.0 > 0.9 && pair.containment.1 > 0.9, "{pair:?}");
     let errors: Vec<String> = report.errors().iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(errors.join("\n"), @"functions `pkg/core.py::smoothed` and `pkg/core.py::again` give each other away: 100% of the first stands in the second, 100% of the second in the first");
+    insta::assert_snapshot!(errors.join("\n"), @"functions `pkg/core.py::smoothed` and `pkg/core.py::again` give each other away: 100% of the first is in the second, 100% of the second in the first");
 
     let lab = Lab::new();
     lab.append("repos/p/pkg/core.py", &format!("def again(values, width):\n{OTHER}"));
@@ -268,7 +268,7 @@ fn a_function_that_leaks_is_an_error_that_names_both_places() {
     let lab = Lab::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(values, width):\n{BODY}"));
     let errors: Vec<String> = lab.measure().errors().iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(errors.join("\n"), @"100% of function `pkg/core.py::smoothed` stands in `pkg/other.py::copy`");
+    insta::assert_snapshot!(errors.join("\n"), @"100% of function `pkg/core.py::smoothed` is in `pkg/other.py::copy`");
 }
 
 #[test]

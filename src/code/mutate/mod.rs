@@ -81,7 +81,7 @@ impl Kind {
 /// One wrong version of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mutant {
-    /// What changes where: `compare:3.14 < -> <=`, the line counted from the first statement that is no docstring,
+    /// What changes where: `compare:3.14 < -> <=`, the line counted from the first statement that is not a docstring,
     /// the column from 1 in bytes. Long texts are cut; where that makes ids equal, `#2` and so on follow.
     pub id: String,
     /// The sort of change.
@@ -165,7 +165,7 @@ impl Module {
         Mutant { id, kind, line, before, after, trivial, range, replacement }
     }
 
-    /// The line of the first statement that is no docstring.
+    /// The line of the first statement that is not a docstring.
     fn first_line_of_code(&self, tree: &Tree, function: usize) -> usize {
         let after = self.functions()[function].docstring.as_ref().map_or(0, |docstring| docstring.end);
         places::statements(tree, &self.functions()[function])

@@ -17,7 +17,7 @@ pub(super) struct Edit {
     pub trivial: bool,
 }
 
-/// What no experiment that works can tell changed, or what is no code of the body.
+/// What no experiment that works can tell changed, or what is not code of the body.
 const SKIPPED: &[&str] = &[
     "string",
     "concatenated_string",

@@ -8,7 +8,7 @@ fn module(source: &str) -> Module {
     Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
 }
 
-/// The mutants of the first function of `source`, one a line, trivial ones with a star.
+/// The mutants of the first function of `source`, one per line, trivial ones with a star.
 fn listed(source: &str) -> String {
     let module = module(source);
     let mutants = module.mutants(0).unwrap();

@@ -29,7 +29,7 @@ pub struct Spliced {
     pub added: Vec<String>,
     /// Whether the signature is the reply's.
     pub new_signature: bool,
-    /// Ranges of the old bytes and what stands there now, in order, not overlapping.
+    /// Ranges of the old bytes and what is there now, in order, not overlapping.
     pub edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
@@ -538,7 +538,7 @@ fn end_of_line(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&byte| is_end(byte)).map_or(source.len(), |offset| at + offset)
 }
 
-/// The part of a line that stands before `at`.
+/// The part of a line that is before `at`.
 fn line_before(source: &[u8], at: usize) -> &str {
     std::str::from_utf8(&source[start_of_line(source, at)..at]).unwrap_or_default()
 }

@@ -126,7 +126,7 @@ fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
-/// The names of a signature's parameters, in order, with their stars; `None` when it is no signature.
+/// The names of a signature's parameters, in order, with their stars; `None` when it is not a signature.
 pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
     let text = format!("{header} pass\n");
     let tree = crate::code::walk::parse(text.as_bytes())?;

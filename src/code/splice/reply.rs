@@ -1,6 +1,6 @@
 //! The code in what a model wrote: fenced blocks, or the whole of it, or the lines of one function among prose.
 
-/// Texts in which the code may stand, the likeliest first: the fenced blocks from the last to the first, since drafts
+/// Texts in which the code may be, the likeliest first: the fenced blocks from the last to the first, since drafts
 /// come before what is meant, then the whole reply without its fences, then signatures with the block behind each.
 pub(super) fn candidates(reply: &str) -> Vec<String> {
     let (mut blocks, rest) = fenced(reply);
@@ -108,7 +108,7 @@ pub(super) fn without_last_definition(text: &str) -> Option<String> {
 }
 
 /// The lines of the last function called `name` in a text that does not parse as a whole: its decorators, its
-/// signature and everything below it that is indented deeper. One that stands in a class other than `class` is another.
+/// signature and everything below it that is indented deeper. One that is in a class other than `class` is another.
 pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let fits = |at: usize| match class_of(&lines, at) {

@@ -1,4 +1,4 @@
-//! How a channel and its place can be written: as a URL, as a path, as what stands before a name.
+//! How a channel and its place can be written: as a URL, as a path, or as the prefix of a name.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ pub(super) fn checked_alias(alias: &str) -> Result<String, String> {
     let alias = alias.trim().trim_end_matches('/');
     match alias.split_once("://") {
         Some((scheme @ ("http" | "https" | "file"), rest)) if !rest.is_empty() => {
-            url(alias).map(|_| alias.to_owned()).map_err(|why| format!("is no {scheme} URL: {why}"))
+            url(alias).map(|_| alias.to_owned()).map_err(|why| format!("is not a valid {scheme} URL: {why}"))
         }
         Some((scheme, _)) => Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`")),
-        None => Err("is no URL".to_owned()),
+        None => Err("is not a URL".to_owned()),
     }
 }
 

@@ -41,7 +41,7 @@ impl Settings {
             for channel in &self.channels {
                 located.extend(self.find(channel, folder).map_err(|why| {
                     Error::machine(format!("channel `{channel}` of conda's configuration {why}"))
-                        .hint("`conda config --show-sources` tells where it stands")
+                        .hint("`conda config --show-sources` shows where it is set")
                 })?);
             }
             if located.is_empty() {
@@ -51,7 +51,7 @@ impl Settings {
             }
         }
         if located.is_empty() {
-            return Err(Error::suite("no channel is left: `nodefaults` stands alone")
+            return Err(Error::suite("no channel is left: `nodefaults` is the only entry")
                 .at(path, channels.first().map(|(_, line)| *line))
                 .hint("name one, as `conda-forge`"));
         }
@@ -98,7 +98,7 @@ impl Settings {
         let odd = |letter: char| letter.is_whitespace() || letter.is_control() || "[]:\\?#".contains(letter);
         if channel.is_empty() || channel.contains(odd) || channel.split('/').any(|part| ["", ".", ".."].contains(&part))
         {
-            return Err("is no name of a channel".to_owned());
+            return Err("is not a channel name".to_owned());
         }
         let mirrors = self.mirrored_channels.get(channel).filter(|mirrors| !mirrors.is_empty());
         let urls = match mirrors {

@@ -17,7 +17,7 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
     if holds(&["hash mismatch"]) {
         return Error::suite(format!("{what}: a download does not match its hash")).because(error).hint(
             "do not go on if you trust the lock file: the channel served something else, or it was damaged on its \
-             way; otherwise lock the env anew",
+             way; otherwise lock the env again",
         );
     }
     // The hash is compared at the end: what cannot even be unpacked fails before.

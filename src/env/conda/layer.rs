@@ -1,7 +1,7 @@
 //! What pip and the compiler put over conda's packages, kept by content, so that an env that was removed is made again in
 //! a moment and without a network: `<cache>/conda/layers/<key>/`, with `files/` and, written last, `layer.json`.
 //!
-//! Files are hard links; the few that hold the prefix's own path (commands in `bin`) are written anew.
+//! Files are hard links; the few that hold the prefix's own path (commands in `bin`) are written again.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::workspace::{hex, remove_tree};
+use crate::files::hex;
+use crate::workspace::remove_tree;
 
 /// A layer as its file tells.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

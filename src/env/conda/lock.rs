@@ -208,7 +208,7 @@ pub(super) fn from_lock(
     if record.url.scheme() != SCHEME {
         return Ok(record);
     }
-    let odd = || Error::suite(format!("`{}` is no location of a package", record.url)).at(lock, None);
+    let odd = || Error::suite(format!("`{}` is not a package location", record.url)).at(lock, None);
     let place = channel_name(&record).and_then(|name| places.get(name)).ok_or_else(odd)?;
     let mut end = record.url.path().rsplit('/');
     let file = end.next().filter(|file| !file.is_empty()).ok_or_else(odd)?;

@@ -37,7 +37,7 @@ use super::pip::compile;
 use super::prefix::{self, protect};
 use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
-use crate::workspace::hex;
+use crate::files::hex;
 use lock::{Lock, Section, channel_name, from_lock, to_lock};
 use settings::Settings;
 use solve::{Sources, check_machine};
@@ -54,11 +54,11 @@ pub struct Conda {
 }
 
 impl Conda {
-    /// With the user's conda configuration; `alias` is what stands before the names of channels, in place of theirs.
+    /// With the user's conda configuration; `alias` is what is before the names of channels, in place of theirs.
     /// `offline`: only the cache and channels in files.
     ///
     /// # Errors
-    /// Kind `Usage` for an alias that is no URL, `Machine` for a configuration that cannot be read.
+    /// Kind `Usage` for an alias that is not a URL, `Machine` for a configuration that cannot be read.
     pub fn open(alias: Option<&str>, offline: bool) -> Result<Self> {
         let settings = Settings::load(alias)?;
         Ok(Self { offline: offline || settings.offline, settings })
@@ -181,7 +181,7 @@ impl Conda {
 }
 
 /// Removes what a failed build left. Other tasks of the installer may still be writing for a moment; what stays in spite
-/// of that is no env, since it has no marker, and is removed by the next build. The build's own error is what matters.
+/// of that is not an env, since it has no marker, and is removed by the next build. The build's own error is what matters.
 async fn tidy(home: &Path) {
     const PAUSE: Duration = Duration::from_millis(100);
     for _ in 0..50 {

@@ -21,7 +21,7 @@ pub(in crate::env) use places::Places;
 /// Where packages come from, as the user has configured conda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::env) struct Settings {
-    /// What stands before the name of a channel, without a slash at its end. None: the library's own default.
+    /// What is before the name of a channel, without a slash at its end. None: the library's own default.
     pub(in crate::env) alias: Option<String>,
     /// Channels that follow those of an `environment.yml` without `nodefaults`.
     pub(in crate::env) channels: Vec<String>,
@@ -61,7 +61,7 @@ impl Settings {
     /// This machine's and this user's settings; `alias`, from the command line, wins over theirs.
     ///
     /// # Errors
-    /// Kind `Usage` for an alias that is no URL, `Machine` for a `.condarc` that cannot be read or is wrong, with its
+    /// Kind `Usage` for an alias that is not a URL, `Machine` for a `.condarc` that cannot be read or is wrong, with its
     /// line.
     pub(in crate::env) fn load(alias: Option<&str>) -> Result<Self> {
         Self::read(&Places::here(), alias)

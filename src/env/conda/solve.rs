@@ -91,7 +91,7 @@ pub(super) async fn solve(
     if let Some(record) = records.iter().find(|record| record.package_record.sha256.is_none()) {
         return Err(Error::suite(format!("the channel gives no sha256 of `{}`", record.identifier))
             .at(yml, None)
-            .hint("without it nobody could build the same env; index the channel anew"));
+            .hint("without it nobody could build the same env; index the channel again"));
     }
     Ok((records, urls))
 }

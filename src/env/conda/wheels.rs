@@ -86,7 +86,7 @@ fn keep(from: &Path, package: &PipPackage, place: &Path) -> Result<()> {
     let file = from.join(&package.file);
     if !file.is_file() {
         return Err(Error::suite(format!("pip downloaded another file of `{}` than `{}`", package.name, package.file))
-            .hint("lock the env anew: the index no longer has what was locked"));
+            .hint("lock the env again: the index no longer has what was locked"));
     }
     std::fs::create_dir_all(place).map_err(|error| Error::io("create", place, error))?;
     let to = place.join(&package.file);

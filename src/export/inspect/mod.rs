@@ -23,9 +23,9 @@ use super::Source;
 use crate::agent::Limits;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
+use crate::files::hex;
 use crate::model::Usage;
 use crate::run::AttemptRecord;
-use crate::workspace::hex;
 
 /// Name of the task in Inspect's logs.
 const TASK: &str = "autoexperiment";

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::{Error, Result};
-use crate::workspace::hex;
+use crate::files::hex;
 
 /// What [`open`] takes.
 pub const FORMS: &str = "a folder with `tokenizer.json`, `model.safetensors` and `config.json`, `openai:NAME`, or NAME with `--embedding-url`";

@@ -21,8 +21,8 @@ use super::pack::{self, Archive, Style};
 use super::tools::upload;
 use super::{USER, base, libraries, registry, store};
 use crate::error::{Error, Kind, Result};
+use crate::files::hex;
 use crate::sandbox::WORKDIR;
-use crate::workspace::hex;
 
 /// Raised when what images hold changes.
 const FORMAT: &str = "1";

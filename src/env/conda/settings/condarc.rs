@@ -108,7 +108,7 @@ impl Condarc {
     /// Kind `Machine`, with the file and, where known, the line.
     pub(super) fn read(path: &Path, places: &Places) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        // A file without any key is a null, which is no map.
+        // A file without any key is a null, which is not a map.
         let file: Option<File> = serde_saphyr::from_str(&text).map_err(|error| {
             let line = error.location().map(|location| location.line() as usize);
             Error::machine(error.without_snippet().to_string())

@@ -242,7 +242,7 @@ fn a_wrong_file_is_an_error_that_names_the_line() {
     for (text, at, words) in [
         ("offline: true\nchannels: main\n", Some(2), ""),
         ("channels: [a\n", None, ""),
-        ("\nchannel_alias: b.example\n", Some(2), "`b.example` is no URL"),
+        ("\nchannel_alias: b.example\n", Some(2), "`b.example` is not a URL"),
         ("channel_alias: s3://bucket\n", Some(1), "`s3`"),
         ("channel_priority: some\n", Some(1), "`some`"),
         ("a: 1\noffline: maybe\n", Some(2), "`maybe`"),
@@ -259,7 +259,7 @@ fn a_wrong_file_is_an_error_that_names_the_line() {
     let error = lab.read(&[("CONDA_OFFLINE", "maybe")], None).unwrap_err();
     assert_eq!(error.kind, Kind::Usage);
     let error = lab.read(&[], Some("conda.example")).unwrap_err();
-    assert_eq!((error.kind, error.message.as_str()), (Kind::Usage, "`--channel-alias conda.example` is no URL"));
+    assert_eq!((error.kind, error.message.as_str()), (Kind::Usage, "`--channel-alias conda.example` is not a URL"));
 }
 
 #[test]
@@ -267,12 +267,12 @@ fn a_channel_that_cannot_be_one_is_an_error_that_names_the_line() {
     let settings = Settings::default();
     for (channels, at, words) in [
         (&["conda-forge", "s3://bucket"][..], 4, "`s3`"),
-        (&["a b"], 3, "no name"),
-        (&["x", "y", "a/../b"], 5, "no name"),
+        (&["a b"], 3, "not a channel name"),
+        (&["x", "y", "a/../b"], 5, "not a channel name"),
         (&["http://"], 3, ""),
-        (&["conda-forge[linux-64]"], 3, "no name"),
+        (&["conda-forge[linux-64]"], 3, "not a channel name"),
         (&["local"], 3, "built here"),
-        (&["nodefaults"], 3, "stands alone"),
+        (&["nodefaults"], 3, "the only entry"),
     ] {
         let error = located(&settings, channels).unwrap_err();
         assert_eq!((error.kind, line(&error)), (Kind::Suite, Some(at)), "{channels:?}: {error}");
