@@ -72,11 +72,12 @@ pub fn find(
     if refused.is_empty() {
         return Ok(found);
     }
-    Err(Error::suite(format!("paper `{}`: functions that are ambiguous\n{}", paper.id, refused.join("\n")))
-        .hint(format!(
+    Err(Error::suite(format!("paper `{}`: functions that are ambiguous\n{}", paper.id, refused.join("\n"))).hint(
+        format!(
             "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
             paper.id
-        )))
+        ),
+    ))
 }
 
 /// A selector that a person gave: it must be there.

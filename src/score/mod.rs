@@ -136,7 +136,8 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
         Ok(got) => score_experiment(&expected.id, &expected.gold, got, expected.tolerance),
         Err(reason) => failed_experiment(expected, reason),
     });
-    let warnings = unknown.into_iter().map(|key| format!("`{}` is not an experiment of this sample", json::excerpt(key)));
+    let warnings =
+        unknown.into_iter().map(|key| format!("`{}` is not an experiment of this sample", json::excerpt(key)));
     conclude(reason, scored.collect(), warnings.collect())
 }
 
