@@ -28,10 +28,8 @@ static TESTS: LazyLock<Regex> =
 type File = Vec<String>;
 
 /// The circles that others are taking apart.
-const NOT_YET: [&[&str]; 2] = [
-    &["run/attempt", "run/family", "run/gold", "run/judge", "run/ready"],
-    &["sandbox/docker/images", "sandbox/docker/tools"],
-];
+const NOT_YET: [&[&str]; 2] =
+    [&["masked/gold", "masked/judge", "masked/ready"], &["sandbox/docker/images", "sandbox/docker/tools"]];
 
 #[derive(Default)]
 struct Sources {
