@@ -23,22 +23,6 @@ impl Votes for Unkept {
     }
 }
 
-/// Keeps nothing and allows everything.
-struct Unkept;
-
-impl Votes for Unkept {
-    fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
-        None
-    }
-
-    fn allow(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn keep(&self, _: &Vote) -> Result<()> {
-        Ok(())
-    }
-}
 
 fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
     let answer = value.map(|value| json!({"Experiment 1": {"loss": value}}));
