@@ -23,7 +23,6 @@ impl Votes for Unkept {
     }
 }
 
-
 fn candidate(attempt: u32, value: Option<f64>, runs: Option<bool>, pass: bool) -> Candidate {
     let answer = value.map(|value| json!({"Experiment 1": {"loss": value}}));
     Candidate {
