@@ -187,18 +187,18 @@ const HEADING: [&str; 10] = [
     "functions",
     "experiments",
     "samples, n = 1 to 5",
-    "tests a sample",
-    "seconds of a sample's tests",
+    "tests per sample",
+    "seconds per sample",
     "lines",
     "calls",
     "mutation score",
     "worst containment",
 ];
 
-const LEGEND: &str = "tests and seconds a sample: means over all samples of each n; seconds as measured when gold was \
+const LEGEND: &str = "tests and seconds per sample: means over all samples of each n; seconds as measured when gold was \
 recorded. lines and calls: means of the functions. mutation score: share of wrong variants of the functions that some \
-test tells from the original. worst containment: largest part of a function's body that stands elsewhere in what \
-agents see.";
+test distinguishes from the original. worst containment: largest part of a function's body that is also elsewhere in \
+what agents see.";
 
 fn cells(row: &SuiteRow) -> Vec<String> {
     let list = |texts: Vec<String>| texts.join(" / ");
