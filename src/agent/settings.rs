@@ -147,21 +147,30 @@ static KEYS: [Key; 13] = [
     Key {
         name: "paper",
         option: "--paper",
-        read: |settings, text| Ok(settings.paper = Some(choice(text)?)),
+        read: |settings, text| {
+            settings.paper = Some(choice(text)?);
+            Ok(())
+        },
         write: |settings| settings.paper.map(written).unwrap_or_default(),
         heeded: by_all,
     },
     Key {
         name: "code",
         option: "--code",
-        read: |settings, text| Ok(settings.code = Some(choice(text)?)),
+        read: |settings, text| {
+            settings.code = Some(choice(text)?);
+            Ok(())
+        },
         write: |settings| settings.code.map(written).unwrap_or_default(),
         heeded: by_all,
     },
     Key {
         name: "passages",
         option: "--passages",
-        read: |settings, text| Ok(settings.passages = number(text)? as usize),
+        read: |settings, text| {
+            settings.passages = number(text)? as usize;
+            Ok(())
+        },
         write: |settings| settings.passages.to_string(),
         heeded: |kind, settings| {
             kind == Kind::Fixed || matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding))
@@ -170,7 +179,10 @@ static KEYS: [Key; 13] = [
     Key {
         name: "snippets",
         option: "--snippets",
-        read: |settings, text| Ok(settings.snippets = number(text)? as usize),
+        read: |settings, text| {
+            settings.snippets = number(text)? as usize;
+            Ok(())
+        },
         write: |settings| settings.snippets.to_string(),
         heeded: |kind, settings| {
             let ranks = matches!(settings.code, Some(CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding));
@@ -180,56 +192,80 @@ static KEYS: [Key; 13] = [
     Key {
         name: "fill",
         option: "--fill",
-        read: |settings, text| Ok(settings.fill = choice(text)?),
+        read: |settings, text| {
+            settings.fill = choice(text)?;
+            Ok(())
+        },
         write: |settings| written(settings.fill),
         heeded: by_fixed,
     },
     Key {
         name: "repair",
         option: "--repair",
-        read: |settings, text| Ok(settings.repair = number(text)?),
+        read: |settings, text| {
+            settings.repair = number(text)?;
+            Ok(())
+        },
         write: |settings| settings.repair.to_string(),
         heeded: by_fixed,
     },
     Key {
         name: "prompt",
         option: "--prompt",
-        read: |settings, text| Ok(settings.prompt = choice(text)?),
+        read: |settings, text| {
+            settings.prompt = choice(text)?;
+            Ok(())
+        },
         write: |settings| written(settings.prompt),
         heeded: by_react,
     },
     Key {
         name: "history",
         option: "--history",
-        read: |settings, text| Ok(settings.history = text.parse()?),
+        read: |settings, text| {
+            settings.history = text.parse()?;
+            Ok(())
+        },
         write: |settings| settings.history.to_string(),
         heeded: by_react,
     },
     Key {
         name: "context",
         option: "--context-tokens",
-        read: |settings, text| Ok(settings.context_tokens = Some(number(text)?.into())),
+        read: |settings, text| {
+            settings.context_tokens = Some(number(text)?.into());
+            Ok(())
+        },
         write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
         heeded: by_react,
     },
     Key {
         name: "tools",
         option: "--tools",
-        read: |settings, text| Ok(settings.tools = choice(text)?),
+        read: |settings, text| {
+            settings.tools = choice(text)?;
+            Ok(())
+        },
         write: |settings| written(settings.tools),
         heeded: by_react,
     },
     Key {
         name: "protocol",
         option: "--protocol",
-        read: |settings, text| Ok(settings.protocol = choice(text)?),
+        read: |settings, text| {
+            settings.protocol = choice(text)?;
+            Ok(())
+        },
         write: |settings| written(settings.protocol),
         heeded: by_react,
     },
     Key {
         name: "reflexion",
         option: "--reflexion",
-        read: |settings, text| Ok(settings.reflexion = number(text)?),
+        read: |settings, text| {
+            settings.reflexion = number(text)?;
+            Ok(())
+        },
         // No try beyond the first and one try are the same.
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
@@ -237,7 +273,10 @@ static KEYS: [Key; 13] = [
     Key {
         name: "reasoning",
         option: "--reasoning-tokens",
-        read: |settings, text| Ok(settings.reasoning_tokens = number(text)?),
+        read: |settings, text| {
+            settings.reasoning_tokens = number(text)?;
+            Ok(())
+        },
         write: |settings| settings.reasoning_tokens.to_string(),
         heeded: by_all,
     },

@@ -390,7 +390,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
       hint: its modes are `other`
     ");
     insta::assert_snapshot!(fails(2, "cli:a,b/mine,other"), @r"
-    error: `other` is not a setting of `cli:[lab]/a,b/mine`
+    error: `other` is not a setting of `cli:a,b/mine`
       hint: the one setting is `mode=NAME`
     ");
     // A program whose manifest has changed is another one: a run that began with it does not go on unnoticed.
