@@ -33,15 +33,13 @@ pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
     }
     let exit = Exit::of(&finished.outcome, shown.require_pass && finished.any_failed());
     let end = end(&finished, exit);
-    match finished.unverified {
-        Some(error) => Err(error),
-        None => {
-            if let Some((message, hint)) = end {
-                super::render_message(&message, hint.as_deref());
-            }
-            Ok(exit)
-        }
+    if let Some(error) = finished.unverified {
+        return Err(error);
     }
+    if let Some((message, hint)) = end {
+        super::render_message(&message, hint.as_deref());
+    }
+    Ok(exit)
 }
 
 fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {

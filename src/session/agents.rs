@@ -9,7 +9,7 @@ use crate::agent;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::run::attempt::LabelledAgent;
-use crate::run::{Configuration, Planned};
+use crate::run::{Configuration, Planned, VerifierSpec};
 use crate::sample::Sample;
 use crate::sandbox::Backend;
 
@@ -25,7 +25,7 @@ pub(super) fn open_agents(configuration: &Configuration, cache: &Path) -> Result
 /// Opens the run's model, if an agent or a verifier asks one. No traffic.
 pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration) -> Result<Option<Arc<dyn Model>>> {
     let asking = agents.iter().find(|agent| agent.agent.needs_model());
-    let verifier_asks = || configuration.verifiers.iter().any(|verifier| verifier.asks_own_model());
+    let verifier_asks = || configuration.verifiers.iter().any(VerifierSpec::asks_own_model);
     match (asking, &configuration.model) {
         (None, None) => Ok(None),
         (Some(agent), None) => Err(Error::usage(format!("agent `{}` needs a model", agent.label))
