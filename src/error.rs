@@ -64,6 +64,12 @@ impl Error {
         Self::new(Kind::Usage, message)
     }
 
+    /// Something that this program was built without, and the feature of its package that has it.
+    pub fn left_out(what: &str, feature: &str) -> Self {
+        Self::usage(format!("this program was built without {what}"))
+            .hint(format!("build it with `cargo build --features {feature}`"))
+    }
+
     /// A wrong paper, repo or environment file.
     pub fn suite(message: impl Into<String>) -> Self {
         Self::new(Kind::Suite, message)

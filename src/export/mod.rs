@@ -9,6 +9,7 @@ pub mod column;
 pub mod harbor;
 pub mod inspect;
 pub mod jsonl;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod predictions;
 pub mod schemas;

@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::column::{Table, cells, columns};
-use super::{Source, jsonl, parquet};
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::{Source, jsonl};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::run::AttemptRecord;
@@ -188,7 +190,10 @@ pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<P
 fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
     match format {
         TableFormat::Csv => WholeFile::create_with_folders(path)?.filled(csv(table)?.as_bytes())?.finish(),
+        #[cfg(feature = "parquet")]
         TableFormat::Parquet => parquet::save(table, path),
+        #[cfg(not(feature = "parquet"))]
+        TableFormat::Parquet => Err(crate::error::Error::left_out("Parquet", "parquet")),
         TableFormat::Jsonl => jsonl::save(table, path),
     }
 }

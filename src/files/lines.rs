@@ -6,8 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,6 +19,7 @@ const BLOCK: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Appender {
     file: File,
+    path: PathBuf,
     /// Bytes in the file when this process is the only one that writes to it.
     length: Option<u64>,
     /// Whether an append ends on disk rather than in the kernel's memory.
@@ -30,7 +32,7 @@ impl Appender {
     /// # Errors
     /// When the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
-        Self::cut(open(path)?, 0)
+        Self::cut(path, open(path)?, 0)
     }
 
     /// Opens a file that one process writes, and cuts off a torn last line.
@@ -40,7 +42,7 @@ impl Appender {
     pub fn resume(path: &Path) -> Result<Self> {
         let file = open(path)?;
         let whole = whole_lines(&file)?;
-        Self::cut(file, whole)
+        Self::cut(path, file, whole)
     }
 
     /// Opens a file that one process writes, and cuts off what is behind its first `whole` bytes.
@@ -48,15 +50,15 @@ impl Appender {
     /// # Errors
     /// When the file cannot be opened or cut.
     pub fn resume_at(path: &Path, whole: u64) -> Result<Self> {
-        Self::cut(open(path)?, whole)
+        Self::cut(path, open(path)?, whole)
     }
 
-    fn cut(file: File, whole: u64) -> Result<Self> {
+    fn cut(path: &Path, file: File, whole: u64) -> Result<Self> {
         // A device or a pipe cannot be cut, and has nothing to cut off.
         if file.metadata()?.len() > whole {
             file.set_len(whole)?;
         }
-        Ok(Self { file, length: Some(whole), is_durable: false })
+        Ok(Self { file, path: path.to_owned(), length: Some(whole), is_durable: false })
     }
 
     /// Opens a file that several processes may write to at once. A torn last line is ended, not cut off: another
@@ -74,7 +76,7 @@ impl Appender {
         if last != [b'\n'] {
             file.write_all(b"\n")?;
         }
-        Ok(Self { file, length: None, is_durable: false })
+        Ok(Self { file, path: path.to_owned(), length: None, is_durable: false })
     }
 
     /// Flushes every append to disk before it returns.
@@ -103,7 +105,7 @@ impl Appender {
             serde_json::to_writer(&mut lines, &value)?;
             lines.push(b'\n');
         }
-        let mut written = self.file.write_all(&lines);
+        let mut written = failpoint::write_all(&mut self.file, &self.path, &lines);
         if self.is_durable {
             written = written.and_then(|()| self.sync());
         }

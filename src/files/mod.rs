@@ -3,9 +3,11 @@
 //! written ([`hex`]).
 
 mod digest;
+mod failpoint;
 mod lines;
 mod whole;
 
 pub use digest::hex;
+pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use whole::{WholeFile, write_durably, write_whole};

@@ -5,6 +5,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::failpoint::{Moment, reach};
 use crate::error::{Error, Result};
 
 /// A file being written. It takes its name only when it is [finished](WholeFile::finish); until then it is a temporary
@@ -77,7 +78,9 @@ impl WholeFile {
         if is_durable {
             file.as_file().sync_all().map_err(failed)?;
         }
+        reach(&self.path, Moment::Before);
         file.persist(&self.path).map_err(|error| failed(error.error))?;
+        reach(&self.path, Moment::After);
         Ok(self.path)
     }
 }

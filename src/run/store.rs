@@ -9,14 +9,13 @@
 //! ```
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::AttemptRecord;
 use super::run_file::{FORMAT, RunFile};
 use crate::agent::Trajectory;
 use crate::error::{Error, Kind, Result};
-use crate::files::{Appender, json_lines, write_durably};
+use crate::files::{Appender, json_lines, write_all, write_durably};
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -205,7 +204,7 @@ impl Store {
     pub fn save_diff(&self, agent: &str, sample: &str, attempt: u32, patch: &[u8]) -> Result<()> {
         let path = self.diff(agent, sample, attempt);
         let written = File::create(&path).and_then(|mut file| {
-            file.write_all(patch)?;
+            write_all(&mut file, &path, patch)?;
             file.sync_data()
         });
         written.map_err(|error| write_failed(&path, error))

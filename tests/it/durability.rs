@@ -39,6 +39,52 @@ fn survivors(lab: &Lab) -> Vec<String> {
     found
 }
 
+/// What a killed run must come to: its verdicts, and the rows of its report.
+fn table(lab: &Lab, run: &str) -> Vec<[serde_json::Value; 4]> {
+    let text = lab.ok(&["report", run, "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = report["rows"].as_array().unwrap().iter();
+    rows.map(|row| ["agent", "n", "passed", "pass_at"].map(|field| row[field].clone())).collect()
+}
+
+#[test]
+fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
+    let lab = Lab::new();
+    let run =
+        |name| ["run", "-n", "1", "--agent", "gold", "--agent", "noop", "--no-baseline", "-j", "1", "--name", name];
+    lab.ok(&run("reference"));
+    let expected = verdicts(&lab, "reference");
+    // The moments of one run, each after the one before it: what was being written, and which write of its kind.
+    for (name, moments) in [
+        ("begun", &["run.json before 1", "run.json after 1"][..]),
+        (
+            "recorded",
+            &["attempts.jsonl before 1", "attempts.jsonl torn 1", "attempts.jsonl after 1", "attempts.jsonl torn 2"],
+        ),
+        (
+            "attempted",
+            &["tiny_0.0.jsonl before 1", "tiny_0.0.jsonl torn 2", "tiny_1.0.patch torn 1", "tiny_1.0.patch after 1"],
+        ),
+    ] {
+        let next = || {
+            let is_begun = lab.path(&format!("runs/{name}/run.json")).exists();
+            if is_begun { vec!["resume", name, "--no-baseline", "-j", "1"] } else { run(name).to_vec() }
+        };
+        for moment in moments {
+            let path = lab.path(&format!("runs/{name}/attempts.jsonl"));
+            let before = fs::read_to_string(&path).unwrap_or_default();
+            let status = lab.command(&next()).env("AUTOEXPERIMENT_KILL_AT", moment).output().unwrap().status;
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{moment}: {status}");
+            let kept = &before[..before.rfind('\n').map_or(0, |last| last + 1)];
+            let now = fs::read_to_string(&path).unwrap_or_default();
+            assert!(now.starts_with(kept), "{moment}: what was finished changed");
+        }
+        lab.ok(&next());
+        assert_eq!(verdicts(&lab, name), expected, "{name}");
+        assert_eq!(table(&lab, name), table(&lab, "reference"), "{name}");
+    }
+}
+
 #[test]
 #[ignore = "kills the program at 50 random moments, which takes a minute"]
 fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
@@ -87,17 +133,7 @@ fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
         let kept = &stored[..stored.rfind('\n').map_or(0, |last| last + 1)];
         assert!(lab.read(&format!("runs/{name}/attempts.jsonl")).starts_with(kept));
         assert_eq!(verdicts(&lab, &name), expected);
-        let table = |run: &str| {
-            let text = lab.ok(&["report", run, "--json"]).stdout;
-            let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-            report["rows"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|row| (row["agent"].clone(), row["n"].clone(), row["passed"].clone(), row["pass_at"].clone()))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(table(&name), table("reference"));
+        assert_eq!(table(&lab, &name), table(&lab, "reference"));
     }
     let begun = Instant::now();
     while !survivors(&lab).is_empty() && begun.elapsed() < Duration::from_secs(5) {

@@ -4,6 +4,7 @@
 //! `/embeddings` endpoint. What was embedded once is kept on disk by its content.
 
 mod cached;
+#[cfg(feature = "embedding")]
 mod local;
 mod remote;
 #[cfg(test)]
@@ -46,7 +47,11 @@ pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<d
     let inner: Arc<dyn Embedder> = if url.is_some() || spec.starts_with("openai:") {
         Arc::new(remote::Remote::open(spec, url, &|name| std::env::var(name).ok())?)
     } else if is_model(Path::new(spec)) {
-        Arc::new(local::Local::open(Path::new(spec))?)
+        #[cfg(feature = "embedding")]
+        let local = Arc::new(local::Local::open(Path::new(spec))?);
+        #[cfg(not(feature = "embedding"))]
+        let local = return Err(Error::left_out("embedding models of its own", "embedding"));
+        local
     } else {
         return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
     };

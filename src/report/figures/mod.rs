@@ -4,6 +4,10 @@
 //! Rates carry the same intervals as the tables of the report.
 
 pub mod chart;
+#[cfg(feature = "figures")]
+pub mod files;
+#[cfg(not(feature = "figures"))]
+#[path = "files_left_out.rs"]
 pub mod files;
 mod scaling;
 

@@ -16,29 +16,52 @@ pub fn cache() -> PathBuf {
     shared().join("cache")
 }
 
-/// The prepared suite of a tree under `tests/trees`. Processes that ask at the same time wait for the one that prepares.
+/// The prepared suite of a tree under `tests/trees`.
 pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
-    let folder = shared().join("suites");
-    fs::create_dir_all(&folder).unwrap();
     let source = Path::new("tests/trees").join(tree);
-    let ready = folder.join(format!("{tree}-{:016x}", digest(&source)));
-    let lock = File::create(folder.join(format!("{tree}.lock"))).unwrap();
-    lock.lock().unwrap();
-    if !ready.exists() {
-        remove_others(&folder, &format!("{tree}-"));
-        let lab = Lab::bare();
+    let program = fs::metadata(PROGRAM).unwrap();
+    // Gold is that of this build of the program. A lock takes pip much longer, and depends on little of the program.
+    let build = (program.len(), program.modified().unwrap());
+    once(&format!("{tree}-ready"), &(build, digest(&source)), |lab| {
         copy(&source, &lab.path(""));
-        lab.ok(&["env", "lock", env]);
+        copy(&locked(tree, env).join("envs"), &lab.path("envs"));
         lab.ok(&[&["gold", "--repeats", "2"], papers].concat());
-        // A folder that has its name is whole.
-        let partial = folder.join(format!("{tree}-partial"));
-        copy(&lab.path(""), &partial);
-        fs::rename(partial, &ready).unwrap();
-    }
-    ready
+    })
 }
 
-/// Suites that an older program or an older tree prepared.
+/// The tree's env, locked.
+fn locked(tree: &str, env: &str) -> PathBuf {
+    let source = Path::new("tests/trees").join(tree);
+    let key = (std::env::var_os("PATH"), digest(&source.join("envs")), digest(Path::new("src/env")));
+    once(&format!("{tree}-locked"), &key, |lab| {
+        copy(&source, &lab.path(""));
+        lab.ok(&["env", "lock", env]);
+    })
+}
+
+/// A folder of this name that was made under this key, or is made now. Processes that ask at the same time wait for the one
+/// that makes it.
+fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
+    let folder = shared().join("suites");
+    fs::create_dir_all(&folder).unwrap();
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let made = folder.join(format!("{name}-{:016x}", hasher.finish()));
+    let lock = File::create(folder.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    if !made.exists() {
+        remove_others(&folder, &format!("{name}-"));
+        let lab = Lab::bare();
+        make(&lab);
+        // A folder that has its name is whole.
+        let partial = folder.join(format!("{name}-partial"));
+        copy(&lab.path(""), &partial);
+        fs::rename(partial, &made).unwrap();
+    }
+    made
+}
+
+/// What was made under another key.
 fn remove_others(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         if entry.file_name().to_string_lossy().starts_with(prefix) {
@@ -47,12 +70,10 @@ fn remove_others(folder: &Path, prefix: &str) {
     }
 }
 
-/// Of the tree's files and of this build of the program, whose gold may differ from another's.
-fn digest(tree: &Path) -> u64 {
+/// Of the files below a folder.
+fn digest(folder: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let program = fs::metadata(PROGRAM).unwrap();
-    (program.len(), program.modified().unwrap()).hash(&mut hasher);
-    for entry in walkdir::WalkDir::new(tree).sort_by_file_name() {
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.unwrap();
         if entry.file_type().is_file() {
             (entry.path(), fs::read(entry.path()).unwrap()).hash(&mut hasher);
