@@ -56,6 +56,8 @@
 //! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
 //! verdict, end) are defined in `DESIGN.md`.
 
+#![deny(unsafe_code)]
+
 pub mod agent;
 pub mod audit;
 pub mod cli;
@@ -73,6 +75,7 @@ pub mod model;
 pub mod report;
 pub mod run;
 pub mod sample;
+#[allow(unsafe_code, reason = "what no library wraps")]
 pub mod sandbox;
 pub mod score;
 pub mod scrub;

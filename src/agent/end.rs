@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ModelError;
-use crate::sandbox::Fault;
+use crate::sandbox::{Cause, Fault, Loss};
 
 /// Why an attempt stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub enum End {
     ModelDenied,
     /// The sandbox died: infrastructure.
     SandboxLost,
+    /// The attempt's own processes took the sandbox down: they exceeded its memory, or it died in every try and nothing
+    /// about the machine explains it. Scored like any other end.
+    SandboxKilled,
     /// The run was stopped: infrastructure.
     Cancelled,
 }
@@ -66,7 +69,7 @@ impl End {
     /// This end with more about it.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> Ended {
-        Ended { end: self, detail: Some(detail.into()) }
+        Ended { end: self, detail: Some(detail.into()), unexplained: false }
     }
 }
 
@@ -77,11 +80,20 @@ pub struct Ended {
     pub end: End,
     /// More about it, such as the provider's error; kept in the store.
     pub detail: Option<String>,
+    /// Whether the sandbox died and nothing about the machine explains it.
+    pub unexplained: bool,
 }
 
 impl From<End> for Ended {
     fn from(end: End) -> Self {
-        Self { end, detail: None }
+        Self { end, detail: None, unexplained: false }
+    }
+}
+
+impl From<Loss> for Ended {
+    fn from(loss: Loss) -> Self {
+        let end = if loss.cause() == Cause::MemoryLimit { End::SandboxKilled } else { End::SandboxLost };
+        Self { unexplained: loss.cause() == Cause::Unexplained, ..end.because(loss.to_string()) }
     }
 }
 
@@ -89,7 +101,7 @@ impl From<Fault> for Ended {
     /// What an agent's own use of the sandbox refuses, it refuses because no tool time is left.
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Lost(detail) => End::SandboxLost.because(detail),
+            Fault::Lost(loss) => loss.into(),
             Fault::Refused(what) => End::TimeLimit.because(what),
         }
     }

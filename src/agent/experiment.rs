@@ -55,8 +55,8 @@ pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Out
                 outcome.answer.insert(experiment.key.clone(), result);
                 continue;
             }
-            Err(Fault::Lost(detail)) => {
-                outcome.stopped = Some(End::SandboxLost.because(detail));
+            Err(Fault::Lost(loss)) => {
+                outcome.stopped = Some(loss.into());
                 return outcome;
             }
             Ok((Err(what), stderr)) => (what, stderr),
@@ -75,7 +75,7 @@ pub async fn report(task: &Task, context: &mut Context<'_>) -> Ended {
     }
     answer(outcome.answer, context);
     let failures: Vec<String> = outcome.failures.iter().map(|it| format!("{}: {}", it.key, it.what)).collect();
-    Ended { end: End::Answered, detail: (!failures.is_empty()).then(|| failures.join("; ")) }
+    Ended { detail: (!failures.is_empty()).then(|| failures.join("; ")), ..End::Answered.into() }
 }
 
 /// Reports results.

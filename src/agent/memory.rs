@@ -6,7 +6,7 @@
 use super::history::History;
 use super::prompts::dynamic;
 use super::tools::{Failure, ask, cut_middle};
-use super::{Context, End, Ended, Event, transcript};
+use super::{Context, Ended, Event, transcript};
 use crate::model::{Message, Reply, Role, Thought};
 
 /// Characters that are left of an observation that was shortened.
@@ -145,7 +145,7 @@ impl Memory {
         match ask("summary", vec![question], context).await {
             Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
             Ok(_) | Err(Failure::Refused(_) | Failure::Arguments(_)) => {}
-            Err(Failure::Lost(detail)) => return Err(End::SandboxLost.because(detail)),
+            Err(Failure::Lost(loss)) => return Err(loss.into()),
             Err(Failure::Model(error)) => return Err(Ended::from(&error)),
         }
         Ok(())

@@ -33,7 +33,7 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
     }
     let outcome = experiment::run_all(task, context, false).await;
     match outcome.stopped {
-        Some(stopped) if stopped.end == End::SandboxLost => return Err(stopped),
+        Some(stopped) if matches!(stopped.end, End::SandboxLost | End::SandboxKilled) => return Err(stopped),
         // Without the time to run them nothing more is known.
         Some(_) => return Ok(None),
         None => {}
@@ -55,7 +55,7 @@ pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) ->
     match ask("reflexion", vec![question], context).await {
         Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
         Err(Failure::Refused(_) | Failure::Arguments(_)) => Ok(None),
-        Err(Failure::Lost(detail)) => Err(End::SandboxLost.because(detail)),
+        Err(Failure::Lost(loss)) => Err(loss.into()),
         Err(Failure::Model(error)) => Err(Ended::from(&error)),
     }
 }

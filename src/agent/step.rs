@@ -56,7 +56,7 @@ pub async fn act(
         Ok(Outcome::Answer(raw)) => return answered(raw, context),
         Err(Failure::Refused(what)) => format!("error: {what}"),
         Err(Failure::Arguments(what)) => return refuse(&what, reply, tool_calling, messages, context),
-        Err(Failure::Lost(detail)) => return Next::End(End::SandboxLost.because(detail)),
+        Err(Failure::Lost(loss)) => return Next::End(loss.into()),
         Err(Failure::Model(error)) => return Next::End(Ended::from(&error)),
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));

@@ -124,8 +124,13 @@ impl RunContext {
         let mut ended = agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await;
         record.answer = context.answer.take();
         // Gone before the diff is taken: nothing writes any more.
-        if let Err(fault) = sandbox.destroy().await {
-            ended = End::SandboxLost.because(fault.to_string());
+        let destroyed = sandbox.destroy().await;
+        let is_gone = destroyed.is_err();
+        // What an attempt did to its own sandbox stays so, though nothing is left of its work.
+        if let Err(fault) = destroyed
+            && ended.end != End::SandboxKilled
+        {
+            ended = fault.into();
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
         }
         record.steps = budget.steps;
@@ -136,12 +141,13 @@ impl RunContext {
         record.model_seconds = round(budget.model_time.as_secs_f64());
         record.end = ended.end;
         record.end_detail = ended.detail;
+        record.unexplained = ended.unexplained;
         if ended.end.is_infrastructure() {
             tokio::task::block_in_place(|| workspace.remove())?;
             return Ok(None);
         }
         let changes = tokio::task::block_in_place(|| {
-            let changes = workspace.changes(&ChangeLimits::default())?;
+            let changes = if is_gone { Changes::default() } else { workspace.changes(&ChangeLimits::default())? };
             workspace.remove()?;
             self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)?;
             Ok::<_, Error>(changes)

@@ -67,6 +67,9 @@ pub struct AttemptRecord {
     /// Whether the agent had finished and only verification was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verification_lost: bool,
+    /// Whether the sandbox died and nothing about the machine explains it. Known until the attempt is tried again.
+    #[serde(skip)]
+    pub unexplained: bool,
     /// Files that the agent changed.
     pub changed: Vec<String>,
     /// Changes that are never taken over to verification: links, files that are no regular ones or too large.
@@ -121,6 +124,7 @@ impl AttemptRecord {
             verify_seconds: 0.0,
             wall_seconds: 0.0,
             verification_lost: false,
+            unexplained: false,
             changed: Vec::new(),
             skipped: Vec::new(),
             unlisted: 0,

@@ -28,6 +28,9 @@ pub enum Outcome {
     CostLimit,
 }
 
+/// Tries that must have lost their sandbox before it is held against the attempt: one may be chance.
+const LEAST_LOST: u32 = 2;
+
 /// Makes single attempts. The scheduler knows nothing else of what it runs.
 pub trait Attempts: Send + Sync + 'static {
     /// The label of the agent that makes this attempt.
@@ -138,13 +141,21 @@ struct Scheduler<'a, A> {
     running: JoinSet<(Job, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
     reserved: f64,
-    tries: HashMap<(usize, String, u32), u32>,
+    tries: HashMap<(usize, String, u32), Tries>,
     lost: Vec<String>,
     /// Whether the next attempt had to wait because it could exceed what the run may spend.
     over_cost: bool,
     failure: Option<Error>,
     observer: &'a dyn Observer,
     cancel: &'a CancellationToken,
+}
+
+/// The tries of one attempt that lost their sandbox.
+#[derive(Default)]
+struct Tries {
+    lost: u32,
+    /// Those whose sandbox died though nothing about the machine explains it.
+    unexplained: u32,
 }
 
 impl<A: Attempts> Scheduler<'_, A> {
@@ -185,13 +196,14 @@ impl<A: Attempts> Scheduler<'_, A> {
                 return None;
             }
         };
-        let record = match record {
+        let mut record = match record {
             Ok(record) => record,
             Err(error) => {
                 self.fail(error);
                 return None;
             }
         };
+        self.count_try(&job, &mut record);
         self.terms.spent += record.cost;
         if record.end.is_fatal() {
             self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
@@ -201,6 +213,20 @@ impl<A: Attempts> Scheduler<'_, A> {
         counts.then_some((job, record))
     }
 
+    /// Counts a try that was lost. An attempt whose sandbox dies in every try, while nothing about the machine explains
+    /// it, took it down: it counts as failed.
+    fn count_try(&mut self, job: &Job, record: &mut AttemptRecord) {
+        if record.end == End::Cancelled || !record.is_infrastructure() {
+            return;
+        }
+        let tries = self.tries.entry((job.agent, record.sample.clone(), job.attempt)).or_default();
+        tries.lost += 1;
+        tries.unexplained += u32::from(record.unexplained);
+        if tries.unexplained == tries.lost && tries.lost >= self.terms.tries.max(LEAST_LOST) {
+            record.end = End::SandboxKilled;
+        }
+    }
+
     /// After an attempt's record was kept: queues it again if infrastructure lost it, or reports it as finished.
     fn conclude(&mut self, job: Job, record: AttemptRecord) {
         if record.end == End::Cancelled {
@@ -208,10 +234,9 @@ impl<A: Attempts> Scheduler<'_, A> {
         }
         if record.is_infrastructure() {
             let why = record.end_detail.clone().unwrap_or_default();
-            let tried = self.tries.entry((job.agent, record.sample.clone(), job.attempt)).or_insert(0);
-            *tried += 1;
+            let tried = self.tries.get(&(job.agent, record.sample.clone(), job.attempt)).map_or(0, |tries| tries.lost);
             // An agent whose work was finished is not paid again in this session.
-            if *tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
+            if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
                 self.observer.on(RunEvent::Retried { sample: record.sample, why });
                 self.queue.push_back(job);
                 return;

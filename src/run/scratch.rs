@@ -1,12 +1,16 @@
 //! Where workspaces lie while attempts run: a folder of this process, removed at its end, and swept by the next
 //! process when this one was killed.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::workspace::remove_tree;
+
+/// Permissions that the group and all others must not have.
+const WRITABLE_FOR_OTHERS: u32 = 0o022;
 
 /// This process's scratch folder.
 pub struct Scratch {
@@ -23,8 +27,7 @@ impl Scratch {
     /// Kind `Machine` when it cannot be made.
     pub fn create(root: &Path) -> Result<Self> {
         let failed = |error| Error::io("create", root, error);
-        std::fs::create_dir_all(root).map_err(failed)?;
-        let root = root.canonicalize().map_err(failed)?;
+        let root = own_folder(root)?;
         sweep(&root);
         // The lock lies beside the folder and exists, locked, before it: a sweep never meets an unlocked live folder.
         let name = format!("{}-{}", std::process::id(), jiff::Timestamp::now().as_nanosecond());
@@ -51,6 +54,38 @@ impl Drop for Scratch {
     }
 }
 
+/// Makes a folder, or takes one that is there, if nobody else can write to it: what is laid there runs as code.
+fn own_folder(path: &Path) -> Result<PathBuf> {
+    let failed = |error| Error::io("create", path, error);
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above).map_err(failed)?;
+    }
+    // Others may pass, not look: without namespaces, root's sandboxes run as another user.
+    let mode = if nix::unistd::geteuid().is_root() { 0o711 } else { 0o700 };
+    match std::fs::DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.map_err(failed)?,
+    }
+    let real = path.canonicalize().map_err(failed)?;
+    let about = real.metadata().map_err(failed)?;
+    let is_own = about.uid() == nix::unistd::geteuid().as_raw();
+    let is_link = path.symlink_metadata().map_err(failed)?.is_symlink();
+    if !about.is_dir() || !is_own || is_link && in_shared_folder(path) {
+        return Err(Error::machine(format!("`{}` belongs to somebody else", path.display()))
+            .hint("remove it, or name another folder with `--scratch`"));
+    }
+    if about.mode() & WRITABLE_FOR_OTHERS != 0 {
+        let mode = about.mode() & 0o777 & !WRITABLE_FOR_OTHERS;
+        std::fs::set_permissions(&real, Permissions::from_mode(mode)).map_err(failed)?;
+    }
+    Ok(real)
+}
+
+/// Whether everybody may make entries beside this one.
+fn in_shared_folder(path: &Path) -> bool {
+    path.parent().and_then(|above| above.metadata().ok()).is_some_and(|about| about.mode() & 0o002 != 0)
+}
+
 /// Removes the folders of processes that are gone. Best effort.
 fn sweep(root: &Path) {
     let Ok(entries) = std::fs::read_dir(root) else { return };
@@ -65,6 +100,34 @@ fn sweep(root: &Path) {
             if remove_tree(&path.with_extension("")).is_ok() {
                 let _ = std::fs::remove_file(&path);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_somebody_else_made_is_refused_and_an_own_one_is_closed_to_writers() {
+        let place = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        let made = place.path().join("made");
+        drop(Scratch::create(&made).unwrap());
+        assert_eq!(mode(&made) & 0o066, 0);
+        std::fs::set_permissions(&made, Permissions::from_mode(0o777)).unwrap();
+        drop(Scratch::create(&made).unwrap());
+        assert_eq!(mode(&made), 0o755);
+        // Whoever made a link in a shared folder decides where it leads.
+        let shared = place.path().join("shared");
+        std::fs::create_dir(&shared).unwrap();
+        std::fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+        std::os::unix::fs::symlink(&made, shared.join("link")).unwrap();
+        assert!(Scratch::create(&shared.join("link")).is_err());
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&made, Some(65_534), Some(65_534)).unwrap();
+            let error = Scratch::create(&made).map(drop).unwrap_err();
+            assert!(error.message.contains("somebody else"), "{error}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::RunContext;
@@ -11,6 +11,7 @@ use super::family::{Ready, Staged};
 use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, Kind, Result};
+use crate::sandbox::{Cause, Fault};
 use crate::workspace::Changes;
 
 /// What verification gives.
@@ -33,17 +34,31 @@ impl RunContext {
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
     ) -> Result<Verification> {
-        let mut last = None;
+        let begun = Instant::now();
+        let (mut last, mut results) = (None, Map::new());
+        // Whether every try lost its sandbox to the agent's code, as far as can be told.
+        let mut killed = self.configuration.tries > 1;
         for _ in 0..self.configuration.tries.max(1) {
+            results.clear();
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
-                tried = self.verify_once(item, changes, trajectory) => tried,
+                tried = self.verify_once(item, changes, trajectory, &mut results) => tried,
             };
             match tried {
-                Ok(verification) => return Ok(verification),
-                Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine) => last = Some(error),
+                Ok((ignored, seconds)) => return Ok(Verification { ignored, results, seconds }),
+                Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine) => {
+                    killed &= was_killed(&error);
+                    last = Some(error);
+                }
                 Err(error) => return Err(error),
             }
+        }
+        if killed {
+            // Code that takes its sandbox down fails.
+            for check in &item.1.checks {
+                results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
+            }
+            return Ok(Verification { ignored: Vec::new(), results, seconds: begun.elapsed().as_secs_f64() });
         }
         Err(last.unwrap_or_else(|| Error::internal("verification was never tried")))
     }
@@ -53,12 +68,12 @@ impl RunContext {
         (ready, staged): (&dyn Ready, &Staged<'_>),
         changes: &Changes,
         trajectory: &mut Trajectory,
-    ) -> Result<Verification> {
+        results: &mut Map<String, Value>,
+    ) -> Result<(Vec<String>, f64)> {
         let begun = Instant::now();
         let workspace = self.workspace(staged)?;
         let ignored = tokio::task::block_in_place(|| workspace.apply(changes, |path| ready.keeps_out(path)))?;
         let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
-        let mut results = Map::new();
         let mut done = |measurement: Measurement| {
             results.insert(measurement.id.clone(), measurement.to_json());
             trajectory.push(&Event::Verification {
@@ -70,9 +85,22 @@ impl RunContext {
             });
         };
         let verified = ready.verify(staged, sandbox.as_mut(), &mut done).await;
-        verified.map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
-        sandbox.destroy().await.map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
+        verified.map_err(lost)?;
+        sandbox.destroy().await.map_err(lost)?;
         tokio::task::block_in_place(|| workspace.remove())?;
-        Ok(Verification { ignored, results, seconds: begun.elapsed().as_secs_f64() })
+        Ok((ignored, begun.elapsed().as_secs_f64()))
     }
+}
+
+/// What verification says of a check whose sandbox died in every try.
+const KILLED: &str = "its sandbox died in every try, and nothing about the machine explains it";
+
+fn lost(fault: Fault) -> Error {
+    Error::new(Kind::Infrastructure, "no result").because(fault)
+}
+
+/// Whether a sandbox died while the agent's code ran in it, through no fault of the machine's that is known.
+fn was_killed(error: &Error) -> bool {
+    let fault = error.source.as_ref().and_then(|source| source.downcast_ref::<Fault>());
+    matches!(fault, Some(Fault::Lost(loss)) if loss.cause() != Cause::Machine)
 }

@@ -1,5 +1,5 @@
-//! The harness's end of an init, over a socket or a container's streams: sends jobs, waits for replies, watches time
-//! and, where it can see it, disk.
+//! The harness's side of an init, over a socket or a container's streams: it sends jobs, waits for replies, watches the
+//! time and, where it can see the workspace, the disk.
 
 use std::io;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
+use super::disk::{OUT_OF_ROOM, Watch};
+use super::init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 use super::listener::{Listener, Relay};
-use super::local::wire::{self, Job, Reply, Request, Setup};
-use super::local::{OUT_OF_ROOM, Watch, decode_list};
-use super::{Command, Entry, Exec, ExecLimits, Exit, Fault};
+use super::{Cause, Command, Entry, Exec, ExecLimits, Exit, Fault, Loss};
 
-/// What the init may take beyond a command's own limits before it is given up.
+/// How long the init may take beyond a command's own limits before it is given up.
 const MARGIN: Duration = Duration::from_secs(10);
 /// A command's first look at the disk, and the time between looks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
@@ -25,8 +25,10 @@ const LISTING: usize = 64 << 20;
 const MOST_UNSENT: usize = 256 << 10;
 /// How long an init may take to listen.
 const LISTEN: Duration = Duration::from_secs(10);
+/// The longest reply that carries no output.
+const SHORT: u64 = 1 << 16;
 
-/// What is said to an init and heard from it.
+/// The messages to an init and from it.
 pub(super) struct Conversation {
     from: Box<dyn AsyncRead + Send + Unpin>,
     to: Box<dyn AsyncWrite + Send + Unpin>,
@@ -34,13 +36,15 @@ pub(super) struct Conversation {
     arrived: Vec<u8>,
     /// What has yet to be sent.
     unsent: Vec<u8>,
-    /// Whether a reply is due.
-    waiting: bool,
+    /// The longest reply that is expected, while one is.
+    waiting: Option<u64>,
     watch: Option<Watch>,
     /// Connections that processes inside make to the harness, once somebody listens.
     relay: Option<Relay>,
+    /// Whose doing a loss is that nothing explains.
+    default_cause: Cause,
     /// Why nothing more can be asked; also set while a job is under way, in case it is abandoned.
-    broken: Option<String>,
+    broken: Option<Loss>,
 }
 
 impl Conversation {
@@ -48,6 +52,7 @@ impl Conversation {
         from: impl AsyncRead + Send + Unpin + 'static,
         to: impl AsyncWrite + Send + Unpin + 'static,
         watch: Option<Watch>,
+        default_cause: Cause,
     ) -> Self {
         let (arrived, unsent) = (Vec::new(), Vec::new());
         Self {
@@ -55,23 +60,22 @@ impl Conversation {
             to: Box::new(to),
             arrived,
             unsent,
-            waiting: false,
+            waiting: None,
             watch,
             relay: None,
+            default_cause,
             broken: None,
         }
     }
 
     /// Whether the init cannot be talked to any more, as opposed to being in the midst of an abandoned job.
     pub(super) fn is_lost(&self) -> bool {
-        self.broken.is_some() && !self.waiting
+        self.broken.is_some() && self.waiting.is_none()
     }
 
     /// Tells the init what to become, and waits until it is.
     pub(super) async fn set_up(&mut self, setup: &Setup) -> Result<(), String> {
-        self.unsent = setup.encode();
-        self.waiting = true;
-        match self.hear(1 << 16).await {
+        match self.ask(setup, SHORT).await {
             Ok(Reply::Ready) => Ok(()),
             Ok(Reply::Failed(reason)) => Err(reason),
             Ok(_) => Err("a garbled answer".into()),
@@ -80,8 +84,11 @@ impl Conversation {
     }
 
     async fn run(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> Result<Exec, Fault> {
-        if let Some(reason) = &self.broken {
-            return Err(Fault::Lost(reason.clone()));
+        if let Some(loss) = &self.broken {
+            return Err(Fault::Lost(loss.clone()));
+        }
+        if is_too_long(&job, stdin) {
+            return Err(Fault::Refused(format!("it is longer than {LONGEST_REQUEST} bytes")));
         }
         self.broken = Some("an earlier command was abandoned".into());
         let begun = Instant::now();
@@ -96,7 +103,7 @@ impl Conversation {
                     && exec.exit != Exit::DiskFull
                     && watch.is_out_of_room().await
                 {
-                    return Err(self.give_up(OUT_OF_ROOM.to_owned()));
+                    return Err(self.give_up(Loss::new(OUT_OF_ROOM)));
                 }
                 Ok(exec)
             }
@@ -104,40 +111,40 @@ impl Conversation {
                 self.broken = None;
                 Err(Fault::Refused(reason))
             }
-            Ok(Reply::Failed(reason)) => Err(self.give_up(reason)),
-            Ok(_) => Err(self.give_up("a garbled answer".into())),
-            Err(error) => Err(self.give_up(error.to_string())),
+            Ok(Reply::Failed(reason)) => Err(self.give_up(Loss::new(reason))),
+            Ok(_) => Err(self.give_up(unexpected())),
+            Err(error) => Err(self.give_up(gone(error))),
         }
     }
 
     async fn converse(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> io::Result<Reply> {
         let wall = limits.wall;
-        let request = Request::Run { job, wall, grace: limits.grace, output, stdin: stdin.to_vec() };
+        let request = Request::Run { job, wall, grace: limits.grace, output: output as u64, stdin: stdin.to_vec() };
         let begun = Instant::now();
         // Durations beyond any calendar mean no limit.
         let far = begun + Duration::from_hours(365 * 24);
         let mut last = begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
         let mut look = begun + FIRST_LOOK;
         let mut stopped = self.watch.is_none();
-        let most = 2 * output as u64 + (1 << 16);
+        let most = 2 * output as u64 + SHORT;
         let stop = self.relay.as_ref().map(|relay| relay.stop.clone()).filter(|stop| !stop.is_cancelled());
         let mut expired = stop.is_none();
         let stop = stop.unwrap_or_default();
-        self.unsent.extend(request.encode());
-        self.waiting = true;
+        wire::put(&mut self.unsent, &request)?;
+        self.waiting = Some(most);
         loop {
             tokio::select! {
                 reply = self.hear(most) => return reply,
-                () = sleep_until(last) => return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")),
+                () = sleep_until(last) => return Err(late()),
                 () = stop.cancelled(), if !expired => {
                     expired = true;
-                    self.unsent.extend(Request::Expire.encode());
+                    wire::put(&mut self.unsent, &Request::Expire)?;
                     last = last.min(Instant::now() + limits.grace + MARGIN);
                 }
                 () = sleep_until(look), if !stopped => {
                     look = Instant::now() + BETWEEN_LOOKS;
                     if let Some(watch) = &self.watch && watch.is_full().await {
-                        self.unsent.extend(Request::Stop.encode());
+                        wire::put(&mut self.unsent, &Request::Stop)?;
                         stopped = true;
                     }
                 }
@@ -154,11 +161,13 @@ impl Conversation {
         loop {
             while let Some(reply) = self.arrived(most)? {
                 match (reply, &mut self.relay) {
-                    (Reply::Line(line), Some(relay)) => {
-                        self.unsent.extend(relay.heard(line).iter().flat_map(Request::encode));
+                    (Reply::Relayed(message), Some(relay)) => {
+                        if let Some(answer) = relay.take(message) {
+                            wire::put(&mut self.unsent, &answer)?;
+                        }
                     }
                     (reply, _) => {
-                        self.waiting = false;
+                        self.waiting = None;
                         return Ok(reply);
                     }
                 }
@@ -187,7 +196,7 @@ impl Conversation {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                 }
-                Some(request) = relayed, if takes_more => unsent.extend(request.encode()),
+                Some(request) = relayed, if takes_more => wire::put(unsent, &request)?,
             }
         }
     }
@@ -201,50 +210,63 @@ impl Conversation {
             self.arrived.reserve(missing);
             return Ok(None);
         }
-        let reply = Reply::decode(&payload[..length])?;
+        let reply = wire::decode(&payload[..length])?;
         self.arrived.drain(..8 + length);
         Ok(Some(reply))
     }
 
     /// Lets processes inside connect to the harness.
     pub(super) async fn listen(&mut self) -> Result<Listener, Fault> {
-        if let Some(reason) = &self.broken {
-            return Err(Fault::Lost(reason.clone()));
+        if let Some(loss) = &self.broken {
+            return Err(Fault::Lost(loss.clone()));
         }
-        self.unsent.extend(Request::Listen.encode());
-        self.waiting = true;
-        match tokio::time::timeout(LISTEN, self.hear(1 << 16)).await {
+        match tokio::time::timeout(LISTEN, self.ask(&Request::Listen, SHORT)).await {
             Ok(Ok(Reply::Listening(port))) => {
                 let (relay, listener) = Relay::new((std::net::Ipv4Addr::LOCALHOST, port).into());
                 self.relay = Some(relay);
                 Ok(listener)
             }
             Ok(Ok(Reply::Refused(reason))) => Err(Fault::Refused(reason)),
-            Ok(Ok(_)) => Err(self.give_up("a garbled answer".into())),
-            Ok(Err(error)) => Err(self.give_up(error.to_string())),
-            Err(_) => Err(self.give_up("no answer in time".into())),
+            Ok(Ok(_)) => Err(self.give_up(unexpected())),
+            Ok(Err(error)) => Err(self.give_up(gone(error))),
+            Err(_) => Err(self.give_up(gone(late()))),
         }
     }
 
-    fn give_up(&mut self, reason: String) -> Fault {
-        self.waiting = false;
-        self.broken = Some(reason.clone());
-        Fault::Lost(reason)
+    /// Sends a message and waits for a reply of at most so many bytes.
+    async fn ask(&mut self, message: &impl serde::Serialize, most: u64) -> io::Result<Reply> {
+        wire::put(&mut self.unsent, message)?;
+        self.waiting = Some(most);
+        self.hear(most).await
+    }
+
+    fn give_up(&mut self, loss: Loss) -> Fault {
+        let is_explained = loss.cause() != Cause::Unexplained;
+        let loss = if is_explained { loss } else { loss.with_cause(self.default_cause) };
+        self.waiting = None;
+        self.broken = Some(loss.clone());
+        Fault::Lost(loss)
+    }
+
+    /// Says whose doing an unexplained loss was, once it is known.
+    pub(super) fn explain(&mut self, cause: Cause) -> Option<Loss> {
+        let explained = self.broken.take_if(|loss| loss.cause() == Cause::Unexplained)?.with_cause(cause);
+        self.broken = Some(explained.clone());
+        Some(explained)
     }
 
     /// Ends a job that was abandoned, so that the workspace can still be read.
     pub(super) async fn settle(&mut self) -> Result<(), Fault> {
-        if !self.waiting {
-            return self.broken.clone().map_or(Ok(()), |reason| Err(Fault::Lost(reason)));
-        }
-        self.unsent.extend(Request::Stop.encode());
-        match tokio::time::timeout(MARGIN, self.hear(1 << 40)).await {
+        let Some(most) = self.waiting else {
+            return self.broken.clone().map_or(Ok(()), |loss| Err(Fault::Lost(loss)));
+        };
+        match tokio::time::timeout(MARGIN, self.ask(&Request::Stop, most)).await {
             Ok(Ok(_)) => {
                 self.broken = None;
                 Ok(())
             }
-            Ok(Err(error)) => Err(self.give_up(error.to_string())),
-            Err(_) => Err(self.give_up("no answer in time".into())),
+            Ok(Err(error)) => Err(self.give_up(gone(error))),
+            Err(_) => Err(self.give_up(gone(late()))),
         }
     }
 
@@ -272,24 +294,61 @@ impl Conversation {
     }
 
     pub(super) async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
-        let job =
-            Job::Exec { argv: command.argv.clone(), cwd: command.cwd.clone(), variables: command.variables.clone() };
+        let job = Job::Exec {
+            argv: command.argv.iter().map(Into::into).collect(),
+            cwd: (&command.cwd).into(),
+            variables: command.variables.clone(),
+        };
         self.run(job, &command.stdin, limits, limits.output).await
     }
 
     pub(super) async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
-        let job = Job::Read { path: path.to_path_buf(), limit };
+        let job = Job::Read { path: path.into(), limit };
         self.file_job("read", path, job, &[], limit.saturating_add(4096)).await
     }
 
     pub(super) async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-        let job = Job::Write { path: path.to_path_buf() };
+        let job = Job::Write { path: path.into() };
         self.file_job("write", path, job, bytes, 4096).await.map(drop)
     }
 
     pub(super) async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
-        let job = Job::List { path: path.to_path_buf() };
+        let job = Job::List { path: path.into() };
         let bytes = self.file_job("list", path, job, &[], LISTING as u64).await?;
-        decode_list(&bytes).ok_or_else(|| Fault::Refused(format!("`{}` has too many entries", path.display())))
+        // The middle of what is too long is missing.
+        wire::decode(&bytes).map_err(|_| Fault::Refused(format!("`{}` has too many entries", path.display())))
     }
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+}
+
+/// An init that answers something else than what was asked.
+fn unexpected() -> Loss {
+    Loss::new("its first process sent a wrong answer").with_cause(Cause::Unexplained)
+}
+
+/// An init that cannot be talked to any more.
+fn gone(error: io::Error) -> Loss {
+    let message = match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            "its first process died"
+        }
+        io::ErrorKind::TimedOut => "its first process does not answer",
+        _ => "its first process cannot be talked to",
+    };
+    Loss::new(message).with_cause(Cause::Unexplained).because(error)
+}
+
+/// Whether a request would exceed what an init accepts.
+fn is_too_long(job: &Job, stdin: &[u8]) -> bool {
+    let envelope = match job {
+        Job::Exec { argv, variables, .. } => {
+            let arguments: usize = argv.iter().map(|argument| argument.as_os_str().len() + 10).sum();
+            arguments + variables.iter().map(|(name, value)| name.len() + value.len() + 20).sum::<usize>()
+        }
+        _ => 0,
+    };
+    envelope as u64 + SHORT > ENVELOPE || stdin.len() as u64 > LONGEST_REQUEST - ENVELOPE
 }

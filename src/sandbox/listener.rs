@@ -1,4 +1,4 @@
-//! Connections from inside a sandbox to the harness: the sandbox's network is its own, and this is the one door in it.
+//! Connections from inside a sandbox to the harness: the only way out of the sandbox's own network.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::local::wire::{LINE_PART, LINE_WINDOW, Line, Request, Untold};
+use super::init::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Request, Unacknowledged};
 
 /// Bytes that a relayed connection holds between the channel and whoever answers it.
 const BUFFER: usize = 64 << 10;
@@ -34,9 +34,9 @@ pub struct Listener {
 /// The harness's end of an init's relay.
 pub(super) struct Relay {
     accepted: mpsc::Sender<Box<dyn Connection>>,
-    lines: BTreeMap<u64, Ends>,
-    told: mpsc::Sender<Line>,
-    unsent: mpsc::Receiver<Line>,
+    connections: BTreeMap<u64, Ends>,
+    outgoing: mpsc::Sender<Relayed>,
+    unsent: mpsc::Receiver<Relayed>,
     pub(super) stop: CancellationToken,
 }
 
@@ -51,44 +51,44 @@ impl Relay {
     /// A relay and the listener that it feeds.
     pub(super) fn new(address: SocketAddr) -> (Self, Listener) {
         let (accepted, connections) = mpsc::channel(WAITING);
-        let (told, unsent) = mpsc::channel(WAITING);
+        let (outgoing, unsent) = mpsc::channel(WAITING);
         let stop = CancellationToken::new();
-        let relay = Self { accepted, lines: BTreeMap::new(), told, unsent, stop: stop.clone() };
+        let relay = Self { accepted, connections: BTreeMap::new(), outgoing, unsent, stop: stop.clone() };
         (relay, Listener { address, connections, stop, shared: false })
     }
 
     /// What is to be sent to the init next.
     pub(super) async fn next(&mut self) -> Option<Request> {
-        self.unsent.recv().await.map(Request::Line)
+        self.unsent.recv().await.map(Request::Relayed)
     }
 
     /// Takes what the init says. Returns what is to be sent to it at once.
-    pub(super) fn heard(&mut self, line: Line) -> Option<Request> {
-        match line {
-            Line::Opened(line) => {
+    pub(super) fn take(&mut self, message: Relayed) -> Option<Request> {
+        match message {
+            Relayed::Opened(id) => {
                 let (ours, theirs) = duplex(BUFFER);
                 // Whoever does not listen any more, or not fast enough, is not to be reached.
                 if self.accepted.try_send(Box::new(theirs)).is_err() {
-                    return Some(Request::Line(Line::HungUp(line)));
+                    return Some(Request::Relayed(Relayed::Closed(id)));
                 }
                 let (inward, bytes) = mpsc::unbounded_channel();
-                let window = Arc::new(Semaphore::new(LINE_WINDOW));
-                tokio::spawn(carry(line, ours, bytes, window.clone(), self.told.clone()));
-                self.lines.insert(line, Ends { inward, window });
+                let window = Arc::new(Semaphore::new(RELAY_WINDOW));
+                tokio::spawn(carry(id, ours, bytes, window.clone(), self.outgoing.clone()));
+                self.connections.insert(id, Ends { inward, window });
             }
-            Line::Bytes(line, bytes) => {
-                if let Some(ends) = self.lines.get(&line) {
+            Relayed::Bytes(id, bytes) => {
+                if let Some(ends) = self.connections.get(&id) {
                     let _ = ends.inward.send(bytes);
                 }
             }
-            Line::Taken(line, count) => {
-                if let Some(ends) = self.lines.get(&line) {
+            Relayed::Acknowledged(id, count) => {
+                if let Some(ends) = self.connections.get(&id) {
                     // An init can give back no more than it was sent.
-                    let most = LINE_WINDOW.saturating_sub(ends.window.available_permits());
+                    let most = RELAY_WINDOW.saturating_sub(ends.window.available_permits());
                     ends.window.add_permits(usize::try_from(count).unwrap_or(most).min(most));
                 }
             }
-            Line::HungUp(line) => drop(self.lines.remove(&line)),
+            Relayed::Closed(id) => drop(self.connections.remove(&id)),
         }
         None
     }
@@ -96,20 +96,20 @@ impl Relay {
 
 /// Carries a connection's bytes in both directions until both have ended.
 async fn carry(
-    line: u64,
+    id: u64,
     stream: DuplexStream,
     mut bytes: mpsc::UnboundedReceiver<Vec<u8>>,
     window: Arc<Semaphore>,
-    told: mpsc::Sender<Line>,
+    outgoing: mpsc::Sender<Relayed>,
 ) {
     let (mut from, mut to) = split(stream);
     let inward = async {
-        let mut untold = Untold::default();
+        let mut unacknowledged = Unacknowledged::default();
         while let Some(bytes) = bytes.recv().await {
             // What nobody reads any more is taken all the same.
             let _ = to.write_all(&bytes).await;
-            if let Some(taken) = untold.take(line, bytes.len())
-                && told.send(taken).await.is_err()
+            if let Some(taken) = unacknowledged.add(id, bytes.len())
+                && outgoing.send(taken).await.is_err()
             {
                 break;
             }
@@ -119,15 +119,15 @@ async fn carry(
         let _ = to.shutdown().await;
     };
     let outward = async {
-        let mut buffer = vec![0; LINE_PART];
+        let mut buffer = vec![0; RELAY_PART];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             let Ok(room) = window.acquire_many(count as u32).await else { break };
             room.forget();
-            if told.send(Line::Bytes(line, buffer[..count].to_vec())).await.is_err() {
+            if outgoing.send(Relayed::Bytes(id, buffer[..count].to_vec())).await.is_err() {
                 break;
             }
         }
-        let _ = told.send(Line::HungUp(line)).await;
+        let _ = outgoing.send(Relayed::Closed(id)).await;
     };
     tokio::join!(inward, outward);
 }

@@ -6,15 +6,18 @@
 
 mod capture;
 mod conversation;
+mod disk;
 mod docker;
 pub mod doctor;
+mod fault;
+mod files;
+mod init;
 mod kind;
 mod listener;
 mod local;
 mod processes;
-mod tree;
+mod reap;
 mod unconfined;
-mod upper;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
 pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
+pub use fault::{Cause, Fault, Loss};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub use local::{LocalBackend, Mode, Report};
@@ -136,8 +140,10 @@ pub struct Exec {
     /// How it ended.
     pub exit: Exit,
     /// Standard output, at most [`ExecLimits::output`] bytes and a note in the middle where it was cut.
+    #[serde(with = "serde_bytes")]
     pub stdout: Vec<u8>,
     /// Standard error, likewise.
+    #[serde(with = "serde_bytes")]
     pub stderr: Vec<u8>,
     /// Bytes of stdout and stderr that were cut.
     pub cut: u64,
@@ -180,17 +186,6 @@ pub enum EntryKind {
     Link,
     /// A socket, fifo or device.
     Other,
-}
-
-/// Why a sandbox could not do what was asked.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Fault {
-    /// The sandbox is gone or does not answer: infrastructure, never shown to the model.
-    #[error("sandbox lost: {0}")]
-    Lost(String),
-    /// The path or command is at fault: an observation for whoever asked.
-    #[error("{0}")]
-    Refused(String),
 }
 
 /// A running sandbox. Paths are inside it, relative ones to the workspace, and resolved inside it, so that
@@ -281,5 +276,5 @@ pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpu
 /// Runs as a sandbox's init when this process was re-executed as one; `None` otherwise.
 #[must_use]
 pub fn init_if_asked() -> Option<ExitCode> {
-    local::run_if_asked()
+    init::run_if_asked()
 }

@@ -4,7 +4,7 @@
 //! Every process carries a marker in its environment, by which those that left their process group are found.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -12,16 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use nix::libc;
 use nix::sys::signal::Signal;
+use rustix::process::PidfdFlags;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
-use super::local::{list_files, read_file, write_file};
-use super::{Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Sandbox, Spec, processes};
+use super::reap::{Ended, reap};
+use super::{
+    Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec, files, processes,
+};
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 
@@ -93,7 +95,7 @@ impl Plain {
         }
         self.commands += 1;
         let mark = format!("{}.{}", self.id, self.commands);
-        let lost = |error: io::Error| Fault::Lost(format!("no pipe: {error}"));
+        let lost = |error: io::Error| Fault::Lost(Loss::new("no pipe").because(error));
         let (stdout, stdout_end) = io::pipe().map_err(lost)?;
         let (stderr, stderr_end) = io::pipe().map_err(lost)?;
         let (stdin_end, stdin) = io::pipe().map_err(lost)?;
@@ -117,14 +119,10 @@ impl Plain {
             .spawn()
             .map_err(|error| Fault::Refused(format!("cannot run `{}`: {error}", program.to_string_lossy())))?;
         drop(process);
-        let pid = child.id() as libc::pid_t;
-        // SAFETY: pidfd_open takes no pointers; the child has not been waited for, so the pid is still its own.
-        let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        if pidfd < 0 {
-            return Err(Fault::Lost(format!("pidfd_open failed: {}", io::Error::last_os_error())));
-        }
-        // SAFETY: the kernel has just made this descriptor for us.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as i32) };
+        let pid = child.id() as i32;
+        // The child has not been waited for, so the pid is still its own.
+        let pidfd = rustix::process::pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty())
+            .map_err(|error| lost(error.into()))?;
         let running = Running {
             pid,
             // SAFETY: the AsyncFd owns the descriptor and nothing else closes or replaces it.
@@ -143,7 +141,7 @@ impl Plain {
 }
 
 struct Running {
-    pid: libc::pid_t,
+    pid: i32,
     exited: AsyncFd<OwnedFd>,
     stdin: pipe::Sender,
     stdout: pipe::Receiver,
@@ -165,10 +163,7 @@ fn pump(pipe: &pipe::Receiver, capture: &mut Capture) -> bool {
 
 /// Reads what the pipe holds at this moment, without waiting for background processes that keep it open.
 fn drain(pipe: &pipe::Receiver, capture: &mut Capture) {
-    let mut waiting: libc::c_int = 0;
-    // SAFETY: FIONREAD writes one int.
-    unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut waiting) };
-    let mut waiting = usize::try_from(waiting).unwrap_or(0);
+    let mut waiting = rustix::io::ioctl_fionread(pipe).unwrap_or(0) as usize;
     let mut buffer = [0; 16384];
     while waiting > 0 {
         match pipe.try_read(&mut buffer) {
@@ -179,22 +174,6 @@ fn drain(pipe: &pipe::Receiver, capture: &mut Capture) {
             _ => return,
         }
     }
-}
-
-/// Collects a child that has exited: how, its CPU time and its peak memory.
-fn reap(pid: libc::pid_t) -> (Exit, Duration, u64) {
-    let mut status = 0;
-    // SAFETY: rusage is plain numbers, for which zero is valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live locals of the right type.
-    unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
-    let exit = if libc::WIFSIGNALED(status) {
-        Exit::Signal(libc::WTERMSIG(status))
-    } else {
-        Exit::Code(libc::WEXITSTATUS(status))
-    };
-    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-    (exit, time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
 }
 
 #[async_trait]
@@ -251,7 +230,7 @@ impl Sandbox for Plain {
                 }
             }
         }
-        let (exit, cpu, peak_memory) = reap(pid);
+        let ended = reap(Some(pid));
         if timed_out {
             processes::kill_all(|| processes::marked(&mark));
         }
@@ -259,6 +238,12 @@ impl Sandbox for Plain {
         drain(&stdout, &mut out);
         drain(&stderr, &mut err);
         let ((stdout, cut_out), (stderr, cut_err)) = (out.finish(), err.finish());
+        let Ended { exit, cpu, peak_memory } = match ended {
+            Ok(Some((_, ended))) => ended,
+            Ok(None) => return Err(Fault::lost("a command that had ended has not")),
+            // Its exit is not known, so it must not pass as any.
+            Err(error) => return Err(Fault::Lost(Loss::new("how a command ended is not known").because(error))),
+        };
         Ok(Exec {
             exit: if timed_out { Exit::TimedOut } else { exit },
             stdout,
@@ -272,22 +257,22 @@ impl Sandbox for Plain {
 
     async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
         let path = self.resolve(path);
-        read_file(&path, limit).map_err(|error| refused("read", &path, &error))
+        files::read(&path, limit).map_err(|error| refused("read", &path, &error))
     }
 
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         let path = self.resolve(path);
-        write_file(&path, bytes).map_err(|error| refused("write", &path, &error))
+        files::write(&path, bytes).map_err(|error| refused("write", &path, &error))
     }
 
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let path = self.resolve(path);
-        list_files(&path).map_err(|error| refused("list", &path, &error))
+        files::list(&path).map_err(|error| refused("list", &path, &error))
     }
 
     /// Without a network of its own, this is a port of the machine.
     async fn listen(&mut self) -> Result<Listener, Fault> {
-        let lost = |error: io::Error| Fault::Lost(format!("cannot listen: {error}"));
+        let lost = |error: io::Error| Fault::Lost(Loss::new("cannot listen").because(error));
         let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(lost)?;
         let address = listener.local_addr().map_err(lost)?;
         let (accepted, connections) = mpsc::channel::<Box<dyn Connection>>(64);

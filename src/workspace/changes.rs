@@ -11,11 +11,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use nix::libc;
 use nix::sys::stat::{FileStat, SFlag};
 
 use super::folder::{Folder, is, overlay_attribute};
 use super::patch::{Patch, Side};
-use super::snapshot::{DEEPEST, Manifest, Node, file_mode, is_left_out};
+use super::snapshot::{DEEPEST, LONGEST_PATH, Manifest, Node, file_mode, is_left_out};
 use super::{Change, ChangeKind, ChangeLimits, Changes};
 use crate::error::{Error, Result};
 
@@ -67,7 +68,8 @@ impl Base<'_> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(laid.bytes.len() as u64 == size && same(&mut &laid.bytes[..], file)?);
         }
-        let mut original = File::open(self.tree.join(path))?;
+        // A snapshot that cannot be read is the machine's failure, whatever the reason.
+        let mut original = File::open(self.tree.join(path)).map_err(io::Error::other)?;
         Ok(original.metadata()?.len() == size && same(&mut original, file)?)
     }
 }
@@ -108,6 +110,7 @@ pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLi
         seen: BTreeSet::new(),
         gone: BTreeSet::new(),
         total: 0,
+        names: 0,
         unlisted: 0,
     };
     if view == View::Whole {
@@ -128,6 +131,8 @@ struct Walk<'a> {
     /// Base files and links that do not show through.
     gone: BTreeSet<String>,
     total: u64,
+    /// Bytes of the paths of listed new files.
+    names: usize,
     unlisted: u64,
 }
 
@@ -142,14 +147,17 @@ impl Walk<'_> {
                 continue;
             }
             let path = if above.is_empty() { lossy.to_string() } else { format!("{above}/{lossy}") };
-            if name.to_str().is_none() || depth >= DEEPEST {
+            if name.to_str().is_none() || depth >= DEEPEST || path.len() > LONGEST_PATH {
                 self.skip(path);
                 continue;
             }
-            self.entry(folder, &name, &path, shows, depth).map_err(|error| match error {
-                Ok(deeper) => deeper,
-                Err(error) => (PathBuf::from(&path), error),
-            })?;
+            match self.entry(folder, &name, &path, shows, depth) {
+                Ok(()) => {}
+                Err(Ok(deeper)) => return Err(deeper),
+                // What the attempt made unreadable is no failure of the machine.
+                Err(Err(error)) if is_attempts_doing(&error) => self.skip(path),
+                Err(Err(error)) => return Err((PathBuf::from(&path), error)),
+            }
         }
         Ok(())
     }
@@ -253,9 +261,13 @@ impl Walk<'_> {
         let known = self.base.overrides.contains_key(&change.path) || self.base.manifest.contains_key(&change.path);
         if known {
             self.seen.insert(change.path.clone());
-        } else if self.found.len() >= self.limits.files {
-            self.unlisted += 1;
-            return;
+        } else {
+            let names = self.names + change.path.len();
+            if self.found.len() >= self.limits.files || names > self.limits.names {
+                self.unlisted += 1;
+                return;
+            }
+            self.names = names;
         }
         self.found.insert(change.path.clone(), change);
     }
@@ -280,6 +292,14 @@ impl Walk<'_> {
         }
         Ok(Changes { files: self.found.into_values().collect(), patch: patch.finish(), unlisted: self.unlisted })
     }
+}
+
+/// Whether an error says something about the tree, which an attempt may shape as it likes, and nothing about the machine.
+fn is_attempts_doing(error: &io::Error) -> bool {
+    const OF_A_TREE: [i32; 7] =
+        [libc::EACCES, libc::ELOOP, libc::ENAMETOOLONG, libc::ENOENT, libc::ENOTDIR, libc::EOPNOTSUPP, libc::EPERM];
+    error.kind() == io::ErrorKind::InvalidInput
+        || error.raw_os_error().is_some_and(|number| OF_A_TREE.contains(&number))
 }
 
 /// Whether an entry of an upper layer says that the base's entry is gone: a character device 0/0, or an empty file

@@ -9,7 +9,7 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::changes::{Base, Override, View, collect};
 use super::folder::remove_tree;
-use super::snapshot::{Node, Snapshot, file_mode, link, settle};
+use super::snapshot::{LONGEST_PATH, Node, Snapshot, file_mode, link, settle};
 use super::{Change, ChangeKind, ChangeLimits, Changes, Layers, LayersKind};
 use crate::error::{Error, Result};
 
@@ -102,7 +102,8 @@ impl Workspace {
     /// runs. Links and whatever else is [`ChangeKind::Skipped`] stay behind.
     ///
     /// A file that is protected stays as it was, and so does whatever its staying rules out, such as a file in the
-    /// place of its folder. Returns the paths of the changes that were ignored for that reason.
+    /// place of its folder. Returns the paths of the changes that were ignored for that reason, or because no repo has
+    /// so long a path.
     ///
     /// # Errors
     /// Kind `Machine` when the files cannot be written.
@@ -115,6 +116,7 @@ impl Workspace {
             .collect();
         let ignore = |change: &Change| {
             is_protected(&change.path)
+                || is_too_long(&change.path)
                 || stays.iter().any(|kept| is_inside(kept, &change.path) || is_inside(&change.path, kept))
         };
         let (ignored, accepted): (Vec<&Change>, Vec<&Change>) = changes.files.iter().partition(|change| ignore(change));
@@ -221,6 +223,13 @@ impl Workspace {
         }
         Ok(())
     }
+}
+
+/// Whether a path is longer than any that an attempt's tree is read to.
+fn is_too_long(path: &str) -> bool {
+    const LONGEST_NAME: usize = 255;
+    // The last folder within the limit may hold names of any length.
+    path.len() > LONGEST_PATH + 1 + LONGEST_NAME || path.split('/').any(|name| name.len() > LONGEST_NAME)
 }
 
 /// Whether `path` lies in the folder `folder`.

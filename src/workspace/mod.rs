@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
-pub(crate) use snapshot::DEEPEST;
+pub(crate) use snapshot::{DEEPEST, LONGEST_PATH};
 pub use snapshot::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, Snapshot, is_left_out, repo_digest};
 
 /// Which kind of workspace a sandbox backend can use.
@@ -88,8 +88,8 @@ pub enum ChangeKind {
     Modified,
     /// Gone.
     Removed,
-    /// Something that is never carried over to verification: a link, fifo, socket, device, or a file that is too
-    /// large or whose name is not UTF-8.
+    /// Something that is never carried over to verification: a link, fifo, socket or device, a file that is too large
+    /// or whose name is not UTF-8, or whatever lies behind a path that is too long or too deep.
     Skipped,
 }
 
@@ -113,11 +113,13 @@ pub struct ChangeLimits {
     pub total: u64,
     /// New files that are listed.
     pub files: usize,
+    /// Bytes of the paths of the new files that are listed.
+    pub names: usize,
 }
 
 impl Default for ChangeLimits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
-        Self { file: 16 * MIB, total: 64 * MIB, files: 10_000 }
+        Self { file: 16 * MIB, total: 64 * MIB, files: 10_000, names: 2 << 20 }
     }
 }

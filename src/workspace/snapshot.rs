@@ -21,7 +21,7 @@ use crate::files::hex;
 const FORMAT: &[u8] = b"autoexperiment snapshot 1\n";
 
 /// Longest path inside a repo, in bytes, and its deepest nesting: real repos stay far below.
-const LONGEST_PATH: usize = 1024;
+pub(crate) const LONGEST_PATH: usize = 1024;
 pub(crate) const DEEPEST: usize = 100;
 
 /// Links followed before a chain counts as a loop; the kernel's own limit.

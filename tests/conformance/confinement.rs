@@ -4,7 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::hostile::FORBIDDEN;
+use super::hostile::{BY_PERMISSION, FORBIDDEN};
 use crate::ensure;
 
 /// A process on the host that a case may try to harm.
@@ -39,9 +39,7 @@ crate::cases! {
     refusals_are_by_permission_and_not_by_accident(fixture) {
         // Nulls and zeros could fail for other reasons; these must fail with EPERM or ENOSYS.
         let mut inside = fixture.start().await?;
-        for name in ["bpf", "io_uring_setup", "perf_event_open", "userfaultfd", "keyctl", "open_by_handle_at", "kcmp",
-            "reboot", "setns", "process_vm_readv", "pidfd_getfd", "terminal-input", "clone3", "unshare-user"]
-        {
+        for name in BY_PERMISSION {
             let done = inside.hostile(&["system-call", name], super::fixture::limits(10.0)).await?;
             let said = String::from_utf8_lossy(&done.stdout).into_owned();
             let right = said.contains("os error 1)") || said.contains("os error 38)");
@@ -114,6 +112,55 @@ crate::cases! {
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["stop-everything"], super::fixture::limits(5.0)).await?;
         ensure!(done.stdout == b"still here\n", "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    a_process_may_set_its_own_limits(fixture) {
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["own-limits", "0"], super::fixture::limits(5.0)).await?;
+        ensure!(done.stdout.ends_with(b"0]\n") && !done.stdout.contains(&b'-'), "{done:?}");
+        inside.end().await?;
+    }
+
+    a_process_may_set_its_own_limits_by_its_number(fixture) {
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["own-limits", "1"], super::fixture::limits(5.0)).await?;
+        ensure!(!done.stdout.contains(&b'-'), "refused: {}", String::from_utf8_lossy(&done.stdout));
+        inside.end().await?;
+    }
+
+    a_fault_forged_for_the_init_does_not_end_it(fixture) {
+        let mut inside = fixture.start().await?;
+        for address in ["0", "4096"] {
+            let done = inside.hostile(&["forge-faults", address], super::fixture::limits(5.0)).await?;
+            ensure!(done.stdout == b"still here\n", "{done:?}");
+        }
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    a_command_cannot_slow_or_starve_its_init(fixture) {
+        let mut inside = fixture.start().await?;
+        for name in ["limits-of-init", "scheduler-of-init", "affinity-of-init", "priority-of-init", "priority-of-user"] {
+            inside.denied(&["system-call", name]).await?;
+        }
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    file_tools_show_nothing_of_the_init(fixture) {
+        let mut inside = fixture.start().await?;
+        inside.sh("ln -s /proc/self/maps maps; ln -s /proc/self/exe exe").await?;
+        for path in ["/proc/self/maps", "/proc/self/environ", "/proc/self/exe", "/proc/1/maps", "/proc/version", "maps",
+            "exe", "/dev/fd/0"]
+        {
+            ensure!(super::fixture::refused(&inside.read(path).await), "{path} was read");
+        }
+        for path in ["/proc/self", "/proc/self/fd", "/proc"] {
+            ensure!(super::fixture::refused(&inside.sandbox.list(std::path::Path::new(path)).await), "{path} was listed");
+        }
+        ensure!(super::fixture::refused(&inside.write("/proc/self/oom_score_adj", b"0").await), "written");
         inside.works().await?;
         inside.end().await?;
     }
@@ -201,10 +248,22 @@ crate::cases! {
         inside.end().await?;
     }
 
+    datagrams_of_a_pair_do_not_reach_the_host(fixture) {
+        let path = fixture.host.path().join("datagrams");
+        let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(fixture.host.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut inside = fixture.start().await?;
+        inside.denied(&["paired-datagram", path.to_str().unwrap()]).await?;
+        ensure!(socket.recv(&mut [0; 16]).is_err(), "a datagram arrived");
+        inside.end().await?;
+    }
+
     a_loopback_of_its_own_works(fixture) {
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["loopback"], super::fixture::limits(5.0)).await?;
-        ensure!(done.success(), "{done:?}");
+        ensure!(done.success(), "{}", String::from_utf8_lossy(&done.stderr));
         inside.end().await?;
     }
 

@@ -42,6 +42,50 @@ crate::cases! {
         ensure!(std::fs::read(written.join("kept")).is_ok_and(|bytes| bytes == b"kept\n"), "it did not arrive");
     }
 
+    files_outside_keep_their_permissions_owner_times_and_attributes(fixture) {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let file = fixture.host.path().join("outside");
+        fs::write(&file, "outside").unwrap();
+        if let Some((uid, gid)) = fixture.backend.owner() {
+            std::os::unix::fs::chown(&file, Some(uid), Some(gid)).unwrap();
+        }
+        for path in [&file, fixture.host.path()] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let before = fs::metadata(&file).unwrap();
+        let (mut spec, written) = fixture.spec();
+        // As an env is, which attempts share.
+        spec.read_only.push(file.clone());
+        let started = fixture.backend.start(&spec).await.map_err(|error| error.to_string());
+        let mut inside = super::fixture::Inside { sandbox: started?, exe: fixture.exe.clone(), written };
+        inside.hostile(&["tamper", file.to_str().unwrap()], super::fixture::limits(5.0)).await?;
+        inside.end().await?;
+        let after = fs::metadata(&file).unwrap();
+        let told = |about: &fs::Metadata| (about.mode(), about.uid(), about.gid(), about.mtime(), about.mtime_nsec());
+        ensure!(told(&before) == told(&after), "{:?} became {:?}", told(&before), told(&after));
+        ensure!(xattr::list(&file).is_ok_and(|names| names.count() == 0), "it has attributes");
+    }
+
+    ordinary_programs_copy_and_unpack_files(fixture) {
+        let mut inside = fixture.start().await?;
+        let script = "set -e; printf '#!/bin/sh\\necho ran' > script; chmod 755 script; ./script; cp -p script copy; ./copy; \
+                      touch copy new; mkdir -m 700 d; cp -r folder again; tar cf a.tar script folder; \
+                      (cd d; tar xf ../a.tar; ./script)";
+        let done = inside.sh(script).await?;
+        ensure!(done.success() && done.stdout == b"ran\nran\nran\n", "{done:?}");
+        inside.end().await?;
+    }
+
+    a_path_that_no_call_takes_is_left_behind_in_peace(fixture) {
+        let mut inside = fixture.start().await?;
+        let name = "n".repeat(250);
+        let script = format!("i=0; while [ $i -lt 17 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done; echo x > file");
+        let done = inside.sh(&script).await?;
+        ensure!(done.success(), "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
     temporary_files_stay_inside(fixture) {
         let mut inside = fixture.start().await?;
         let name = format!("leak-{}", fixture.marker);

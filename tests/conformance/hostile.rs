@@ -165,6 +165,24 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             // SAFETY: the pointer is to a live struct.
             return verdict(check(unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const more) }.into()));
         }
+        "own-limits" => return own_limits(number(0) as i32),
+        "forge-faults" => {
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS] {
+                forge(1, signal, number(0) as usize);
+                forge(1, signal, number(0) as usize);
+            }
+            println!("still here");
+        }
+        "shared-segments" => println!("{}", shared_segments(number(0) as usize)),
+        "leave-objects" => {
+            // SAFETY: no pointers.
+            let segment = unsafe { libc::shmget(number(0) as i32, 4096, libc::IPC_CREAT | 0o666) };
+            // SAFETY: no pointers.
+            let queue = unsafe { libc::msgget(number(0) as i32, libc::IPC_CREAT | 0o666) };
+            println!("{segment} {queue}");
+        }
+        "tamper" => return tamper(rest[0]),
+        "paired-datagram" => return verdict(paired_datagram(rest[0])),
         "system-call" => return verdict(system_call(rest[0])),
         _ => {
             println!("unknown action {action}");
@@ -219,7 +237,120 @@ pub const FORBIDDEN: &[&str] = &[
     "socket-vsock",
     "socket-raw",
     "foreign-numbers",
+    "limits-of-init",
+    "scheduler-of-init",
+    "scheduler-attributes-of-init",
+    "affinity-of-init",
+    "priority-of-init",
+    "priority-of-user",
+    "io-priority-of-init",
+    "newer-than-the-list",
 ];
+
+/// Those that would otherwise succeed, or fail by accident: they must fail with EPERM or ENOSYS.
+pub const BY_PERMISSION: &[&str] = &[
+    "bpf",
+    "io_uring_setup",
+    "perf_event_open",
+    "userfaultfd",
+    "keyctl",
+    "open_by_handle_at",
+    "kcmp",
+    "reboot",
+    "setns",
+    "process_vm_readv",
+    "pidfd_getfd",
+    "terminal-input",
+    "clone3",
+    "unshare-user",
+    "limits-of-init",
+    "scheduler-of-init",
+    "scheduler-attributes-of-init",
+    "affinity-of-init",
+    "priority-of-init",
+    "priority-of-user",
+    "io-priority-of-init",
+    "newer-than-the-list",
+];
+
+/// What ordinary programs do to themselves, named by `pid`; 0 is oneself, too.
+fn own_limits(pid: i32) -> ExitCode {
+    let pid = if pid == 0 { 0 } else { std::process::id() as i32 };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: all pointers are to live values of the right type.
+    let results = unsafe {
+        let mut processors: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        [
+            libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit),
+            libc::prlimit(pid, libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut()),
+            libc::sched_getaffinity(pid, size, &raw mut processors),
+            libc::sched_setaffinity(pid, size, &raw const processors),
+            libc::setpriority(libc::PRIO_PROCESS, pid as u32, 5),
+        ]
+    };
+    println!("{results:?}");
+    ExitCode::SUCCESS
+}
+
+/// Sends a signal as the kernel sends one for a fault at this address.
+fn forge(pid: i32, signal: i32, address: usize) {
+    // SAFETY: zero is valid for this struct; its address lies 16 bytes in, and the call only reads it.
+    unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        about.si_signo = signal;
+        about.si_code = libc::SI_QUEUE;
+        (&raw mut about).cast::<usize>().add(2).write(address);
+        libc::syscall(libc::SYS_rt_sigqueueinfo, pid, signal, &raw const about);
+    }
+}
+
+/// Fills so many megabytes of System V shared memory, which outlives this process.
+fn shared_segments(megabytes: usize) -> usize {
+    let size = 8 << 20;
+    for made in 0..megabytes / 8 {
+        // SAFETY: the attached segment is as long as what is written.
+        unsafe {
+            let segment = libc::shmget(libc::IPC_PRIVATE, size, libc::IPC_CREAT | 0o600);
+            let memory = libc::shmat(segment, std::ptr::null(), 0);
+            if segment < 0 || memory as isize == -1 {
+                return made * 8;
+            }
+            std::ptr::write_bytes(memory.cast::<u8>(), 1, size);
+            libc::shmdt(memory);
+        }
+    }
+    megabytes
+}
+
+/// Changes what is known of a file by every call that does, by path and by descriptor.
+fn tamper(path: &str) -> ExitCode {
+    let name = CString::new(path).unwrap();
+    let (value, key) = (c"x".as_ptr().cast(), c"user.tampered".as_ptr());
+    let past = [libc::timespec { tv_sec: 1, tv_nsec: 0 }; 2];
+    // SAFETY: all strings and values are alive.
+    unsafe {
+        let file = libc::open(name.as_ptr(), libc::O_RDONLY);
+        for mode in [0, 0o111, 0o4755, 0o777] {
+            libc::chmod(name.as_ptr(), mode);
+            libc::fchmod(file, mode);
+            libc::fchmodat(libc::AT_FDCWD, name.as_ptr(), mode, 0);
+            libc::syscall(libc::SYS_fchmodat2, libc::AT_FDCWD, name.as_ptr(), mode, 0);
+        }
+        libc::chown(name.as_ptr(), libc::getuid(), libc::getgid());
+        libc::utimensat(libc::AT_FDCWD, name.as_ptr(), past.as_ptr(), 0);
+        libc::futimens(file, past.as_ptr());
+        libc::setxattr(name.as_ptr(), key, value, 1, 0);
+        libc::lsetxattr(name.as_ptr(), key, value, 1, 0);
+        libc::fsetxattr(file, key, value, 1, 0);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Sends to a socket file from one half of a pair.
+fn paired_datagram(path: &str) -> Result<(), io::Error> {
+    std::os::unix::net::UnixDatagram::pair()?.0.send_to(b"out", path).map(drop)
+}
 
 fn system_call(name: &str) -> Result<(), io::Error> {
     let zero = 0_usize;
@@ -298,6 +429,36 @@ fn system_call(name: &str) -> Result<(), io::Error> {
         "socket-alg" => socket(libc::AF_ALG, libc::SOCK_SEQPACKET),
         "socket-vsock" => socket(libc::AF_VSOCK, libc::SOCK_STREAM),
         "socket-raw" => socket(libc::AF_INET, libc::SOCK_RAW),
+        "limits-of-init" => {
+            let less = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 40 };
+            // SAFETY: a live struct.
+            check(unsafe { libc::prlimit(1, libc::RLIMIT_AS, &raw const less, std::ptr::null_mut()) }.into())
+        }
+        "scheduler-of-init" => {
+            let parameters = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a live struct.
+            check(unsafe { libc::sched_setscheduler(1, libc::SCHED_BATCH, &raw const parameters) }.into())
+        }
+        "scheduler-attributes-of-init" => {
+            // Its size, the policy SCHED_BATCH and zeros.
+            let attributes: [u32; 14] = [56, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            // SAFETY: a live array of the size that it names.
+            check(unsafe { libc::syscall(libc::SYS_sched_setattr, 1, attributes.as_ptr(), 0) })
+        }
+        "affinity-of-init" => {
+            let all = [0xff_u8; 128];
+            // SAFETY: a live array of that size.
+            check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 1, all.len(), all.as_ptr()) })
+        }
+        // SAFETY: no pointers.
+        "priority-of-init" => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 1, 1) }.into()),
+        // SAFETY: no pointers.
+        "priority-of-user" => check(unsafe { libc::setpriority(libc::PRIO_USER, 0, 1) }.into()),
+        // The best effort class, seventh of eight priorities.
+        // SAFETY: no pointers.
+        "io-priority-of-init" => check(unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 1, 2 << 13 | 7) }),
+        // setxattrat of Linux 6.13.
+        "newer-than-the-list" => call(463),
         // getpid by its x32 number.
         "foreign-numbers" => call(0x4000_0000 | libc::SYS_getpid),
         _ => Err(io::Error::other("unknown")),

@@ -44,6 +44,26 @@ crate::cases! {
         inside.end().await?;
     }
 
+    shared_memory_that_outlives_its_makers_does_not_end_the_sandbox(fixture) {
+        fixture.limits.memory = 128 * MIB;
+        let mut inside = fixture.start().await?;
+        for _ in 0..3 {
+            inside.hostile(&["shared-segments", "120"], limits(20.0)).await?;
+        }
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    shared_memory_and_queues_end_with_the_sandbox(fixture) {
+        let key = std::process::id() as i32 ^ 0x5a5a_0000;
+        let mut inside = fixture.start().await?;
+        inside.hostile(&["leave-objects", &key.to_string()], limits(5.0)).await?;
+        inside.end().await?;
+        // SAFETY: no pointers.
+        let left = unsafe { (nix::libc::shmget(key, 0, 0), nix::libc::msgget(key, 0)) };
+        ensure!(left == (-1, -1), "{left:?}");
+    }
+
     cpus_are_limited(fixture) {
         fixture.limits.cpus = Some(0.25);
         let started = fixture.start().await;

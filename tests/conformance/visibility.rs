@@ -134,7 +134,7 @@ crate::cases! {
     the_user_inside_has_a_name_and_a_writable_home(fixture) {
         let mut inside = fixture.start().await?;
         let said = inside.say("id -un; cd && echo x > file && cat file").await?;
-        ensure!(said == "sandbox\nx", "{said}");
+        ensure!(said == "sandbox\nx", "named {said}");
         inside.end().await?;
     }
 

@@ -219,7 +219,10 @@ fn said(exec: &Exec) -> String {
 }
 
 fn lost(fault: &Fault) -> Ended {
-    End::SandboxLost.because(fault.to_string())
+    match fault {
+        Fault::Lost(loss) => loss.clone().into(),
+        Fault::Refused(what) => End::SandboxLost.because(what.as_str()),
+    }
 }
 
 /// A key that nobody else on this machine can guess.

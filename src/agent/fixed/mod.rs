@@ -277,9 +277,9 @@ fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut C
     }
     match (outcome.stopped, limit) {
         (Some(stopped), _) => stopped,
-        (None, Some(end)) if !complete => Ended { end, detail },
-        _ if none => Ended { end: End::GaveUp, detail },
-        _ => Ended { end: End::Answered, detail },
+        (None, Some(end)) if !complete => Ended { detail, ..end.into() },
+        _ if none => Ended { detail, ..End::GaveUp.into() },
+        _ => Ended { detail, ..End::Answered.into() },
     }
 }
 

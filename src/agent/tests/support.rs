@@ -328,7 +328,7 @@ impl World {
     pub async fn run(mut self, agent: &dyn Agent, task: &Task) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
-        let (Ended { end, detail }, answer, budget) = self.work(agent, task, &mut trajectory).await;
+        let (Ended { end, detail, .. }, answer, budget) = self.work(agent, task, &mut trajectory).await;
         trajectory.finish().unwrap();
         self.sandbox.destroy().await.unwrap();
         let lines = Trajectory::read(&path).unwrap();

@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 use super::Context;
 use super::account::{Asker, Unanswered};
 use crate::model::{self, Message, ModelError, Request};
-use crate::sandbox::{Command, Exec, Fault};
+use crate::sandbox::{Command, Exec, Fault, Loss};
 
 pub use bash::MARKER;
 pub use sets::{Answering, ToolChoice, ToolSet};
@@ -67,7 +67,7 @@ pub enum Failure {
     Refused(String),
     /// The sandbox is gone: the attempt ends.
     #[error("sandbox lost: {0}")]
-    Lost(String),
+    Lost(Loss),
     /// The model that the tool asked failed: the attempt ends.
     #[error(transparent)]
     Model(ModelError),
@@ -76,7 +76,7 @@ pub enum Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Lost(detail) => Self::Lost(detail),
+            Fault::Lost(loss) => Self::Lost(loss),
             Fault::Refused(detail) => Self::Refused(detail),
         }
     }

@@ -32,7 +32,7 @@ impl Tool for ReadFile {
     ) -> Result<Outcome, Failure> {
         let path = session.path(context, &path).await?;
         let bytes = context.read(&path, READ_LIMIT).await.map_err(|fault| match fault {
-            Fault::Refused(what) if what.contains("no regular file") => {
+            Fault::Refused(what) if what.contains("not a regular file") => {
                 Failure::Refused(format!("{what}; it may be a folder, which `list_files` shows"))
             }
             other => other.into(),

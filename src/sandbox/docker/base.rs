@@ -11,8 +11,9 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::engine::{Engine, KIND, LABEL};
 use super::pack::{self, Archive, Style};
-use super::{HOME, USER, registry};
+use super::{USER, registry};
 use crate::error::{Error, Kind, Result};
+use crate::sandbox::init::HOME;
 
 /// Where the base comes from unless another image is named.
 pub(super) const DEBIAN: &str = "debian:bookworm-slim";

@@ -18,12 +18,13 @@ use tokio_util::io::StreamReader;
 
 use super::engine::{Engine, Flavour};
 use super::tools::Tools;
-use super::{Gpus, USER, store};
+use super::{Gpus, USER, store, upper};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::local::wire::{Job, Place, Setup};
+use crate::sandbox::init::tree;
+use crate::sandbox::init::wire::{Job, Place, Setup};
 use crate::sandbox::{
-    Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, SandboxLimits, Spec, WORKDIR, tree, upper,
+    Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
 };
 
 /// How long the init may take to answer for the first time.
@@ -67,15 +68,15 @@ pub(super) async fn start(
     engine.docker.start_container(&id, None::<StartContainerOptions>).await.map_err(failed("start a container"))?;
     let last_words = Arc::new(Mutex::new(Vec::new()));
     let from = StreamReader::new(standard_output(attached.output, last_words.clone()));
-    let mut conversation = Conversation::new(from, attached.input, None);
+    let mut conversation = Conversation::new(from, attached.input, None, Cause::Machine);
     let setup = Setup {
         place: Place::Container,
         owner: None,
-        layers: spec.layers.clone(),
+        source: (&spec.layers).into(),
         read_only: Vec::new(),
         variables: spec.variables.clone(),
-        limits: spec.limits,
-        doors: Vec::new(),
+        limits: spec.limits.into(),
+        procs_files: Vec::new(),
         memory_cgroup: true,
         processes_cgroup: true,
         scratch: None,
@@ -93,7 +94,7 @@ pub(super) async fn start(
         Err(_) => return Err(lost(format!("no answer for {} s", SETUP.as_secs()))),
     }
     if !laid.is_empty() {
-        let list = tree::encode_laid(&laid);
+        let list = tree::encode_laid(&laid).map_err(|error| lost(error.to_string()))?;
         let written = conversation.file_job("write", Path::new(WORKDIR), Job::Lay, &list, 4096).await;
         written.map_err(|fault| lost(fault.to_string()))?;
     }
@@ -223,9 +224,12 @@ impl Container {
     /// Brings what the attempt left into the upper layer on the host. Everything inside is killed for it.
     async fn bring_back(&mut self) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
-        let lost = |error: io::Error| Fault::Lost(format!("failed to read the workspace: {error}"));
-        // Whatever keeps it from being read is no doing of the agent's.
-        let gone = |fault: Fault| Fault::Lost(fault.to_string());
+        let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
+        // A workspace that cannot be read is no observation for the model.
+        let gone = |fault: Fault| match fault {
+            Fault::Refused(why) => Fault::Lost(Loss::new(why).with_cause(Cause::Unexplained)),
+            lost @ Fault::Lost(_) => lost,
+        };
         self.conversation.settle().await?;
         let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
@@ -233,15 +237,16 @@ impl Container {
             // Too much is there, which is the agent's doing. What it was given is looked at all the same.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
-            let paths = tree::encode_paths(known.iter().map(Vec::as_slice));
+            let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
             let most = (known.len() * tree::ENTRY) as u64;
             let found = self.conversation.file_job("read", here, Job::Survey, &paths, most).await.map_err(gone)?;
             survey = survey.completed(&known, tree::decode_survey(&found).map_err(lost)?);
         }
         let (tree, upper) = (self.tree.clone(), self.upper.clone());
         let left = blocking(move || upper::compare(&tree, &upper, survey.entries)).await.map_err(lost)?;
-        let wanted = tree::encode_wanted(left.wanted.iter().map(|(path, size)| (path.as_slice(), *size)));
-        let most: u64 = left.wanted.iter().map(|(_, size)| size + 8).sum();
+        let wanted = left.wanted.iter().map(|(path, size)| (path.as_slice(), *size));
+        let wanted = tree::encode_wanted(wanted).map_err(lost)?;
+        let most: u64 = left.wanted.iter().map(|(_, size)| size + 10).sum();
         let bytes = if left.wanted.is_empty() {
             Vec::new()
         } else {
@@ -288,7 +293,7 @@ impl Sandbox for Container {
         // What could not be removed now is tried once more when dropped, and swept by the next process.
         self.removed = removed.is_ok();
         brought?;
-        removed.map_err(|error| Fault::Lost(error.to_string()))
+        removed.map_err(|error| Fault::Lost(Loss::new("failed to remove its container").because(error)))
     }
 }
 

@@ -6,20 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use bollard::models::{ContainerConfig, ContainerCreateBody};
 use bollard::query_parameters::{
-    CommitContainerOptionsBuilder, ContainerArchiveInfoOptionsBuilder, CreateContainerOptionsBuilder,
-    RemoveContainerOptionsBuilder,
+    CommitContainerOptionsBuilder, ContainerArchiveInfoOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
-use super::engine::{Engine, KIND, LABEL, OWNER, is_conflict, is_missing};
+use super::builder::{create_alone, upload};
+use super::engine::{Engine, KIND, LABEL, OWNER, is_missing};
 use super::pack::{self, Archive, Style};
-use super::tools::upload;
-use super::{USER, base, libraries, registry, store};
+use super::{USER, base, libraries, registry};
 use crate::error::{Error, Kind, Result};
 use crate::files::hex;
 use crate::sandbox::WORKDIR;
@@ -28,9 +26,6 @@ use crate::sandbox::WORKDIR;
 const FORMAT: &str = "1";
 /// Before the names of all images. An engine would look elsewhere for a name without a host.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
-/// How long another process may take to make an image that this one waits for.
-const OTHERS: Duration = Duration::from_mins(30);
-
 /// Where the base's loader looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
 
@@ -278,22 +273,6 @@ impl Images {
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
         let committed = self.engine.builder.commit_container(options.build(), ContainerConfig::default()).await;
         committed.map(drop).map_err(|error| self.engine.failed("make an image", &error))
-    }
-}
-
-/// Creates a container of that name, waiting until nobody else has one: whoever holds it builds what it is named for.
-pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
-    let begun = std::time::Instant::now();
-    loop {
-        let options = CreateContainerOptionsBuilder::default().name(name).build();
-        match engine.docker.create_container(Some(options), body.clone()).await {
-            Ok(made) => return Ok(made.id),
-            Err(error) if is_conflict(&error) && begun.elapsed() < OTHERS => {
-                store::sweep(engine).await?;
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-            Err(error) => return Err(engine.failed("create a container", &error)),
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! they do there, and none of it needs an exec of the engine's.
 
 mod base;
+mod builder;
 mod container;
 mod engine;
 mod forgotten;
@@ -15,6 +16,7 @@ mod pack;
 mod registry;
 mod store;
 mod tools;
+mod upper;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,8 +42,6 @@ pub use store::{Object, Store, Swept};
 const USER: u32 = 61_978;
 /// How long an engine that does not answer is waited for.
 const RESTART: Duration = Duration::from_mins(1);
-/// Where HOME is inside; among the temporary files.
-const HOME: &str = "/tmp/home";
 
 /// Which graphics processors containers get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,16 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
-use bollard::query_parameters::{
-    ContainerArchiveInfoOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
-};
+use bollard::query_parameters::{ContainerArchiveInfoOptionsBuilder, RemoveContainerOptionsBuilder};
 use sha2::{Digest, Sha256};
 
+use super::builder::{create_alone, upload};
 use super::engine::{Engine, is_missing};
+use super::libraries;
 use super::pack::{self, Style};
-use super::{images, libraries};
 use crate::error::{Error, Result};
-use crate::sandbox::local::MARKER;
+use crate::sandbox::init::MARKER;
 
 /// Where the volume is mounted.
 const PLACE: &str = "/autoexperiment";
@@ -83,7 +82,7 @@ impl Tools {
         };
         // The name keeps others from filling the same volume at the same time.
         let lock = format!("autoexperiment-build-{}", self.volume);
-        let id = images::create_alone(engine, &lock, body).await?;
+        let id = create_alone(engine, &lock, body).await?;
         let filled = self.fill_through(engine, &id, exe, needed).await;
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
         engine.builder.remove_container(&id, Some(force)).await.map_err(failed("remove a container"))?;
@@ -124,26 +123,4 @@ fn examine(exe: &Path) -> io::Result<(Vec<PathBuf>, String)> {
 
 fn is_loader(name: &OsStr) -> bool {
     name.to_string_lossy().starts_with("ld-")
-}
-
-/// Sends an archive into a container's folder.
-pub(super) async fn upload(
-    engine: &Engine,
-    id: &str,
-    to: &str,
-    fill: impl FnOnce(&mut pack::Archive) -> io::Result<()> + Send + 'static,
-) -> Result<()> {
-    let (body, writing) = pack::stream(fill);
-    let options = UploadToContainerOptionsBuilder::default().path(to).build();
-    let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
-    // A file that could not be read is the cause of what the engine complains about, not the other way round.
-    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
-    match (sent, written) {
-        (Ok(()), Ok(())) => Ok(()),
-        (Err(error), Err(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => {
-            Err(engine.failed("take in files", &error))
-        }
-        (_, Err(cause)) => Err(Error::machine("failed to read files for a container").because(cause)),
-        (Err(error), Ok(())) => Err(engine.failed("take in files", &error)),
-    }
 }

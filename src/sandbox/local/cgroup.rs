@@ -2,7 +2,7 @@
 //! harness's own group so that limits set from outside keep holding. Used where they can be written, else nothing.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,7 +34,9 @@ enum Version {
 #[derive(Debug)]
 pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
-    doors: Vec<PathBuf>,
+    procs_files: Vec<PathBuf>,
+    /// The file that counts how often the kernel killed a process for the group's memory.
+    oom_events: Option<PathBuf>,
 }
 
 impl Parents {
@@ -77,11 +79,13 @@ impl Parents {
         let harness = std::process::id();
         let begun = processes::started(harness as i32).unwrap_or(0);
         let name = format!("{PREFIX}{harness}.{begun}.{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut group = Cgroup { folders: Vec::new(), doors: Vec::new() };
+        let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), oom_events: None };
         if let Some((parent, version)) = &self.memory {
             let folder = group.add(parent, *version, &name)?;
             let file = if *version == Version::One { "memory.limit_in_bytes" } else { "memory.max" };
             fs::write(folder.join(file), limits.memory.to_string())?;
+            let file = if *version == Version::One { "memory.oom_control" } else { "memory.events" };
+            group.oom_events = Some(folder.join(file));
             // No escape into swap, where there is any.
             let (file, most) = if *version == Version::One {
                 ("memory.memsw.limit_in_bytes", limits.memory)
@@ -127,19 +131,24 @@ impl Cgroup {
         }
     }
 
-    /// The files through which a process of one thread enters the groups, by [`enter`].
+    /// The files through which the init, a process of one thread, moves itself into the groups.
     ///
-    /// A process that is moved by another, or with all its threads, makes the kernel wait until no process is in the
-    /// midst of a fork, which takes 20 ms. A thread that moves itself is moved at once; version 1 allows it.
-    pub(super) fn doors(&self) -> &[PathBuf] {
-        &self.doors
+    /// Moving another process, or one with all its threads, makes the kernel wait until no process is forking, which
+    /// takes 20 ms. A thread that moves itself is moved at once; version 1 allows it.
+    pub(super) fn procs_files(&self) -> &[PathBuf] {
+        &self.procs_files
+    }
+
+    /// How often the kernel killed a process because the group exceeded its memory limit.
+    pub(super) fn oom_kills(&self) -> u64 {
+        self.oom_events.as_deref().map_or(0, oom_kills)
     }
 
     fn add(&mut self, parent: &Path, version: Version, name: &str) -> io::Result<PathBuf> {
         let folder = parent.join(name);
         if !self.folders.contains(&folder) {
             fs::create_dir(&folder)?;
-            self.doors.push(folder.join(if version == Version::One { "tasks" } else { "cgroup.procs" }));
+            self.procs_files.push(folder.join(if version == Version::One { "tasks" } else { "cgroup.procs" }));
             self.folders.push(folder.clone());
         }
         Ok(folder)
@@ -159,9 +168,14 @@ impl Drop for Cgroup {
     }
 }
 
-/// Moves this process, which has one thread, into the groups with these doors.
-pub(super) fn enter(doors: &[PathBuf]) -> io::Result<()> {
-    doors.iter().try_for_each(|door| fs::OpenOptions::new().write(true).open(door)?.write_all(b"0"))
+/// How often the kernel killed a process on this machine because memory ran out, by any limit.
+pub(super) fn machine_oom_kills() -> u64 {
+    oom_kills(Path::new("/proc/vmstat"))
+}
+
+fn oom_kills(file: &Path) -> u64 {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The folder of this process's own group in the hierarchy that has the controller, or of the one above it.

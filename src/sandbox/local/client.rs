@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 
-use super::cgroup::Cgroup;
-use super::disk::Watch;
-use super::init::OWN_VARIABLE;
-use super::wire::Setup;
+use super::cgroup::{Cgroup, machine_oom_kills};
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, processes};
+use crate::sandbox::disk::Watch;
+use crate::sandbox::init::OWN_VARIABLE;
+use crate::sandbox::init::wire::Setup;
+use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, processes};
 
 /// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
 /// the init dies, then its group and folder are removed.
@@ -22,6 +22,8 @@ pub(super) struct LocalSandbox {
     child: Child,
     leftovers: Leftovers,
     workdir: PathBuf,
+    /// How often the kernel had killed for want of memory when the sandbox started.
+    oom_kills_before: u64,
 }
 
 /// What a sandbox leaves on the host, removed when dropped.
@@ -53,8 +55,14 @@ impl LocalSandbox {
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (from, to) = UnixStream::from_std(socket)?.into_split();
-        let conversation = Conversation::new(from, to, Some(watch));
-        Ok(Self { conversation, child, leftovers: Leftovers { cgroup, scratch }, workdir })
+        let conversation = Conversation::new(from, to, Some(watch), Cause::Unexplained);
+        Ok(Self {
+            conversation,
+            child,
+            leftovers: Leftovers { cgroup, scratch },
+            workdir,
+            oom_kills_before: machine_oom_kills(),
+        })
     }
 
     /// Tells the init what to become, and waits until it is.
@@ -62,13 +70,21 @@ impl LocalSandbox {
         self.conversation.set_up(setup).await
     }
 
-    /// Kills an init that can no longer be talked to. The guardian's death is the init's, which is everything's;
-    /// without namespaces the init kills what it started when the socket closes.
+    /// Kills an init that can no longer be talked to, and finds out why. The guardian's death is the init's, which is
+    /// everything's; without namespaces the init kills what it started when the socket closes.
     fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         if self.conversation.is_lost() && self.leftovers.scratch.is_none() {
             let _ = self.child.start_kill();
         }
-        result
+        let cause = match &result {
+            Err(Fault::Lost(_)) if self.leftovers.cgroup.oom_kills() > 0 => Cause::MemoryLimit,
+            Err(Fault::Lost(_)) if machine_oom_kills() > self.oom_kills_before => Cause::Machine,
+            _ => return result,
+        };
+        match self.conversation.explain(cause) {
+            Some(explained) => Err(Fault::Lost(explained)),
+            None => result,
+        }
     }
 }
 

@@ -3,20 +3,8 @@
 //! and seccomp alone.
 
 mod cgroup;
-mod channel;
 mod client;
-mod confine;
-mod disk;
-mod files;
-mod growth;
-mod init;
-mod mount;
-mod pipes;
 mod probe;
-mod relay;
-mod root;
-mod serve;
-pub(super) mod wire;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -27,15 +15,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nix::unistd::getuid;
 
+use super::disk::Watch;
+use super::init::MARKER;
+use super::init::wire::{Place, Setup};
 use super::{Backend, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::{Layers, LayersKind};
 use client::LocalSandbox;
-use wire::{Place, Setup};
 
-pub(super) use disk::{OUT_OF_ROOM, Watch};
-pub(super) use files::{decode as decode_list, list as list_files, read as read_file, write as write_file};
-pub(super) use init::{MARKER, run_if_asked};
 pub use probe::Report;
 
 /// The host user that a sandbox's processes are when the harness is root: a number that nobody has.
@@ -132,6 +119,17 @@ impl Backend for LocalBackend {
             warn("no namespaces here: all sockets are refused, so experiments that talk to localhost fail");
             warn("no namespaces here: a command cannot signal what an earlier command left running");
             warn("no namespaces here: /dev/shm is refused, so Python's multiprocessing locks fail");
+            warn("no namespaces here: System V shared memory and message queues are refused");
+            warn(
+                "no namespaces here: a command's changes of owners and attributes are refused; of permissions other than \
+                 0700 to 0755, and of times, they do nothing",
+            );
+            if self.owner.is_none() {
+                warn(
+                    "no namespaces here: commands can make files of yours, by path, executable for you and readable for \
+                     others (they cannot read them)",
+                );
+            }
             if self.landlock_abi < 6 && self.owner.is_none() {
                 warn("landlock is older than version 6: commands can send signals to your other processes");
             }
@@ -170,7 +168,7 @@ impl Backend for LocalBackend {
         let child = tokio::process::Command::new(&self.exe)
             // What /proc/1/cmdline shows inside; not where this program is kept.
             .arg0("autoexperiment")
-            .arg(init::MARKER)
+            .arg(MARKER)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -186,16 +184,16 @@ impl Backend for LocalBackend {
         let setup = Setup {
             place: if namespaces { Place::Namespaces } else { Place::Host },
             owner: self.owner,
-            layers: spec.layers.clone(),
-            read_only: spec.read_only.clone(),
+            source: (&spec.layers).into(),
+            read_only: spec.read_only.iter().map(Into::into).collect(),
             variables: spec.variables.clone(),
-            limits: spec.limits,
-            doors: cgroup.doors().to_vec(),
+            limits: spec.limits.into(),
+            procs_files: cgroup.procs_files().iter().map(Into::into).collect(),
             memory_cgroup: self.cgroups.memory(),
             processes_cgroup: self.cgroups.processes(),
-            scratch: scratch.as_ref().map(|folder| folder.path().to_path_buf()),
+            scratch: scratch.as_ref().map(|folder| folder.path().into()),
         };
-        let watch = disk::Watch::new(grows, spec.limits.disk).await;
+        let watch = Watch::new(grows, spec.limits.disk).await;
         let mut sandbox = LocalSandbox::new(ours, child, cgroup, scratch, watch, workdir.to_path_buf())
             .map_err(|error| self.lost("socket", error))?;
         let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;

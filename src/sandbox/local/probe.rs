@@ -50,8 +50,7 @@ impl Report {
             overlay: try_out(&LocalBackend::with_mode(Mode::Overlay, exe)).await,
             landlock: try_out(&LocalBackend::with_mode(Mode::Landlock, exe)).await,
             landlock_abi: landlock_abi(),
-            // SAFETY: no pointers; the call only asks.
-            seccomp: unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) } >= 0,
+            seccomp: rustix::thread::secure_computing_mode().is_ok(),
             cgroups: cgroups.describe(),
             memory_cgroup: cgroups.memory(),
             processes_cgroup: cgroups.processes(),

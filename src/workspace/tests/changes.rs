@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::support::{KINDS, Place, changes, edit, files, lines, overrides, sh, shown};
-use crate::workspace::{ChangeKind, ChangeLimits, LayersKind, Workspace};
+use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, LayersKind, Workspace};
 
 /// Edits a fresh workspace of every kind and checks the list of changes.
 fn check(script: &str, expected: &[&str]) {
@@ -110,6 +110,52 @@ fn names_that_are_not_utf8_and_trees_that_are_too_deep_are_skipped() {
     );
 }
 
+/// A path that no system call takes, made of calls that each take a name.
+fn deep(last: &str) -> String {
+    let name = "n".repeat(250);
+    format!("i=0; while [ $i -lt 17 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done; {last}")
+}
+
+#[test]
+fn what_lies_behind_a_path_that_is_too_long_is_skipped_by_name_and_never_an_error() {
+    for kind in KINDS {
+        let place = Place::with_repo();
+        let workspace = place.workspace("w", kind);
+        let Some(output) = edit(&workspace, &deep("echo x > file")) else { continue };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let changes = changes(&workspace);
+        let named = lines(&changes);
+        assert_eq!(named.len(), 1, "{named:?}");
+        assert!(named[0].starts_with("S nnn") && named[0].len() < 1300, "{named:?}");
+        let fresh = place.workspace("fresh", kind);
+        assert_eq!(fresh.apply(&changes, |_| false).unwrap(), [""; 0]);
+        workspace.remove().unwrap();
+    }
+}
+
+#[test]
+fn a_change_at_a_path_that_is_too_long_is_ignored_and_named() {
+    let long = vec!["n".repeat(250); 17].join("/");
+    let change =
+        |path: &str| Change { path: path.to_owned(), kind: ChangeKind::Added, bytes: b"x".to_vec(), executable: false };
+    let name = "n".repeat(256);
+    let changes = Changes { files: vec![change(&long), change(&name), change("short")], ..Changes::default() };
+    let place = Place::with_repo();
+    let fresh = place.workspace("fresh", LayersKind::Copy);
+    assert_eq!(fresh.apply(&changes, |_| false).unwrap(), [long, name]);
+    assert_eq!(lines(&super::support::changes(&fresh)), ["A short"]);
+}
+
+#[test]
+fn new_files_are_listed_until_their_names_are_too_many_bytes() {
+    let place = Place::with_repo();
+    let workspace = place.workspace("w", LayersKind::Copy);
+    edit(&workspace, "echo > one; echo > three; echo > two; echo more >> main.py").unwrap();
+    let changes = workspace.changes(&ChangeLimits { names: 8, ..ChangeLimits::default() }).unwrap();
+    assert_eq!(lines(&changes), ["M main.py", "A one", "A three"]);
+    assert_eq!(changes.unlisted, 1);
+}
+
 #[test]
 fn files_and_folders_without_permissions_are_read_all_the_same() {
     check(
@@ -125,7 +171,7 @@ fn what_is_beyond_the_limits_is_skipped_or_counted() {
     edit(&workspace, "head -c 2000 /dev/zero > big; head -c 900 /dev/zero > c; head -c 900 /dev/zero > d; for i in 1 2 3; do echo > z$i; done")
         .unwrap();
     edit(&workspace, "rm main.py; truncate -s 1T run.sh").unwrap();
-    let limits = ChangeLimits { file: 1000, total: 1000, files: 4 };
+    let limits = ChangeLimits { file: 1000, total: 1000, files: 4, ..ChangeLimits::default() };
     let found = workspace.changes(&limits).unwrap();
     assert_eq!(lines(&found), ["S big", "A c", "S d", "R main.py", "S run.sh"]);
     assert_eq!(found.unlisted, 3);

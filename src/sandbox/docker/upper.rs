@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::{Mode, SFlag, mknod};
 
-use super::tree::{Laid, Sort, Surveyed};
+use crate::sandbox::init::tree::{Laid, Sort, Surveyed};
 use crate::workspace::remove_tree;
 
 /// Files larger than this are not brought back, only their sizes: workspaces skip them.
@@ -207,7 +207,9 @@ fn room(upper: &Path, path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::tree::{SurveyLimits, decode_survey, encode_laid, encode_paths, lay, survey, survey_known};
+    use crate::sandbox::init::tree::{
+        SurveyLimits, decode_survey, encode_laid, encode_paths, lay, survey, survey_known,
+    };
     use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
 
     fn sh(folder: &Path, script: &str) {
@@ -230,7 +232,7 @@ mod tests {
         let workspace = Workspace::create(&snapshot, &masked, &at("w"), LayersKind::Image, None).unwrap();
         let Layers::Image { tree, upper, .. } = workspace.layers() else { unreachable!() };
         sh(place.path(), &format!("cp -a {} inside", tree.display()));
-        lay(&at("inside"), &encode_laid(&laid(upper).unwrap())).unwrap();
+        lay(&at("inside"), &encode_laid(&laid(upper).unwrap()).unwrap()).unwrap();
         assert_eq!(fs::read(at("inside/src/a.py")).unwrap(), b"masked");
 
         sh(
@@ -279,7 +281,7 @@ mod tests {
         let workspace = Workspace::create(&snapshot, &masked, &at("w"), LayersKind::Image, None).unwrap();
         let Layers::Image { tree, upper, .. } = workspace.layers() else { unreachable!() };
         sh(place.path(), &format!("cp -a {} inside", tree.display()));
-        lay(&at("inside"), &encode_laid(&laid(upper).unwrap())).unwrap();
+        lay(&at("inside"), &encode_laid(&laid(upper).unwrap()).unwrap()).unwrap();
         sh(
             &at("inside"),
             "for i in 1 2 3 4 5 6 7 8 9; do echo > a$i; done; echo solved > src/a.py; rm src/b.py; mv old new",
@@ -291,7 +293,7 @@ mod tests {
         assert!(cut.is_cut);
         let known = known(tree, upper).unwrap();
         let mut list = Vec::new();
-        survey_known(&at("inside"), None, &encode_paths(known.iter().map(Vec::as_slice)), &mut list).unwrap();
+        survey_known(&at("inside"), None, &encode_paths(known.iter().map(Vec::as_slice)).unwrap(), &mut list).unwrap();
         let survey = cut.completed(&known, decode_survey(&list).unwrap());
         let left = compare(tree, upper, survey.entries).unwrap();
         let contents: Vec<Vec<u8>> =

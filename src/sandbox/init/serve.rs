@@ -1,8 +1,8 @@
-//! The init's loop: one job at a time, its output kept within bounds, its time limited, orphans collected.
+//! The init's loop: it runs one job at a time, bounds its output and its time, and collects orphans.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -17,18 +17,22 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, fork};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use serde::Serialize;
 
 use super::channel::Channel;
 use super::confine::Confinement;
-use super::disk::OUT_OF_ROOM;
-use super::files;
 use super::growth::Growth;
+use super::oom::OomScore;
 use super::pipes::{drain, non_blocking, pipe, read_some};
 use super::relay::{Place, Relay};
-use super::wire::{Job, Line, Reply, Request, receive, send};
+use super::tree;
+use super::wire::{Job, LONGEST_REQUEST, OsBytes, Relayed, Reply, Request, put, put_item, receive};
 use crate::sandbox::capture::Capture;
+use crate::sandbox::disk::OUT_OF_ROOM;
 use crate::sandbox::processes::{self, Identity};
-use crate::sandbox::{Exec, Exit, tree};
+use crate::sandbox::reap::{Ended, reap};
+use crate::sandbox::{Exec, Exit, files};
 
 /// Runs jobs for the harness.
 pub(super) struct Server {
@@ -36,6 +40,7 @@ pub(super) struct Server {
     variables: BTreeMap<String, String>,
     /// What each child gives up, where the init has not given it up already.
     confinement: Option<Arc<Confinement>>,
+    oom_score: Option<OomScore>,
     children: SignalFd,
     null: OwnedFd,
     own: i32,
@@ -60,18 +65,12 @@ struct Running {
     grows: bool,
 }
 
-/// How a child ended, and what it used.
-struct Ended {
-    exit: Exit,
-    cpu: Duration,
-    peak_memory: u64,
-}
-
 impl Server {
     pub(super) fn new(
         workdir: PathBuf,
         variables: BTreeMap<String, String>,
         confinement: Option<Confinement>,
+        oom_score: Option<OomScore>,
     ) -> io::Result<Self> {
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGCHLD);
@@ -83,6 +82,7 @@ impl Server {
             workdir,
             variables,
             confinement: confinement.map(Arc::new),
+            oom_score,
             children,
             null,
             own,
@@ -115,26 +115,26 @@ impl Server {
                 self.collect(0);
             }
             if asked {
-                let Some(payload) = receive(&mut *channel)? else { return Ok(()) };
-                let (job, wall, grace, output, stdin) = match Request::decode(&payload)? {
+                let Some(request) = receive(&mut *channel, LONGEST_REQUEST)? else { return Ok(()) };
+                let (job, wall, grace, output, stdin) = match request {
                     Request::Run { job, wall, grace, output, stdin } => (job, wall, grace, output, stdin),
                     Request::Listen => {
-                        send(&mut *channel, &self.listen().encode())?;
+                        send(channel, &self.listen())?;
                         continue;
                     }
-                    Request::Line(line) => {
-                        self.hear(line, channel)?;
+                    Request::Relayed(relayed) => {
+                        self.take_relayed(relayed, channel)?;
                         continue;
                     }
                     // The job that it was meant for has just ended.
                     Request::Stop | Request::Expire => continue,
                 };
-                let reply = match self.begin(&job, stdin, output) {
+                let reply = match self.begin(&job, stdin, usize::try_from(output).unwrap_or(usize::MAX)) {
                     Ok(running) => self.attend(running, channel, wall, grace)?,
                     Err(why) => Some(Reply::Refused(why)),
                 };
                 let Some(reply) = reply else { return Ok(()) };
-                send(&mut *channel, &reply.encode())?;
+                send(channel, &reply)?;
             }
         }
     }
@@ -158,35 +158,21 @@ impl Server {
     }
 
     /// Takes what the harness says about a relayed connection.
-    fn hear(&self, line: Line, channel: &mut Channel) -> io::Result<()> {
-        let told = self.relay.borrow_mut().as_mut().map(|relay| relay.heard(line));
-        tell(told.unwrap_or_default(), channel)
+    fn take_relayed(&self, relayed: Relayed, channel: &mut Channel) -> io::Result<()> {
+        let answers = self.relay.borrow_mut().as_mut().map(|relay| relay.take(relayed));
+        send_all(answers.unwrap_or_default(), channel)
     }
 
     /// Reaps all children that have died; says how `pid` ended if it is among them.
     fn collect(&self, pid: i32) -> Option<Ended> {
         while let Ok(Some(_)) = self.children.read_signal() {}
         let mut found = None;
-        loop {
-            let mut status = 0;
-            // SAFETY: rusage is plain numbers, for which zero is valid.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            // SAFETY: both pointers are to live locals of the right type.
-            let dead = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
-            if dead <= 0 {
-                return found;
-            }
+        while let Ok(Some((dead, ended))) = reap(None) {
             if dead == pid {
-                let exit = if libc::WIFSIGNALED(status) {
-                    Exit::Signal(libc::WTERMSIG(status))
-                } else {
-                    Exit::Code(libc::WEXITSTATUS(status))
-                };
-                let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
-                let cpu = time(usage.ru_utime) + time(usage.ru_stime);
-                found = Some(Ended { exit, cpu, peak_memory: usage.ru_maxrss as u64 * 1024 });
+                found = Some(ended);
             }
         }
+        found
     }
 
     /// Everything that descends from the init but not from what is spared.
@@ -222,7 +208,7 @@ impl Server {
                     non_blocking(&pipe).map_err(no_pipe)?;
                     (end.into(), Some((pipe, stdin, 0)))
                 };
-                (self.spawn(argv, cwd, variables, [end, stdout_end.into(), stderr_end.into()])?, stdin)
+                (self.spawn(argv, cwd.as_path(), variables, [end, stdout_end.into(), stderr_end.into()])?, stdin)
             }
             _ => (self.fork_for(job, &stdin, stdout_end, stderr_end)?, None),
         };
@@ -242,12 +228,13 @@ impl Server {
 
     fn spawn(
         &self,
-        argv: &[OsString],
+        argv: &[OsBytes],
         cwd: &Path,
         variables: &BTreeMap<String, String>,
         [stdin, stdout, stderr]: [OwnedFd; 3],
     ) -> Result<i32, String> {
         let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".into()) };
+        let name = name.as_os_str();
         // Collected again for want of a trailing slash, which joining an empty path leaves.
         let folder: PathBuf = self.workdir.join(cwd).components().collect();
         let path = variables.get("PATH").or_else(|| self.variables.get("PATH")).map_or("", String::as_str);
@@ -256,7 +243,12 @@ impl Server {
         // A program given by its path, and no closure to run after a fork, let the standard library use the fast
         // way, posix_spawn, which does not copy the init's page tables.
         let mut command = Command::new(program);
-        command.arg0(name).args(arguments).env_clear().envs(&self.variables).envs(variables);
+        command
+            .arg0(name)
+            .args(arguments.iter().map(OsBytes::as_os_str))
+            .env_clear()
+            .envs(&self.variables)
+            .envs(variables);
         command.env("PWD", &folder).current_dir(&folder);
         command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         command.process_group(0);
@@ -264,7 +256,7 @@ impl Server {
             // SAFETY: the init has one thread, so the child may allocate and take locks.
             unsafe { command.pre_exec(move || confinement.apply()) };
         }
-        match command.spawn() {
+        match OomScore::raised(self.oom_score.as_ref(), || command.spawn()) {
             Ok(child) => Ok(child.id() as i32),
             Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display())),
             Err(error) => Err(format!("cannot run `{}`: {error}", name.to_string_lossy())),
@@ -273,8 +265,8 @@ impl Server {
 
     /// Runs a file job in a child of our own, which has the bytes to write already.
     fn fork_for(&self, job: &Job, input: &[u8], stdout: PipeWriter, mut stderr: PipeWriter) -> Result<i32, String> {
-        // SAFETY: the init has one thread.
-        match unsafe { fork() } {
+        // SAFETY: the init has one thread. Beside this function, the child runs a write to an open file.
+        match OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() }) {
             Err(error) => Err(format!("the sandbox has no process left: {error}")),
             Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),
             Ok(ForkResult::Child) => {
@@ -294,11 +286,19 @@ impl Server {
         }
     }
 
+    fn at(&self, path: &OsBytes) -> PathBuf {
+        self.workdir.join(path.as_path())
+    }
+
     fn file_job(&self, job: &Job, input: &[u8], mut stdout: PipeWriter) -> io::Result<()> {
         match job {
-            Job::Read { path, limit } => stdout.write_all(&files::read(&self.workdir.join(path), *limit)?),
-            Job::Write { path } => files::write(&self.workdir.join(path), input),
-            Job::List { path } => stdout.write_all(&files::encode(&files::list(&self.workdir.join(path))?)),
+            Job::Read { path, limit } => stdout.write_all(&files::read(&self.at(path), *limit)?),
+            Job::Write { path } => files::write(&self.at(path), input),
+            Job::List { path } => {
+                let mut list = Vec::new();
+                put_item(&mut list, &files::list(&self.at(path))?)?;
+                stdout.write_all(&list)
+            }
             Job::Lay => tree::lay(&self.workdir, input),
             Job::Survey => {
                 let since = self.growth.as_ref().map(Growth::since);
@@ -329,23 +329,23 @@ impl Server {
             let next = [deadline, look].into_iter().flatten().min();
             let ready = running.wait(channel, &self.children, self.relay.borrow().as_ref(), next)?;
             for place in &ready.relay {
-                let told = self.relay.borrow_mut().as_mut().map(|relay| relay.pump(*place));
-                tell(told.unwrap_or_default(), channel)?;
+                let messages = self.relay.borrow_mut().as_mut().map(|relay| relay.pump(*place));
+                send_all(messages.unwrap_or_default(), channel)?;
             }
             if ready.socket {
-                match receive(&mut *channel)?.map(|payload| Request::decode(&payload)) {
+                match receive(&mut *channel, LONGEST_REQUEST)? {
                     None => return Ok(None),
-                    Some(Ok(Request::Stop)) => {
+                    Some(Request::Stop) => {
                         forced = Some(Exit::DiskFull);
                         self.kill(&running.spared);
                     }
-                    Some(Ok(Request::Expire)) => {
+                    Some(Request::Expire) => {
                         // From here on it goes as at its time limit.
                         if forced.is_none() {
                             deadline = Some(Instant::now());
                         }
                     }
-                    Some(Ok(Request::Line(line))) => self.hear(line, channel)?,
+                    Some(Request::Relayed(relayed)) => self.take_relayed(relayed, channel)?,
                     Some(_) => return Err(io::ErrorKind::InvalidData.into()),
                 }
             }
@@ -494,9 +494,16 @@ impl Running {
     }
 }
 
+/// Sends one message, waiting until it is taken.
+pub(super) fn send(channel: &mut Channel, message: &impl Serialize) -> io::Result<()> {
+    let mut frame = Vec::new();
+    put(&mut frame, message)?;
+    channel.write_all(&frame)
+}
+
 /// Tells the harness about relayed connections.
-fn tell(lines: Vec<Line>, channel: &mut Channel) -> io::Result<()> {
-    lines.into_iter().try_for_each(|line| send(&mut *channel, &Reply::Line(line).encode()))
+fn send_all(relayed: Vec<Relayed>, channel: &mut Channel) -> io::Result<()> {
+    relayed.into_iter().try_for_each(|relayed| send(channel, &Reply::Relayed(relayed)))
 }
 
 /// Polls until something is ready or the deadline has come.
@@ -514,11 +521,7 @@ fn wait(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
 
 /// Whether this process has any child, alive or not; orphans become its children, so without one it is alone.
 fn has_children() -> bool {
-    // SAFETY: zero is valid for this struct of numbers, and the call writes only there.
-    unsafe {
-        let mut about: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_ALL, 0, &raw mut about, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
-    }
+    waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT).is_ok()
 }
 
 /// The program's path: as given when it holds a slash, else the first executable file of that name in PATH.

@@ -1,5 +1,7 @@
-//! The sandbox's first process: this same program, executed anew with [`MARKER`]. It builds the sandbox around
-//! itself, gives up every right, and then runs jobs for the harness until the harness's end of the socket closes.
+//! The sandbox's first process: this same program, started again with [`MARKER`]. It builds the sandbox around
+//! itself, gives up every right, and then runs jobs for the harness until the harness closes its end of the socket.
+//!
+//! Nothing here runs in the harness, except the messages ([`wire`]) and the lists ([`tree`]) that both exchange.
 //!
 //! ```text
 //! harness ── guardian (outside, waits) ── init (pid 1 inside) ── commands      with namespaces
@@ -7,40 +9,55 @@
 //! harness ── engine ── init (pid 1 inside) ── commands                         in a container
 //! ```
 
+mod calls;
+mod channel;
+mod confine;
+mod growth;
+mod mount;
+mod oom;
+mod pipes;
+mod relay;
+mod root;
+mod serve;
+pub(super) mod tree;
+pub(super) mod wire;
+
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getgid, getuid, setsid};
 
-use super::channel::Channel;
-use super::confine::Confinement;
-use super::growth::Growth;
-use super::serve::Server;
-use super::wire::{Place, Reply, Setup, receive, send};
-use super::{cgroup, root};
-use crate::workspace::Layers;
+use super::WORKDIR;
+use channel::Channel;
+use confine::Confinement;
+use growth::Growth;
+use oom::OomScore;
+use serve::{Server, send};
+use wire::{ENVELOPE, OsBytes, Place, Reply, Setup, Source, receive};
 
-/// The argument that turns this program into an init. Its socket is standard input; without a socket there, standard
+pub(super) use root::HOME;
+
+/// The argument that turns this program into an init. Standard input is its socket; if it is not a socket, standard
 /// input and output are two pipes to the harness.
-pub(in crate::sandbox) const MARKER: &str = "__sandbox-init";
-/// Without namespaces, tells a sandbox's processes from others. Its value is the sandbox's private folder.
+pub(super) const MARKER: &str = "__sandbox-init";
+/// The variable that marks a sandbox's processes where there are no namespaces. Its value is the sandbox's private folder.
 pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
-/// How long an init waits to be told what to become.
-const FIRST_WORD: Duration = Duration::from_mins(2);
+/// How long an init waits for its first message.
+const FIRST_MESSAGE: Duration = Duration::from_mins(2);
 /// User and group inside, by whatever number outside.
 const INSIDE: u32 = 1000;
 
 /// Runs as an init when the program was executed with [`MARKER`].
-pub(in crate::sandbox) fn run_if_asked() -> Option<ExitCode> {
+pub(super) fn run_if_asked() -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != MARKER {
         return None;
     }
@@ -52,21 +69,21 @@ pub(in crate::sandbox) fn run_if_asked() -> Option<ExitCode> {
 
 fn run() -> io::Result<ExitCode> {
     let mut channel = Channel::take()?;
+    default_signals();
     let _ = setsid();
     // An engine that is killed in the midst of starting a container forgets it, and keeps its streams open.
-    if !channel.is_ready_within(FIRST_WORD)? {
+    if !channel.is_ready_within(FIRST_MESSAGE)? {
         return Ok(ExitCode::FAILURE);
     }
-    let Some(setup) = receive(&mut channel)? else { return Ok(ExitCode::SUCCESS) };
-    let setup = Setup::decode(&setup)?;
-    let result = doing("enter the cgroup", cgroup::enter(&setup.doors)).and_then(|()| match setup.place {
+    let Some(setup) = receive::<Setup>(&mut channel, ENVELOPE)? else { return Ok(ExitCode::SUCCESS) };
+    let result = doing("enter the cgroup", enter_cgroups(&setup.procs_files)).and_then(|()| match setup.place {
         Place::Namespaces => enter_namespaces(&setup),
         Place::Host => start_confined(&setup),
         Place::Container => start_contained(&setup),
     });
     match result {
         Ok(Role::Init(server)) => {
-            send(&mut channel, &Reply::Ready.encode())?;
+            send(&mut channel, &Reply::Ready)?;
             server.serve(&mut channel)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -75,9 +92,18 @@ fn run() -> io::Result<ExitCode> {
             Ok(guard(init))
         }
         Err(error) => {
-            send(&mut channel, &Reply::Failed(error.to_string()).encode())?;
+            send(&mut channel, &Reply::Failed(error.to_string()))?;
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Gives signals of faults their default action again. Rust's own handler takes a forged one for a stack overflow and
+/// ends the process; with the default action, the kernel drops what the first process of a namespace is sent from inside.
+fn default_signals() {
+    for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
+        // SAFETY: the default action runs no code.
+        let _ = unsafe { signal(fault, SigHandler::SigDfl) };
     }
 }
 
@@ -88,6 +114,11 @@ enum Role {
 
 fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Result<T> {
     result.map_err(|error| io::Error::other(format!("{what}: {error}")))
+}
+
+/// Moves this process, which has one thread, into its control groups. A thread that moves itself is moved at once.
+fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
+    procs_files.iter().try_for_each(|file| fs::OpenOptions::new().write(true).open(file.as_path())?.write_all(b"0"))
 }
 
 /// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others.
@@ -131,9 +162,10 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
     loopback_up();
-    prefer_for_out_of_memory();
+    limit_shared_memory(setup.limits.memory / 2);
     let user = setup.owner.filter(|_| root);
     root::enter(setup, !root, user.unwrap_or((INSIDE, INSIDE)))?;
+    let oom_score = OomScore::open();
     if root {
         nix::unistd::setgroups(&[])?;
         doing("unshare the user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
@@ -149,40 +181,41 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
-    let workdir = PathBuf::from(crate::sandbox::WORKDIR);
-    Server::new(workdir, variables(setup, root::HOME.as_ref()), None)
+    let workdir = PathBuf::from(WORKDIR);
+    Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score)
 }
 
 /// Without namespaces the init keeps its rights, to be able to kill, and each child gives them up before it begins.
 fn start_confined(setup: &Setup) -> io::Result<Role> {
-    let Layers::Copy { dir } = &setup.layers else {
+    let Source::Folder(dir) = &setup.source else {
         return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
     };
+    let oom_score = OomScore::open();
     nix::sys::prctl::set_child_subreaper(true)?;
     nix::sys::prctl::set_dumpable(false)?;
-    prefer_for_out_of_memory();
     let user = setup.owner.filter(|_| getuid().is_root());
     let confinement = Confinement::prepare(setup, user)?;
-    let home = setup.scratch.clone().unwrap_or_else(|| dir.clone());
-    Server::new(dir.clone(), variables(setup, &home), Some(confinement)).map(|server| Role::Init(Box::new(server)))
+    let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
+    Server::new(dir.as_path().into(), variables(setup, home), Some(confinement), oom_score)
+        .map(|server| Role::Init(Box::new(server)))
 }
 
 /// In a container the engine has built everything but what needs no privilege: it is left to give up system calls and
 /// resources, and the right to write anywhere but in the workspace and among temporary files.
 fn start_contained(setup: &Setup) -> io::Result<Role> {
-    prefer_for_out_of_memory();
+    let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
-    let workdir = PathBuf::from(crate::sandbox::WORKDIR);
+    let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
-    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None)?;
+    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score)?;
     Ok(Role::Init(Box::new(server.watching(growth))))
 }
 
 /// The sandbox's variables: those that were given, and the few without which programs misbehave.
-fn variables(setup: &Setup, home: &std::path::Path) -> std::collections::BTreeMap<String, String> {
+fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
     let temporary = if setup.place == Place::Host { home.display().to_string() } else { "/tmp".into() };
     for (name, value) in [
@@ -195,25 +228,26 @@ fn variables(setup: &Setup, home: &std::path::Path) -> std::collections::BTreeMa
         variables.entry(name.to_owned()).or_insert(value);
     }
     if let Some(scratch) = &setup.scratch {
-        variables.insert(OWN_VARIABLE.into(), scratch.display().to_string());
+        variables.insert(OWN_VARIABLE.into(), scratch.as_path().display().to_string());
     }
     variables
 }
 
-/// When the machine runs out of memory the kernel takes the sandbox before the harness.
-fn prefer_for_out_of_memory() {
-    let _ = fs::write("/proc/self/oom_score_adj", "500");
+/// Bounds System V shared memory, which belongs to no process, so that no limit of a process holds it. Only root can.
+fn limit_shared_memory(bytes: u64) {
+    let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
 }
 
 /// Brings up the sandbox's own loopback device; without it only local sockets fail, as they may.
 fn loopback_up() {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     let Ok(fd) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else { return };
-    // SAFETY: zero is valid for this struct of numbers.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let mut request = libc::ifreq {
+        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: libc::IFF_UP as libc::c_short },
+    };
     request.ifr_name[0] = b'l' as libc::c_char;
     request.ifr_name[1] = b'o' as libc::c_char;
-    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: the call reads one ifreq.
     unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
 }

@@ -1,9 +1,7 @@
 //! Pipes between the init and its children: none of its calls waits.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
-
-use nix::libc;
+use std::os::fd::AsFd;
 
 use crate::sandbox::capture::Capture;
 
@@ -24,10 +22,8 @@ pub(super) fn read_some(pipe: Option<&mut PipeReader>, capture: &mut Capture) ->
 /// Reads what the pipe holds at this moment and no more.
 pub(super) fn drain(pipe: Option<&mut PipeReader>, capture: &mut Capture) {
     let Some(pipe) = pipe else { return };
-    let mut waiting: libc::c_int = 0;
-    // SAFETY: FIONREAD writes one int.
-    unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut waiting) };
-    let _ = io::copy(&mut pipe.take(waiting.max(0) as u64), &mut Sink(capture));
+    let waiting = rustix::io::ioctl_fionread(&*pipe).unwrap_or(0);
+    let _ = io::copy(&mut pipe.take(waiting), &mut Sink(capture));
 }
 
 struct Sink<'a>(&'a mut Capture);
@@ -51,10 +47,6 @@ pub(super) fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 }
 
 /// Makes reads or writes return at once.
-pub(super) fn non_blocking(fd: &impl AsRawFd) -> io::Result<()> {
-    // SAFETY: no pointers.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+pub(super) fn non_blocking(fd: &impl AsFd) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }

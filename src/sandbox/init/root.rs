@@ -13,12 +13,11 @@ use nix::sys::stat::Mode;
 use nix::unistd::{chdir, pivot_root};
 
 use super::mount::{NO_DEVICES, NO_SUID, READ_ONLY, attach, clone_tree, set_attributes_at};
-use super::wire::Setup;
+use super::wire::{OsBytes, Setup, Source};
 use crate::sandbox::WORKDIR;
-use crate::workspace::Layers;
 
 /// Where HOME is inside the sandbox.
-pub(super) const HOME: &str = "/tmp/home";
+pub(in crate::sandbox) const HOME: &str = "/tmp/home";
 /// Everybody's folder on every Linux; the new root is put over it before the old one goes.
 const STAGE: &str = "/tmp";
 /// Host folders that every sandbox sees, where they exist.
@@ -80,7 +79,7 @@ impl Sources {
             trees: Vec::new(),
             links: Vec::new(),
             files: Vec::new(),
-            workspace: doing("open the workspace", Workspace::open(&setup.layers))?,
+            workspace: doing("open the workspace", Workspace::open(&setup.source))?,
         };
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
             sources.add(path, path.starts_with("/etc"))?;
@@ -93,7 +92,8 @@ impl Sources {
                 sources.files.push((path.into(), bytes));
             }
         }
-        let mut read_only: Vec<_> = setup.read_only.iter().filter(|path| path.is_absolute()).collect();
+        let mut read_only: Vec<_> =
+            setup.read_only.iter().map(OsBytes::as_path).filter(|path| path.is_absolute()).collect();
         read_only.sort();
         for path in read_only {
             if path.parent().is_none() {
@@ -102,7 +102,7 @@ impl Sources {
             let covered = sources.trees.iter().any(|(parent, ..)| path.starts_with(parent));
             if !covered && path.exists() {
                 let tree = clone_tree(path, READ_ONLY | NO_SUID | NO_DEVICES);
-                sources.trees.push((path.clone(), doing(format!("bind `{}`", path.display()), tree)?, path.is_dir()));
+                sources.trees.push((path.into(), doing(format!("bind `{}`", path.display()), tree)?, path.is_dir()));
             }
         }
         for name in DEVICES {
@@ -130,17 +130,21 @@ impl Sources {
 }
 
 impl Workspace {
-    fn open(layers: &Layers) -> io::Result<Self> {
-        let folder = |path: &Path| {
+    fn open(source: &Source) -> io::Result<Self> {
+        let folder = |path: &OsBytes| {
+            let path = path.as_path();
             let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
             doing(path.display(), open(path, flags, Mode::empty()).map_err(io::Error::from))
         };
-        Ok(match layers {
-            Layers::Overlay { lower, upper, work } => {
+        Ok(match source {
+            Source::Overlay { lower, upper, work } => {
                 Self::Overlay { lower: folder(lower)?, upper: folder(upper)?, work: folder(work)? }
             }
-            Layers::Copy { dir } => Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?),
-            Layers::Image { .. } => return Err(io::Error::other("an image is mounted by a container engine only")),
+            Source::Folder(dir) => {
+                let dir = dir.as_path();
+                Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?)
+            }
+            Source::Image => return Err(io::Error::other("an image is mounted by a container engine only")),
         })
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
 
-use super::wire::{LINE_PART, LINE_WINDOW, Line, Untold};
+use super::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
 /// The port, where it is free: the same in every sandbox, so that what agents see of it is always the same.
 const PORT: u16 = 11_411;
@@ -18,7 +18,7 @@ const MOST: usize = 64;
 /// The listener and its connections.
 pub(super) struct Relay {
     listener: TcpListener,
-    lines: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, Connection>,
     next: u64,
 }
 
@@ -26,21 +26,21 @@ struct Connection {
     stream: TcpStream,
     /// What the harness sent and the process has not taken yet.
     inward: Vec<u8>,
-    /// What of that the harness is still to be told of as taken.
-    untold: Untold,
+    /// What the process has taken and the harness does not know of yet.
+    unacknowledged: Unacknowledged,
     /// Bytes that were sent to the harness and that it has not taken yet.
     outward: usize,
     /// Whether the process sends no more.
     ended: bool,
     /// Whether the harness sends no more.
-    hung_up: bool,
+    closed: bool,
 }
 
-/// What a place among the polled descriptors stands for.
+/// What a polled descriptor belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Listener,
-    Line(u64),
+    Connection(u64),
 }
 
 impl Relay {
@@ -49,7 +49,7 @@ impl Relay {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, lines: BTreeMap::new(), next: 0 })
+        Ok(Self { listener, connections: BTreeMap::new(), next: 0 })
     }
 
     pub(super) fn port(&self) -> io::Result<u16> {
@@ -60,13 +60,13 @@ impl Relay {
     /// connection is reported whether one waits for it or not.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
         let mut places = Vec::new();
-        if self.lines.len() < MOST {
+        if self.connections.len() < MOST {
             fds.push(PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
             places.push(Place::Listener);
         }
-        for (&line, connection) in &self.lines {
+        for (&id, connection) in &self.connections {
             let mut flags = PollFlags::empty();
-            if !connection.ended && connection.outward < LINE_WINDOW {
+            if !connection.ended && connection.outward < RELAY_WINDOW {
                 flags |= PollFlags::POLLIN;
             }
             if !connection.inward.is_empty() {
@@ -74,15 +74,15 @@ impl Relay {
             }
             if !flags.is_empty() {
                 fds.push(PollFd::new(connection.stream.as_fd(), flags));
-                places.push(Place::Line(line));
+                places.push(Place::Connection(id));
             }
         }
         places
     }
 
-    /// Moves what can be moved at this place, and says what the harness is to be told.
-    pub(super) fn pump(&mut self, place: Place) -> Vec<Line> {
-        let mut told = Vec::new();
+    /// Moves what can be moved at this place; returns the messages for the harness.
+    pub(super) fn pump(&mut self, place: Place) -> Vec<Relayed> {
+        let mut out = Vec::new();
         match place {
             Place::Listener => {
                 if let Ok((stream, _)) = self.listener.accept()
@@ -90,92 +90,96 @@ impl Relay {
                 {
                     // Small messages must not wait for more.
                     let _ = stream.set_nodelay(true);
-                    let (inward, untold) = (Vec::new(), Untold::default());
-                    let connection = Connection { stream, inward, untold, outward: 0, ended: false, hung_up: false };
-                    self.lines.insert(self.next, connection);
-                    told.push(Line::Opened(self.next));
+                    let (inward, unacknowledged) = (Vec::new(), Unacknowledged::default());
+                    let connection =
+                        Connection { stream, inward, unacknowledged, outward: 0, ended: false, closed: false };
+                    self.connections.insert(self.next, connection);
+                    out.push(Relayed::Opened(self.next));
                     self.next += 1;
                 }
             }
-            Place::Line(line) => {
-                if let Some(connection) = self.lines.get_mut(&line) {
-                    connection.read(line, &mut told);
-                    connection.write(line, &mut told);
+            Place::Connection(id) => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.read(id, &mut out);
+                    connection.write(id, &mut out);
                 }
-                self.forget_if_over(line);
+                self.forget_if_over(id);
             }
         }
-        told
+        out
     }
 
-    /// Takes what the harness says, and says what it is to be told.
-    pub(super) fn heard(&mut self, heard: Line) -> Vec<Line> {
-        let mut told = Vec::new();
-        let (Line::Opened(line) | Line::Bytes(line, _) | Line::Taken(line, _) | Line::HungUp(line)) = heard;
-        if let Some(connection) = self.lines.get_mut(&line) {
-            match heard {
-                Line::Bytes(_, bytes) => {
+    /// Takes a message of the harness; returns the answers.
+    pub(super) fn take(&mut self, message: Relayed) -> Vec<Relayed> {
+        let mut out = Vec::new();
+        let (Relayed::Opened(id) | Relayed::Bytes(id, _) | Relayed::Acknowledged(id, _) | Relayed::Closed(id)) =
+            message;
+        if let Some(connection) = self.connections.get_mut(&id) {
+            match message {
+                Relayed::Bytes(_, bytes) => {
                     connection.inward.extend(bytes);
-                    connection.write(line, &mut told);
+                    connection.write(id, &mut out);
                 }
-                Line::Taken(_, count) => connection.outward = connection.outward.saturating_sub(count as usize),
-                Line::HungUp(_) => connection.hung_up = true,
-                Line::Opened(_) => {}
+                Relayed::Acknowledged(_, count) => {
+                    connection.outward = connection.outward.saturating_sub(count as usize)
+                }
+                Relayed::Closed(_) => connection.closed = true,
+                Relayed::Opened(_) => {}
             }
         }
-        self.forget_if_over(line);
-        told
+        self.forget_if_over(id);
+        out
     }
 
     /// Closes a connection once the harness has hung up and everything has been passed on.
-    fn forget_if_over(&mut self, line: u64) {
-        if self.lines.get(&line).is_some_and(|connection| connection.hung_up && connection.inward.is_empty()) {
-            self.lines.remove(&line);
+    fn forget_if_over(&mut self, id: u64) {
+        if self.connections.get(&id).is_some_and(|connection| connection.closed && connection.inward.is_empty()) {
+            self.connections.remove(&id);
         }
     }
 }
 
 impl Connection {
-    fn read(&mut self, line: u64, told: &mut Vec<Line>) {
-        let room = LINE_WINDOW.saturating_sub(self.outward).min(LINE_PART);
+    fn read(&mut self, id: u64, out: &mut Vec<Relayed>) {
+        let room = RELAY_WINDOW.saturating_sub(self.outward).min(RELAY_PART);
         if self.ended || room == 0 {
             return;
         }
         let mut buffer = vec![0; room];
         match self.stream.read(&mut buffer) {
-            Ok(0) => self.end(line, told),
+            Ok(0) => self.end(id, out),
             Ok(count) => {
                 self.outward += count;
                 buffer.truncate(count);
-                told.push(Line::Bytes(line, buffer));
+                out.push(Relayed::Bytes(id, buffer));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(_) => self.end(line, told),
+            Err(_) => self.end(id, out),
         }
     }
 
-    fn write(&mut self, line: u64, told: &mut Vec<Line>) {
+    fn write(&mut self, id: u64, out: &mut Vec<Relayed>) {
         if self.inward.is_empty() {
             return;
         }
         match self.stream.write(&self.inward) {
             Ok(count) => {
                 self.inward.drain(..count);
-                told.extend(self.untold.take(line, count));
+                out.extend(self.unacknowledged.add(id, count));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
                 // Nobody will read it. The harness goes on as if it had been read, and hangs up.
-                told.extend(self.untold.take(line, self.inward.len()));
+                out.extend(self.unacknowledged.add(id, self.inward.len()));
                 self.inward.clear();
-                self.end(line, told);
+                self.end(id, out);
             }
         }
     }
 
-    fn end(&mut self, line: u64, told: &mut Vec<Line>) {
+    fn end(&mut self, id: u64, out: &mut Vec<Relayed>) {
         if !std::mem::replace(&mut self.ended, true) {
-            told.push(Line::HungUp(line));
+            out.push(Relayed::Closed(id));
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const LEAST: u64 = 4096;
 const ROOM: u64 = 1 << 20;
 
 /// Why a sandbox is given up whose disk is full though its workspace is within its limit.
-pub(in crate::sandbox) const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
+pub(super) const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
 
 /// Whether the disk below a folder has no room left, for bytes or for files. Then commands fail through no fault of
 /// their own.
@@ -31,7 +31,7 @@ pub(super) fn is_out_of_room(folder: &Path) -> bool {
 
 /// Watches one folder.
 #[derive(Debug)]
-pub(in crate::sandbox) struct Watch {
+pub(super) struct Watch {
     folder: PathBuf,
     most: u64,
     unwatched: Duration,
@@ -39,23 +39,23 @@ pub(in crate::sandbox) struct Watch {
 
 impl Watch {
     /// Allows the folder to grow by `limit` bytes from now on.
-    pub(in crate::sandbox) async fn new(folder: &Path, limit: u64) -> Self {
+    pub(super) async fn new(folder: &Path, limit: u64) -> Self {
         let now = measure(folder.to_path_buf()).await;
         Self { folder: folder.to_path_buf(), most: now.saturating_add(limit), unwatched: Duration::ZERO }
     }
 
     /// Whether the folder is too large now.
-    pub(in crate::sandbox) async fn is_full(&self) -> bool {
+    pub(super) async fn is_full(&self) -> bool {
         measure(self.folder.clone()).await > self.most
     }
 
     /// Whether the disk has no room left, while the folder is not too large.
-    pub(in crate::sandbox) async fn is_out_of_room(&self) -> bool {
+    pub(super) async fn is_out_of_room(&self) -> bool {
         is_out_of_room(&self.folder) && !self.is_full().await
     }
 
     /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
-    pub(in crate::sandbox) async fn is_full_after(&mut self, wall: Duration) -> bool {
+    pub(super) async fn is_full_after(&mut self, wall: Duration) -> bool {
         self.unwatched += wall;
         if self.unwatched < WORTH_A_WALK {
             return false;

@@ -1,0 +1,52 @@
+//! Containers that images and volumes are built in: one builder per name, filled by an archive.
+
+use std::io;
+use std::time::Duration;
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
+
+use super::engine::{Engine, is_conflict};
+use super::{pack, store};
+use crate::error::{Error, Result};
+
+/// How long another process may take to make an image that this one waits for.
+const OTHERS: Duration = Duration::from_mins(30);
+
+/// Creates a container of that name, waiting until nobody else has one: whoever holds it builds what it is named for.
+pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
+    let begun = std::time::Instant::now();
+    loop {
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        match engine.docker.create_container(Some(options), body.clone()).await {
+            Ok(made) => return Ok(made.id),
+            Err(error) if is_conflict(&error) && begun.elapsed() < OTHERS => {
+                store::sweep(engine).await?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            Err(error) => return Err(engine.failed("create a container", &error)),
+        }
+    }
+}
+
+/// Sends an archive into a container's folder.
+pub(super) async fn upload(
+    engine: &Engine,
+    id: &str,
+    to: &str,
+    fill: impl FnOnce(&mut pack::Archive) -> io::Result<()> + Send + 'static,
+) -> Result<()> {
+    let (body, writing) = pack::stream(fill);
+    let options = UploadToContainerOptionsBuilder::default().path(to).build();
+    let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
+    // A file that could not be read is the cause of what the engine complains about, not the other way round.
+    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
+    match (sent, written) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(error), Err(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => {
+            Err(engine.failed("take in files", &error))
+        }
+        (_, Err(cause)) => Err(Error::machine("failed to read files for a container").because(cause)),
+        (Err(error), Ok(())) => Err(engine.failed("take in files", &error)),
+    }
+}

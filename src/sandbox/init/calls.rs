@@ -1,0 +1,274 @@
+//! The system calls that are refused: a list of those that no experiment needs, everything newer than that list, and
+//! those that would reach the init or, without namespaces, the host's files and other processes.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, sock_filter,
+};
+
+use super::wire::Place;
+
+/// The newest call that this list was made for: `mseal` of Linux 6.10. All architectures number new calls alike.
+const NEWEST: u32 = 462;
+
+/// System calls that no experiment needs and that have led out of sandboxes, or reach beyond one.
+const DENIED: &[libc::c_long] = &[
+    // Mounts and roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // Namespaces.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_mrelease,
+    libc::SYS_kcmp,
+    // The kernel itself.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_syslog,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_fanotify_init,
+    // Keys outlive and cross sandboxes.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Files by number, past every path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    // Memory that no limit counts, and where memory is.
+    libc::SYS_memfd_secret,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+];
+
+#[cfg(target_arch = "x86_64")]
+const DENIED_HERE: &[libc::c_long] =
+    &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_nfsservctl];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_HERE: &[libc::c_long] = &[];
+
+/// Calls that change a process's limits, priority or place, by the argument that names the process.
+const OF_A_PROCESS: &[libc::c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+/// The same for a process, a group or a user: the first argument says which, the second names it.
+const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_USER)];
+const PRIO_USER: u64 = 2;
+const IOPRIO_USER: u64 = 3;
+
+/// Without namespaces: what changes files that landlock hides (it looks at contents only), and objects that outlive
+/// their maker.
+const DENIED_ON_THE_HOST: &[libc::c_long] =
+    &[libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget, libc::SYS_shmget];
+#[cfg(target_arch = "x86_64")]
+const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
+
+/// Likewise, but as if the file system knew no attributes, which programs that copy files expect.
+const ATTRIBUTES: &[libc::c_long] = &[
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+];
+
+/// Calls that set permissions, and the argument that holds them.
+#[cfg(target_arch = "x86_64")]
+const PERMISSIONS: &[(libc::c_long, u8)] =
+    &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const PERMISSIONS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
+/// Permissions without which a file or folder is lost to its owner.
+const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
+/// Permissions that would give others more than to read.
+const HARMFUL: [u64; 5] = [0o4000, 0o2000, 0o1000, 0o020, 0o002];
+
+/// Calls that set times, but for `utimensat`.
+#[cfg(target_arch = "x86_64")]
+const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const TIMES: &[libc::c_long] = &[];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The filters for commands in such a place.
+pub(super) fn filters(place: Place) -> io::Result<Vec<BpfProgram>> {
+    // clone3 takes its flags by pointer, where no filter can look; glibc falls back to clone.
+    let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut filters = vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied(place)?, libc::EPERM)?];
+    if place == Place::Host {
+        let attributes = ATTRIBUTES.iter().map(|call| (*call, Vec::new())).collect();
+        filters.extend([filter(attributes, libc::EOPNOTSUPP)?, filter(pretended()?, 0)?]);
+    }
+    Ok(filters)
+}
+
+fn dword(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(io::Error::other)
+}
+
+fn qword(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value).map_err(io::Error::other)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+/// Calls that fail with EPERM.
+fn denied(place: Place) -> io::Result<Rules> {
+    let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).map(|call| (*call, Vec::new())).collect();
+
+    // clone with any flag that makes a namespace (the low byte of flags is the signal).
+    let namespace_flags = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    let clone = namespace_flags
+        .iter()
+        .map(|flag| rule(vec![dword(0, SeccompCmpOp::MaskedEq(*flag as u64), *flag as u64)?]))
+        .collect::<io::Result<_>>()?;
+    denied.insert(libc::SYS_clone, clone);
+
+    // Pushing input into a terminal.
+    let terminal = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(vec![dword(1, SeccompCmpOp::Eq, request)?]));
+    denied.insert(libc::SYS_ioctl, terminal.into_iter().collect::<io::Result<_>>()?);
+
+    // Device nodes.
+    let device = |index| {
+        [libc::S_IFCHR, libc::S_IFBLK]
+            .map(|kind| rule(vec![dword(index, SeccompCmpOp::MaskedEq(libc::S_IFMT.into()), kind.into())?]))
+            .into_iter()
+            .collect::<io::Result<Vec<_>>>()
+    };
+    denied.insert(libc::SYS_mknodat, device(2)?);
+    #[cfg(target_arch = "x86_64")]
+    denied.insert(libc::SYS_mknod, device(1)?);
+
+    // Sockets: with a network namespace the common families, which reach only the sandbox itself; without one none
+    // at all, because landlock does not see a connection to a socket file.
+    let families: &[i32] = match place {
+        Place::Host => &[],
+        _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+    };
+    let family =
+        families.iter().map(|family| dword(0, SeccompCmpOp::Ne, *family as u64)).collect::<io::Result<Vec<_>>>()?;
+    denied.insert(libc::SYS_socket, if family.is_empty() { Vec::new() } else { vec![rule(family)?] });
+
+    // Other processes' limits and priorities. In a pid namespace there is nobody to protect but the init, which is
+    // process 1; on the host a process may change its own alone, and must call itself 0 for it.
+    let is_other = |argument| match place {
+        Place::Host => dword(argument, SeccompCmpOp::Ne, 0),
+        _ => dword(argument, SeccompCmpOp::Eq, 1),
+    };
+    for call in OF_A_PROCESS {
+        denied.insert(*call, vec![rule(vec![is_other(0)?])?]);
+    }
+    for (call, user) in OF_SEVERAL {
+        denied.insert(*call, vec![rule(vec![is_other(1)?])?, rule(vec![dword(0, SeccompCmpOp::Eq, *user)?])?]);
+    }
+
+    if place == Place::Host {
+        denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
+        // A datagram socket, whoever made it, can send to a socket file.
+        let datagram = dword(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
+        denied.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
+    }
+    Ok(denied)
+}
+
+/// Calls that do nothing and report success, on the host alone. Programs set permissions and times whenever they copy a
+/// file, and few go on after an error; the files of others, which landlock does not protect from this, stay as they are.
+fn pretended() -> io::Result<Rules> {
+    let mut pretended: Rules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
+    // But for `touch`, which sets an open file's times to now.
+    let by_path = rule(vec![qword(1, SeccompCmpOp::Ne, 0)?])?;
+    let to_another_time = rule(vec![qword(2, SeccompCmpOp::Ne, 0)?])?;
+    pretended.insert(libc::SYS_utimensat, vec![by_path, to_another_time]);
+    for (call, argument) in PERMISSIONS {
+        let mut rules = Vec::new();
+        for bit in NEEDED {
+            rules.push(rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(bit), 0)?])?);
+        }
+        for bit in HARMFUL {
+            rules.push(rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+        }
+        pretended.insert(*call, rules);
+    }
+    Ok(pretended)
+}
+
+fn filter(rules: Rules, error: i32) -> io::Result<BpfProgram> {
+    let architecture =
+        TargetArch::try_from(std::env::consts::ARCH).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), architecture)
+        .and_then(BpfProgram::try_from)
+        .map_err(io::Error::other)
+}
+
+/// Makes all calls with higher numbers look absent: those that are newer than the list, and on x86-64 the x32 calls,
+/// which are the same calls by other numbers.
+fn unknown_calls() -> BpfProgram {
+    let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    vec![
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 0, 1, NEWEST),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}

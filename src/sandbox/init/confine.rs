@@ -1,0 +1,163 @@
+//! What a process gives up for good before it runs anything of an agent's: capabilities, system calls, resources,
+//! and with landlock the file system outside an allowlist.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use nix::sys::resource::{Resource, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::BpfProgram;
+
+use super::wire::{Place, Setup, Source};
+use super::{calls, root};
+use crate::sandbox::processes;
+
+/// The newest landlock whose rights we know; older kernels enforce what they have.
+const LANDLOCK: ABI = ABI::V6;
+
+/// What commands may read of the machine without namespaces. Not the rest of /proc: it shows the command lines of
+/// all processes.
+const HOST_FACTS: &[&str] = &[
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys",
+    "/proc/uptime",
+    "/proc/version",
+    "/sys/devices/system/cpu",
+];
+
+/// Everything to give up, prepared so that giving it up needs few calls.
+pub(super) struct Confinement {
+    filters: Vec<BpfProgram>,
+    limits: Vec<(Resource, u64)>,
+    landlock: Option<RulesetCreated>,
+    /// The user to become, where the process is root on the host.
+    user: Option<(u32, u32)>,
+}
+
+impl Confinement {
+    /// Prepares for the user inside; `user` is to be become now, `None` where that is already so.
+    pub(super) fn prepare(setup: &Setup, user: Option<(u32, u32)>) -> io::Result<Self> {
+        let landlock = landlock(setup);
+        if setup.place == Place::Host && landlock.is_none() {
+            return Err(io::Error::other("landlock is not available"));
+        }
+        Ok(Self { filters: calls::filters(setup.place)?, limits: limits(setup, user), landlock, user })
+    }
+
+    /// Gives it up, for this process and all its children. After a fork of a process with one thread only.
+    pub(super) fn apply(&self) -> io::Result<()> {
+        drop_bounding_set();
+        if let Some((uid, gid)) = self.user {
+            nix::unistd::setgroups(&[])?;
+            nix::unistd::setresgid(gid.into(), gid.into(), gid.into())?;
+            nix::unistd::setresuid(uid.into(), uid.into(), uid.into())?;
+        }
+        rustix::thread::clear_ambient_capability_set()?;
+        let none = CapabilitySet::empty();
+        rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+        for (resource, value) in &self.limits {
+            // A hard limit below ours may be there already.
+            let (_, hard) = nix::sys::resource::getrlimit(*resource)?;
+            setrlimit(*resource, (*value).min(hard), (*value).min(hard))?;
+        }
+        nix::sys::prctl::set_no_new_privs()?;
+        if let Some(rules) = &self.landlock {
+            let status = rules.try_clone()?.restrict_self().map_err(io::Error::other)?;
+            if status.ruleset == RulesetStatus::NotEnforced {
+                return Err(io::Error::other("landlock rules were not enforced"));
+            }
+        }
+        for filter in &self.filters {
+            seccompiler::apply_filter(filter).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+/// No capability can come back by executing a file. Needs a capability itself, so it comes before the others go.
+fn drop_bounding_set() {
+    // Numbers beyond the kernel's last are an error and the end.
+    for capability in 0..64 {
+        let capability = CapabilitySet::from_bits_retain(1 << capability);
+        if rustix::thread::remove_capability_from_bounding_set(capability).is_err() {
+            break;
+        }
+    }
+}
+
+fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
+    let mut limits = vec![
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_FSIZE, setup.limits.file_size),
+        (Resource::RLIMIT_CPU, setup.limits.cpu_seconds),
+        (Resource::RLIMIT_NOFILE, 4096),
+        (Resource::RLIMIT_MEMLOCK, 8 << 20),
+        (Resource::RLIMIT_MSGQUEUE, 1 << 20),
+    ];
+    if setup.place == Place::Namespaces {
+        // Counted within the sandbox's own user namespace.
+        limits.push((Resource::RLIMIT_NPROC, setup.limits.processes));
+    } else if !setup.processes_cgroup {
+        // Counted over the whole machine, so what the user has already must fit in as well.
+        let user = user.map_or_else(|| nix::unistd::getuid().as_raw(), |(uid, _)| uid);
+        limits.push((Resource::RLIMIT_NPROC, setup.limits.processes + processes::threads_of(user)));
+    }
+    if !setup.memory_cgroup {
+        limits.push((Resource::RLIMIT_AS, setup.limits.memory));
+    }
+    limits
+}
+
+/// The landlock rules, or `None` where the kernel has none.
+fn landlock(setup: &Setup) -> Option<RulesetCreated> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))
+        .ok()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(LANDLOCK))
+        .ok()?
+        .scope(Scope::from_all(LANDLOCK))
+        .ok()?;
+    if setup.place == Place::Host {
+        rules = rules.handle_access(AccessNet::from_all(LANDLOCK)).ok()?;
+    }
+    let mut rules = rules.create().ok()?;
+    let read = AccessFs::from_read(LANDLOCK);
+    let all = AccessFs::from_all(LANDLOCK);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
+    if setup.place == Place::Host {
+        allowed.extend(root::readable().map(|path| (path.to_path_buf(), read)));
+        allowed.extend(setup.read_only.iter().map(|path| (path.as_path().into(), read)));
+        allowed.extend(HOST_FACTS.iter().map(|path| (path.into(), read)));
+        allowed.extend(setup.scratch.iter().map(|path| (path.as_path().into(), all)));
+        if let Source::Folder(dir) = &setup.source {
+            allowed.push((dir.as_path().into(), all));
+        }
+    } else {
+        // The root holds nothing but what may be read.
+        allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
+        allowed.push((crate::sandbox::WORKDIR.into(), all));
+    }
+    for name in ["null", "zero", "full", "random", "urandom"] {
+        allowed.push((Path::new("/dev").join(name), device));
+    }
+    for (path, access) in allowed {
+        let Ok(file) = PathFd::new(&path) else { continue };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK) };
+        rules = rules.add_rule(PathBeneath::new(file, access)).ok()?;
+    }
+    Some(rules)
+}

@@ -1,0 +1,33 @@
+//! Whom the kernel kills when memory runs out: commands before their init, and both before the harness.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// The score that commands get. It is added to their share of the memory, in thousandths.
+const COMMANDS: &[u8] = b"500";
+
+/// The init's own score. Children inherit it, so it is raised while one is started.
+pub(super) struct OomScore {
+    file: File,
+    own: Vec<u8>,
+}
+
+impl OomScore {
+    /// Opens it, which a process that is not dumpable can no longer do. `None` where the kernel has no such file.
+    pub(super) fn open() -> Option<Self> {
+        let path = "/proc/self/oom_score_adj";
+        let own = std::fs::read(path).ok()?.trim_ascii().to_vec();
+        Some(Self { file: File::options().write(true).open(path).ok()?, own })
+    }
+
+    /// Starts a child with the commands' score.
+    pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
+        let Some(Self { file, own }) = score else { return start() };
+        // A score that cannot be changed only makes the kernel's choice worse.
+        let _ = file.write_all_at(COMMANDS, 0);
+        let child = start();
+        // After a fork the child writes, too: to the same file, which is the init's.
+        let _ = file.write_all_at(own, 0);
+        child
+    }
+}

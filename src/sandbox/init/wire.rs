@@ -1,0 +1,393 @@
+//! The messages between the harness and the init, over a socket or two pipes.
+//!
+//! A message is a frame: the payload's length (8 bytes, little-endian), then the payload in the format of `postcard`.
+//! Every reader names the longest payload it accepts. A frame that is longer, torn or garbled is an error.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::{Exec, SandboxLimits};
+use crate::workspace::Layers;
+
+/// The longest request: a file to write, or all files to lay in a workspace.
+pub(in crate::sandbox) const LONGEST_REQUEST: u64 = 1 << 30;
+/// The longest part of a request that is not a file: arguments, variables and paths.
+pub(in crate::sandbox) const ENVELOPE: u64 = 16 << 20;
+/// Bytes of a payload that are reserved before they arrive.
+const RESERVED: u64 = 1 << 20;
+
+/// A path, argument or name, sent as the bytes it is made of.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) struct OsBytes(#[serde(with = "serde_bytes")] Vec<u8>);
+
+impl OsBytes {
+    pub(in crate::sandbox) fn as_os_str(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0)
+    }
+
+    pub(in crate::sandbox) fn as_path(&self) -> &Path {
+        Path::new(self.as_os_str())
+    }
+}
+
+impl<T: AsRef<OsStr> + ?Sized> From<&T> for OsBytes {
+    fn from(text: &T) -> Self {
+        Self(text.as_ref().as_bytes().to_vec())
+    }
+}
+
+impl std::fmt::Debug for OsBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_os_str().fmt(f)
+    }
+}
+
+/// Where an init finds itself, and what it has to build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Place {
+    /// On the host, to move into namespaces of its own.
+    Namespaces,
+    /// On the host, confined by landlock alone.
+    Host,
+    /// The first process of a container that an engine has built.
+    Container,
+}
+
+/// Where the workspace comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Source {
+    /// An overlay to mount.
+    Overlay { lower: OsBytes, upper: OsBytes, work: OsBytes },
+    /// A folder of the host.
+    Folder(OsBytes),
+    /// The container's image has it.
+    Image,
+}
+
+impl From<&Layers> for Source {
+    fn from(layers: &Layers) -> Self {
+        match layers {
+            Layers::Overlay { lower, upper, work } => {
+                Self::Overlay { lower: lower.into(), upper: upper.into(), work: work.into() }
+            }
+            Layers::Copy { dir } => Self::Folder(dir.into()),
+            Layers::Image { .. } => Self::Image,
+        }
+    }
+}
+
+/// The limits that the init sets or watches. CPUs are limited by the cgroup alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) struct Limits {
+    pub(in crate::sandbox) memory: u64,
+    pub(in crate::sandbox) processes: u64,
+    pub(in crate::sandbox) file_size: u64,
+    pub(in crate::sandbox) disk: u64,
+    pub(in crate::sandbox) cpu_seconds: u64,
+}
+
+impl From<SandboxLimits> for Limits {
+    fn from(limits: SandboxLimits) -> Self {
+        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = limits;
+        Self { memory, processes, file_size, disk, cpu_seconds }
+    }
+}
+
+/// The first message: what the init is to become.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) struct Setup {
+    pub(in crate::sandbox) place: Place,
+    /// The host user that the sandbox's processes are to run as, when the init starts as root.
+    pub(in crate::sandbox) owner: Option<(u32, u32)>,
+    pub(in crate::sandbox) source: Source,
+    pub(in crate::sandbox) read_only: Vec<OsBytes>,
+    pub(in crate::sandbox) variables: BTreeMap<String, String>,
+    pub(in crate::sandbox) limits: Limits,
+    /// The files through which the init enters its control groups.
+    pub(in crate::sandbox) procs_files: Vec<OsBytes>,
+    /// Whether a cgroup limits memory, so that the address space need not be limited.
+    pub(in crate::sandbox) memory_cgroup: bool,
+    /// Whether a cgroup limits processes, so that the user's need not be counted.
+    pub(in crate::sandbox) processes_cgroup: bool,
+    /// A private folder for temporary files on the host, for a sandbox without its own view of the file system.
+    pub(in crate::sandbox) scratch: Option<OsBytes>,
+}
+
+/// What a forked child of the init does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Job {
+    /// Run a program.
+    Exec { argv: Vec<OsBytes>, cwd: OsBytes, variables: BTreeMap<String, String> },
+    /// Print a regular file of at most so many bytes.
+    Read { path: OsBytes, limit: u64 },
+    /// Write standard input to a file.
+    Write { path: OsBytes },
+    /// Print a folder's entries.
+    List { path: OsBytes },
+    /// Write and remove files as standard input says.
+    Lay,
+    /// Kill everything else and print what the workspace holds, or which of the paths on standard input.
+    Survey,
+    /// Print the files that standard input names.
+    Collect,
+}
+
+/// From the harness to the init, after [`Setup`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Request {
+    /// Run a job.
+    Run {
+        job: Job,
+        wall: Duration,
+        grace: Duration,
+        output: u64,
+        #[serde(with = "serde_bytes")]
+        stdin: Vec<u8>,
+    },
+    /// Kill what runs: the disk is full.
+    Stop,
+    /// End what runs as at its time limit.
+    Expire,
+    /// Listen on the sandbox's own loopback, and relay the connections while jobs run.
+    Listen,
+    /// About a relayed connection.
+    Relayed(Relayed),
+}
+
+/// What happens on a relayed connection, in either direction. The init numbers the connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Relayed {
+    /// A process inside has connected.
+    Opened(u64),
+    /// Bytes, at most [`RELAY_WINDOW`] of which may be in flight.
+    Bytes(u64, #[serde(with = "serde_bytes")] Vec<u8>),
+    /// So many bytes have reached their reader, and make room for others.
+    Acknowledged(u64, u64),
+    /// This side sends no more.
+    Closed(u64),
+}
+
+/// Bytes of one relayed connection that may be in flight in each direction.
+pub(in crate::sandbox) const RELAY_WINDOW: usize = 256 << 10;
+
+/// The most bytes of one relayed message: few enough to fit where the shortest replies are expected.
+pub(in crate::sandbox) const RELAY_PART: usize = 32 << 10;
+
+/// Bytes that have been read and not acknowledged yet. Every message wakes the other side, so they are acknowledged in
+/// large parts; the sender always has at least half of its window.
+#[derive(Debug, Default)]
+pub(in crate::sandbox) struct Unacknowledged(u64);
+
+impl Unacknowledged {
+    /// Counts more bytes as read, and returns the acknowledgement that is due now.
+    pub(in crate::sandbox) fn add(&mut self, connection: u64, count: usize) -> Option<Relayed> {
+        self.0 += count as u64;
+        (self.0 >= RELAY_WINDOW as u64 / 2).then(|| Relayed::Acknowledged(connection, std::mem::take(&mut self.0)))
+    }
+}
+
+/// From the init to the harness.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::sandbox) enum Reply {
+    /// Set up.
+    Ready,
+    /// Could not be set up, or can no longer be relied on.
+    Failed(String),
+    /// A job is done.
+    Done(Exec),
+    /// A job could not be started, because of its command.
+    Refused(String),
+    /// Listens on this port of 127.0.0.1.
+    Listening(u16),
+    /// About a relayed connection, at any time while a job runs.
+    Relayed(Relayed),
+}
+
+fn invalid(why: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a garbled message: {why}"))
+}
+
+/// Appends a message's frame.
+pub(in crate::sandbox) fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io::Result<()> {
+    let start = to.len();
+    let mut whole = std::mem::take(to);
+    whole.extend_from_slice(&[0; 8]);
+    *to = postcard::to_extend(message, whole).map_err(invalid)?;
+    let length = (to.len() - start - 8) as u64;
+    to[start..start + 8].copy_from_slice(&length.to_le_bytes());
+    Ok(())
+}
+
+/// Reads a payload, which must hold one message and nothing else.
+pub(in crate::sandbox) fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
+    match postcard::take_from_bytes(payload).map_err(invalid)? {
+        (message, []) => Ok(message),
+        (_, rest) => Err(invalid(format!("{} bytes too many", rest.len()))),
+    }
+}
+
+/// Appends one item of a list whose length is not known before.
+pub(in crate::sandbox) fn put_item(to: &mut Vec<u8>, item: &impl Serialize) -> io::Result<()> {
+    *to = postcard::to_extend(item, std::mem::take(to)).map_err(invalid)?;
+    Ok(())
+}
+
+/// Takes the next item of a list that [`put_item`] wrote; `None` at its end.
+pub(in crate::sandbox) fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8]) -> io::Result<Option<T>> {
+    if list.is_empty() {
+        return Ok(None);
+    }
+    let (item, rest) = postcard::take_from_bytes(list).map_err(invalid)?;
+    *list = rest;
+    Ok(Some(item))
+}
+
+/// A payload's length, refused above `most` bytes.
+pub(in crate::sandbox) fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
+    let length = u64::from_le_bytes(head);
+    if length > most {
+        return Err(invalid(format!("{length} bytes where at most {most} are expected")));
+    }
+    usize::try_from(length).map_err(invalid)
+}
+
+/// Waits for one message of at most `most` bytes; `None` when the stream ends before it.
+pub(in crate::sandbox) fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Result<Option<T>> {
+    let mut head = Vec::with_capacity(8);
+    from.by_ref().take(8).read_to_end(&mut head)?;
+    let head: [u8; 8] = match head.try_into() {
+        Ok(head) => head,
+        Err(torn) if torn.is_empty() => return Ok(None),
+        Err(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+    };
+    let length = length(head, most)? as u64;
+    // What a false length promises is not reserved before it arrives.
+    let mut payload = Vec::with_capacity(length.min(RESERVED) as usize);
+    if from.take(length).read_to_end(&mut payload)? as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    decode(&payload).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Exit;
+    use proptest::prelude::*;
+
+    fn frame(message: &impl Serialize) -> Vec<u8> {
+        let mut frame = Vec::new();
+        put(&mut frame, message).unwrap();
+        frame
+    }
+
+    fn arrived<T: DeserializeOwned>(frame: &[u8]) -> io::Result<Option<T>> {
+        receive(frame, 1 << 20)
+    }
+
+    fn setup() -> Setup {
+        Setup {
+            place: Place::Namespaces,
+            owner: Some((7, 8)),
+            source: Source::Overlay {
+                lower: "/l".into(),
+                upper: OsStr::from_bytes(b"/\xff").into(),
+                work: "/w".into(),
+            },
+            read_only: vec!["/opt/python".into()],
+            procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],
+            variables: [("A".to_owned(), "b".to_owned())].into(),
+            limits: SandboxLimits { cpus: Some(1.5), ..SandboxLimits::default() }.into(),
+            memory_cgroup: true,
+            processes_cgroup: false,
+            scratch: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_command_of_any_bytes_arrives_as_it_was_sent(
+            argv in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..5),
+            variables in prop::collection::btree_map(".*", ".*", 0..4),
+            stdin in prop::collection::vec(any::<u8>(), 0..200),
+            wall in any::<u64>(),
+        ) {
+            let argv = argv.into_iter().map(OsBytes).collect();
+            let job = Job::Exec { argv, cwd: "a b".into(), variables };
+            let wall = Duration::from_secs(wall);
+            let request = Request::Run { job, wall, grace: wall / 2, output: 77, stdin };
+            prop_assert_eq!(arrived(&frame(&request)).unwrap(), Some(request));
+        }
+
+        #[test]
+        fn a_result_of_any_bytes_arrives_as_it_was_sent(
+            stdout in prop::collection::vec(any::<u8>(), 0..200), code in any::<i32>(), cut in any::<u64>(),
+        ) {
+            let (exit, wall, cpu) = (Exit::Code(code), Duration::MAX, Duration::ZERO);
+            let exec = Exec { exit, stdout, stderr: b"\xff".to_vec(), cut, wall, cpu, peak_memory: u64::MAX };
+            let Ok(Some(Reply::Done(same))) = arrived(&frame(&Reply::Done(exec.clone()))) else { panic!("not done") };
+            prop_assert_eq!(format!("{same:?}"), format!("{exec:?}"));
+        }
+
+        #[test]
+        fn a_relayed_connections_bytes_arrive_as_they_were_sent(
+            id in any::<u64>(), count in any::<u64>(), bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let all = [Relayed::Opened(id), Relayed::Bytes(id, bytes), Relayed::Acknowledged(id, count), Relayed::Closed(id)];
+            for relayed in all {
+                let request = Request::Relayed(relayed.clone());
+                prop_assert_eq!(arrived(&frame(&request)).unwrap(), Some(request));
+                let reply = frame(&Reply::Relayed(relayed.clone()));
+                prop_assert!(matches!(arrived(&reply), Ok(Some(Reply::Relayed(same))) if same == relayed));
+            }
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_never_a_crash(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = (decode::<Setup>(&bytes), decode::<Request>(&bytes), decode::<Reply>(&bytes));
+            let _ = (arrived::<Setup>(&bytes), next_item::<Request>(&mut &bytes[..]));
+        }
+
+        #[test]
+        fn a_torn_message_is_an_error(cut in 1_usize..1000) {
+            let whole = frame(&setup());
+            let torn = &whole[..whole.len().saturating_sub(cut)];
+            prop_assert!(torn.is_empty() || arrived::<Setup>(torn).is_err());
+            prop_assert!(decode::<Setup>(&whole[8..whole.len() - cut.min(whole.len() - 8)]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_setup_arrives_as_it_was_sent_and_the_end_of_the_stream_is_none() {
+        let setup = setup();
+        assert_eq!(arrived(&frame(&setup)).unwrap(), Some(setup));
+        assert!(arrived::<Setup>(b"").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_false_length_neither_reserves_memory_nor_is_waited_for() {
+        let promise = |length: u64| [&length.to_le_bytes()[..], b"little"].concat();
+        let error = arrived::<Request>(&promise(u64::MAX)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        let error = receive::<Request>(&promise(LONGEST_REQUEST)[..], LONGEST_REQUEST).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
+        // A list that claims to have more entries than any memory can hold.
+        let job = [&[0_u8, 0][..], &[0xff; 9], &[1]].concat();
+        assert!(decode::<Request>(&job).is_err());
+    }
+
+    #[test]
+    fn bytes_behind_a_message_are_an_error() {
+        let mut payload = frame(&Request::Stop)[8..].to_vec();
+        assert_eq!(decode::<Request>(&payload).unwrap(), Request::Stop);
+        payload.push(0);
+        assert!(decode::<Request>(&payload).is_err());
+    }
+}

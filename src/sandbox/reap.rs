@@ -1,0 +1,45 @@
+//! Collects children that have ended: how they ended, and what they used.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use nix::libc;
+
+use super::Exit;
+
+/// How a child ended, and what it and the children that it waited for used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) exit: Exit,
+    pub(super) cpu: Duration,
+    /// Largest resident set in bytes.
+    pub(super) peak_memory: u64,
+}
+
+/// Collects the child `pid`, or any child for `None`; `Ok(None)` when none has ended yet. With its pid.
+///
+/// # Errors
+/// When there is no such child, as after a parent that ignores `SIGCHLD`.
+pub(super) fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are to live locals of the right type; zero is valid for all numbers of the second one.
+    let (dead, usage) = unsafe {
+        (libc::wait4(pid.unwrap_or(-1), &raw mut status, libc::WNOHANG, usage.as_mut_ptr()), usage.assume_init())
+    };
+    if dead < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if dead == 0 {
+        return Ok(None);
+    }
+    let exit = if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
+    };
+    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
+    Ok(Some((dead, Ended { exit, cpu, peak_memory: usage.ru_maxrss as u64 * 1024 })))
+}
