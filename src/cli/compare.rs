@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::report::{clean, compare, compare_console, contenders};
 use crate::run::RunFile;
 use crate::run::reading::{Detail, labels, read};
-use crate::stats::{Bootstrap, Population};
+use crate::stats::{Intervals, Population};
 
 /// Compare agents, models or settings on the same samples
 ///
-/// Pairs the samples that both have, and prints the difference of their pass rates with an interval from a paired
-/// bootstrap, and McNemar's exact test, adjusted by Holm's method for several comparisons. A run with several agents
+/// Pairs the samples that both have, and prints the difference of their pass rates with its interval,
+/// and the p value of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents
 /// counts as several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless
 /// you pass `--force`.
 #[derive(clap::Args)]
@@ -34,9 +34,9 @@ pub struct Arguments {
     /// Compare even if suites, gold or budgets differ.
     #[arg(long)]
     force: bool,
-    /// Number of bootstrap replicates.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
-    replicates: u32,
+    /// Accepted from scripts for earlier versions, which drew intervals at random.
+    #[arg(long, value_name = "N", hide = true)]
+    replicates: Option<u32>,
     /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
@@ -84,23 +84,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
             .hint("name two runs, or one with several agents"));
     }
-    let how = Bootstrap {
-        replicates: arguments.replicates as usize,
-        population: arguments.intervals,
-        ..Bootstrap::default()
-    };
-    let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
-    if rows.is_empty() {
-        return Err(Error::usage("the contenders have no sample in common")
-            .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
+    if arguments.replicates.is_some() {
+        talk!("`--replicates` does nothing: intervals and p values are computed, not drawn");
     }
+    let how = Intervals { population: arguments.intervals, ..Intervals::default() };
+    let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
     for contender in &all {
-        if !rows.iter().any(|row| row.first == contender.name || row.second == contender.name) {
+        if let Some(note) = contender.all_lost_note() {
+            talk!("{note}");
+        } else if !rows.is_empty()
+            && !rows.iter().any(|row| row.first == contender.name || row.second == contender.name)
+        {
             talk!(
                 "`{}` is in no row: it has no sample in common with those it would be compared with",
                 clean(&contender.name)
             );
         }
+    }
+    if rows.is_empty() {
+        return Err(Error::usage("the contenders have no sample in common at which both have an attempt that counts")
+            .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
     }
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }

@@ -14,7 +14,7 @@ use crate::run::family::{Basis, Families, Family, Item};
 use crate::run::reading::{Detail, Reading, labels};
 use crate::run::{AttemptRecord, RunFile, Store};
 use crate::sample::Sample;
-use crate::stats::{Bootstrap, Population};
+use crate::stats::{Intervals, Population};
 use crate::verifier::stored::choices;
 use crate::view::Reader;
 
@@ -84,8 +84,8 @@ impl OutputOptions {
         } else if self.values {
             report::values_csv(records)?
         } else {
-            let bootstrap = Bootstrap { population: self.intervals, ..options.bootstrap };
-            let summary = report::summarise(records, &Options { bootstrap, ..options.clone() });
+            let intervals = Intervals { population: self.intervals, ..options.intervals };
+            let summary = report::summarise(records, &Options { intervals, ..options.clone() });
             if self.json {
                 report::json(&summary)?
             } else if self.csv {
@@ -111,9 +111,9 @@ impl OutputOptions {
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.html.is_some() || arguments.figures.is_some() {
         let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-        let bootstrap = Bootstrap { population: arguments.output.intervals, ..Bootstrap::default() };
+        let intervals = Intervals { population: arguments.output.intervals, ..Intervals::default() };
         let ks = arguments.output.k().to_vec();
-        let mut reader = Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, bootstrap);
+        let mut reader = Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals);
         return match (&arguments.html, &arguments.figures) {
             (Some(file), _) => html(&mut reader, file),
             (None, Some(folder)) => write_figures(&mut reader, folder),
@@ -267,7 +267,7 @@ fn show_difficulty(
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
     };
     let named = |item: &str, place: usize| names.names.get(&(item.to_owned(), place)).cloned();
-    let mut found = report::difficulty(records, options.bootstrap.level, withheld, named);
+    let mut found = report::difficulty(records, options.intervals.level, withheld, named);
     found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
     if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
@@ -280,8 +280,8 @@ fn show_how(
     stores: &[(String, Store)],
     options: &Options,
 ) -> Result<()> {
-    let bootstrap = Bootstrap { population: arguments.output.intervals, ..options.bootstrap };
-    let rows = report::how(records, bootstrap, |record| {
+    let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
+    let rows = report::how(records, intervals, |record| {
         // The longest: one run's label may begin with another's.
         let of_run = stores
             .iter()

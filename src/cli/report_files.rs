@@ -45,10 +45,10 @@ pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
 pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let material = &gathered.material;
-    let bootstrap = material.options.bootstrap;
+    let intervals = material.options.intervals;
     let summary = summarise(&material.records, &material.options);
     let conditions = &material.conditions;
-    let source = Source { records: &material.records, summary: &summary, conditions, bootstrap };
+    let source = Source { records: &material.records, summary: &summary, conditions, intervals };
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     let mut written = Vec::new();
     for figure in figures(&source) {

@@ -14,7 +14,7 @@ use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::Catalogue;
 use crate::run::family::{Basis, Families};
 use crate::run::reading::{Detail, Reading, read};
-use crate::stats::{Bootstrap, Population};
+use crate::stats::{Intervals, Population};
 use crate::verifier::choosing::{choose_all, open_all};
 use crate::verifier::stored::{CostCap, choices, groups, spent};
 
@@ -101,7 +101,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // What was chosen until then is worth showing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
     let made: Vec<_> = choices(&store)?.records.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
-    let how = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
+    let how = Intervals { population: arguments.intervals, ..Intervals::default() };
     let rows = verifier_rows(&records, &made, how);
     if arguments.json {
         print_json(&rows)?;

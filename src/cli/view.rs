@@ -7,7 +7,7 @@ use super::report::{parse_k, parse_population};
 use super::shared::print;
 use crate::error::Result;
 use crate::run::family::Families;
-use crate::stats::{Bootstrap, Population};
+use crate::stats::{Intervals, Population};
 use crate::view::Reader;
 use crate::view::server::Server;
 
@@ -42,9 +42,9 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-    let bootstrap = Bootstrap { population: arguments.intervals, ..Bootstrap::default() };
+    let intervals = Intervals { population: arguments.intervals, ..Intervals::default() };
     let mut reader =
-        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), bootstrap);
+        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals);
     // What is wrong with the names shows here, not in the browser.
     reader.gather()?;
     let server = Server::bind(reader, arguments.port).await?;

@@ -7,23 +7,62 @@ use serde::Serialize;
 
 use super::clean::clean;
 use super::terminal::{plain_table, trimmed, wrap};
-use crate::run::{AttemptRecord, scored};
-use crate::stats::{Bootstrap, Discordant, Interval, holm, mcnemar, paired_bootstrap};
+use crate::run::{AttemptRecord, counting};
+use crate::stats::{
+    Discordant, Interval, Intervals, Measured, Population, difference_interval, holm, mcnemar, sign_flip,
+};
 
 /// The attempts of one agent and model in one run.
 #[derive(Debug, Clone)]
 pub struct Contender {
     /// How it is called in tables: `run/agent model`.
     pub name: String,
-    /// By sample: whether its attempts pass, in the order of their numbers; lost ones left out.
+    /// By sample.
     samples: BTreeMap<String, Tries>,
+}
+
+impl Contender {
+    /// Attempts, those lost to infrastructure included, and these alone.
+    fn attempts_and_lost(&self) -> (usize, usize) {
+        let lost = self.samples.values().map(|tries| tries.lost).sum();
+        (self.samples.values().map(|tries| tries.passes.len()).sum::<usize>() + lost, lost)
+    }
+
+    /// Why it is in no row, where nothing is left of it to compare.
+    #[must_use]
+    pub fn all_lost_note(&self) -> Option<String> {
+        let (attempts, lost) = self.attempts_and_lost();
+        let name = clean(&self.name);
+        (attempts == lost)
+            .then(|| format!("`{name}` is in no row: all of its {lost} attempts were lost to infrastructure."))
+    }
 }
 
 #[derive(Debug, Clone)]
 struct Tries {
     paper: String,
     n: usize,
+    /// Whether attempts pass, in the order of their numbers; lost ones left out.
     passes: BTreeMap<u32, bool>,
+    /// Attempts lost to infrastructure.
+    lost: usize,
+}
+
+impl Tries {
+    fn passed(&self) -> usize {
+        self.passes.values().filter(|pass| **pass).count()
+    }
+
+    /// The share of attempts that pass; `None` where all were lost.
+    fn rate(&self) -> Option<f64> {
+        (!self.passes.is_empty()).then(|| self.passed() as f64 / self.passes.len() as f64)
+    }
+
+    /// The share had all lost attempts failed, and had they all passed.
+    fn bounds(&self) -> [f64; 2] {
+        let all = (self.passes.len() + self.lost).max(1) as f64;
+        [self.passed() as f64 / all, (self.passed() + self.lost) as f64 / all]
+    }
 }
 
 /// One contender against another.
@@ -35,9 +74,9 @@ pub struct Comparison {
     pub second: String,
     /// Number of masked functions; `None` for all.
     pub n: Option<usize>,
-    /// Samples that both have.
+    /// Samples at which both have an attempt that was not lost to infrastructure.
     pub samples: usize,
-    /// Samples that only one of them has, which are left out.
+    /// Samples at which only one of them has, which are left out.
     pub unmatched: usize,
     /// The first's pass@1, averaged over the matched samples.
     pub first_rate: f64,
@@ -47,28 +86,42 @@ pub struct Comparison {
     pub difference: f64,
     /// The difference's interval.
     pub interval: Option<Interval>,
+    /// The first's attempts lost to infrastructure, at samples that both were to attempt.
+    pub first_lost: usize,
+    /// The second's.
+    pub second_lost: usize,
+    /// Where attempts were lost: the least and the greatest that the difference could have been, had all those of
+    /// one contender failed and all those of the other passed.
+    pub lost_bounds: Option<Interval>,
     /// Samples that only the first's first attempt passes.
     pub only_first: u64,
     /// Samples that only the second's first attempt passes.
     pub only_second: u64,
-    /// McNemar's exact p-value, over the samples' first attempts.
+    /// The p-value of the sign-flip permutation test over samples, or over papers where the interval is for papers like
+    /// these.
     pub p: f64,
     /// The same, adjusted by Holm for all comparisons made together.
     pub adjusted_p: f64,
+    /// McNemar's exact p-value over the samples' first attempts: the same as `p` where there are no others.
+    pub mcnemar_p: f64,
 }
 
 /// The contenders among a run's records, in the order of their names; `prefix` goes before each.
 #[must_use]
 pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
-    for record in scored(records) {
+    for (record, _) in records.iter().zip(counting(records)).filter(|(_, counts)| *counts) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
             let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
             Contender { name: format!("{prefix}{}{model}", record.agent), samples: BTreeMap::new() }
         });
-        let blank = || Tries { paper: record.paper.clone(), n: record.n, passes: BTreeMap::new() };
+        let blank = || Tries { paper: record.paper.clone(), n: record.n, passes: BTreeMap::new(), lost: 0 };
         let tries = contender.samples.entry(record.sample.clone()).or_insert_with(blank);
-        tries.passes.insert(record.attempt, record.pass);
+        if record.is_infrastructure() {
+            tries.lost += 1;
+        } else {
+            tries.passes.insert(record.attempt, record.pass);
+        }
     }
     found.into_values().collect()
 }
@@ -76,7 +129,7 @@ pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
 /// Compares the first contender with each of the others, or every pair; over all samples that both have and, with
 /// `by_n`, for each n as well. All p-values are adjusted together.
 #[must_use]
-pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Bootstrap) -> Vec<Comparison> {
+pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Intervals) -> Vec<Comparison> {
     let mut pairs = Vec::new();
     for (place, first) in contenders.iter().enumerate() {
         for second in &contenders[place + 1..] {
@@ -90,7 +143,6 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Boot
             break;
         }
     }
-    // Each row is a resampling of its own.
     let mut rows: Vec<Comparison> =
         pairs.into_par_iter().filter_map(|(first, second, n)| pair(first, second, n, how)).collect();
     let adjusted = holm(&rows.iter().map(|row| row.p).collect::<Vec<_>>());
@@ -100,74 +152,81 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Boot
     rows
 }
 
-/// `None` when no sample is in both.
-fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Bootstrap) -> Option<Comparison> {
+/// `None` when there is no sample at which both have an attempt that was not lost.
+fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<Comparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
-    let mut papers: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let (mut samples, mut only_one) = (0_usize, 0);
-    let (mut rates, mut discordant) = ((0.0, 0.0), Discordant::default());
-    for (id, tries) in &first.samples {
-        if !within(&tries) {
-            continue;
-        }
-        let Some(others) = second.samples.get(id) else {
-            only_one += 1;
-            continue;
-        };
-        let (one, other) = (rate(tries), rate(others));
-        papers.entry(&tries.paper).or_default().push(other - one);
-        samples += 1;
+    let mut differences: Vec<Measured<'_>> = Vec::new();
+    let (mut rates, mut discordant, mut attempts) = ((0.0, 0.0), Discordant::default(), 0);
+    let (mut lost, mut worst, mut best, mut both) = ([0, 0], 0.0, 0.0, 0_usize);
+    for (id, tries) in first.samples.iter().filter(|(_, tries)| within(tries)) {
+        let Some(others) = second.samples.get(id) else { continue };
+        lost = [lost[0] + tries.lost, lost[1] + others.lost];
+        both += 1;
+        worst += others.bounds()[0] - tries.bounds()[1];
+        best += others.bounds()[1] - tries.bounds()[0];
+        let (Some(one), Some(other)) = (tries.rate(), others.rate()) else { continue };
+        differences.push(Measured { paper: &tries.paper, n: tries.n, value: other - one });
         rates = (rates.0 + one, rates.1 + other);
+        attempts += tries.passes.len() + others.passes.len();
         match (tries.passes.values().next(), others.passes.values().next()) {
             (Some(true), Some(false)) => discordant.first += 1,
             (Some(false), Some(true)) => discordant.second += 1,
             _ => {}
         }
     }
-    only_one +=
-        second.samples.iter().filter(|(id, tries)| within(tries) && !first.samples.contains_key(id.as_str())).count();
-    let papers: Vec<Vec<f64>> = papers.into_values().collect();
-    (samples > 0).then(|| Comparison {
+    let scored = |of: &Contender| of.samples.values().filter(|tries| within(tries) && !tries.passes.is_empty()).count();
+    let count = differences.len();
+    let (samples, over_papers) = (count as f64, how.population == Population::Papers);
+    (count > 0).then(|| Comparison {
         first: first.name.clone(),
         second: second.name.clone(),
         n,
-        samples,
-        unmatched: only_one,
-        first_rate: rates.0 / samples as f64,
-        second_rate: rates.1 / samples as f64,
-        difference: (rates.1 - rates.0) / samples as f64,
-        interval: paired_bootstrap(&papers, how),
+        samples: count,
+        unmatched: scored(first) + scored(second) - 2 * count,
+        first_rate: rates.0 / samples,
+        second_rate: rates.1 / samples,
+        difference: (rates.1 - rates.0) / samples,
+        interval: difference_interval(&differences, attempts as f64 / (2.0 * samples), how),
+        first_lost: lost[0],
+        second_lost: lost[1],
+        lost_bounds: (lost != [0, 0]).then(|| Interval { low: worst / both as f64, high: best / both as f64 }),
         only_first: discordant.first,
         only_second: discordant.second,
-        p: mcnemar(discordant),
+        p: sign_flip(&flipped(&differences, over_papers)),
         adjusted_p: 1.0,
+        mcnemar_p: mcnemar(discordant),
     })
 }
 
-fn rate(tries: &Tries) -> f64 {
-    tries.passes.values().filter(|pass| **pass).count() as f64 / tries.passes.len().max(1) as f64
+/// What changes its sign as a whole: each sample's difference, or the sum of each paper's.
+fn flipped(differences: &[Measured<'_>], over_papers: bool) -> Vec<f64> {
+    let mut papers: BTreeMap<&str, f64> = BTreeMap::new();
+    for sample in differences {
+        *papers.entry(sample.paper).or_default() += sample.value;
+    }
+    if over_papers && papers.len() > 1 {
+        papers.into_values().collect()
+    } else {
+        differences.iter().map(|sample| sample.value).collect()
+    }
 }
 
 /// The comparisons as a table with a legend.
 #[must_use]
-pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
+pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     let mut table = plain_table();
     let by_n = rows.iter().any(|row| row.n.is_some());
     let n = |text: String| by_n.then_some(text);
     let heading = ["samples", "first %", "second %", "difference", "flipped", "p", "Holm p"].map(str::to_owned);
     table.set_header(["first, second".to_owned()].into_iter().chain(n("n".to_owned())).chain(heading));
     for row in rows {
-        let interval = row
-            .interval
-            .map(|bounds| format!(" [{:+.1}, {:+.1}]", 100.0 * bounds.low, 100.0 * bounds.high))
-            .unwrap_or_default();
         // One below the other: side by side two names leave no room for the numbers.
         let names = format!("{}\n{}", clean(&row.first), clean(&row.second));
         let cells = [
             row.samples.to_string(),
             format!("{:.1}", 100.0 * row.first_rate),
             format!("{:.1}", 100.0 * row.second_rate),
-            format!("{:+.1}{interval}", 100.0 * row.difference),
+            row.shown_difference(),
             format!("{} / {}", row.only_first, row.only_second),
             p_value(row.p),
             p_value(row.adjusted_p),
@@ -175,20 +234,62 @@ pub fn compare_console(rows: &[Comparison], how: Bootstrap) -> String {
         let of_n = n(row.n.map_or_else(|| "all".to_owned(), |n| n.to_string()));
         table.add_row([names].into_iter().chain(of_n).chain(cells));
     }
-    let unmatched: usize = rows.iter().filter(|row| row.n.is_none()).map(|row| row.unmatched).sum();
-    let left_out =
-        if unmatched > 0 { format!("Samples that only one has, left out: {unmatched}.\n") } else { String::new() };
-    let legend = format!(
-        "difference: second less first, in points, with its {:.0}% interval (paired {}; Wilson's where all differ alike). \
-         flipped: samples whose first attempt only the first / only the second passes. p: McNemar's exact test on them. \
-         Holm p: adjusted for all rows.",
-        100.0 * how.level,
-        how.population.legend()
-    );
-    format!("{}\n\n{}\n{left_out}", trimmed(table, &[0]), wrap(&legend, ""))
+    let mut below = vec![wrap(&legend(how), "")];
+    let overall = || rows.iter().filter(|row| row.n.is_none());
+    let unmatched: usize = overall().map(|row| row.unmatched).sum();
+    if unmatched > 0 {
+        below.push(format!("Samples that only one has, left out: {unmatched}."));
+    }
+    below.extend(overall().filter_map(|row| Some(wrap(&row.lost_note()?, "  "))));
+    format!("{}\n\n{}\n", trimmed(table, &[0]), below.join("\n"))
 }
 
-fn p_value(p: f64) -> String {
+fn legend(how: Intervals) -> String {
+    let flips = match how.population {
+        Population::Suite => "samples",
+        Population::Papers => "whole papers",
+    };
+    format!(
+        "difference: second less first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
+         only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included; with \
+         single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
+        100.0 * how.level,
+        how.population.legend()
+    )
+}
+
+impl Comparison {
+    /// `+10.0 [-1.2, +21.2]`, in points.
+    pub(super) fn shown_difference(&self) -> String {
+        let bounds = self.interval.map(|it| format!(" [{}, {}]", points(it.low), points(it.high)));
+        points(self.difference) + &bounds.unwrap_or_default()
+    }
+
+    /// What attempts lost to infrastructure could change; a warning where one contender lost more than the other.
+    pub(super) fn lost_note(&self) -> Option<String> {
+        let bounds = self.lost_bounds?;
+        let warning = if self.first_lost == self.second_lost { "" } else { "Warning: " };
+        Some(format!(
+            "{warning}lost to infrastructure, in no rate: {} of `{}`, {} of `{}`. With them the difference could be \
+             anything from {} to {} points.",
+            self.first_lost,
+            clean(&self.first),
+            self.second_lost,
+            clean(&self.second),
+            points(bounds.low),
+            points(bounds.high)
+        ))
+    }
+}
+
+/// A share in points with its sign; what rounds to nothing is `+0.0`.
+fn points(share: f64) -> String {
+    let text = format!("{:+.1}", 100.0 * share);
+    if text == "-0.0" { "+0.0".to_owned() } else { text }
+}
+
+/// A p-value for a table.
+pub(super) fn p_value(p: f64) -> String {
     if p < 0.0001 { "<1e-4".to_owned() } else { format!("{p:.4}") }
 }
 
@@ -210,7 +311,7 @@ mod tests {
             records.push(record("a", &format!("x_{i}"), 0, i < 5));
             records.push(record("b", &format!("x_{}", i + 2), 0, i < 13));
         }
-        let rows = compare(&contenders(&records, ""), false, false, Bootstrap::default());
+        let rows = compare(&contenders(&records, ""), false, false, Intervals::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.unmatched), (18, 4));
         // Of samples 2 to 19, a passes 2, 3, 4 and b passes 2 to 14.
@@ -229,7 +330,7 @@ mod tests {
         also_lost.end = End::ModelError;
         let records =
             [lost, record("a", "x_0", 0, true), record("b", "x_0", 0, true), record("a", "x_1", 0, true), also_lost];
-        let rows = compare(&contenders(&records, ""), false, false, Bootstrap::default());
+        let rows = compare(&contenders(&records, ""), false, false, Intervals::default());
         assert_eq!((rows[0].samples, rows[0].unmatched, rows[0].p), (1, 1, 1.0));
     }
 
@@ -242,8 +343,8 @@ mod tests {
             }
         }
         let all = contenders(&records, "run/");
-        assert_eq!(compare(&all, false, false, Bootstrap::default()).len(), 2);
-        let rows = compare(&all, true, false, Bootstrap::default());
+        assert_eq!(compare(&all, false, false, Intervals::default()).len(), 2);
+        let rows = compare(&all, true, false, Intervals::default());
         assert_eq!(rows.len(), 3);
         assert_eq!((rows[0].first.as_str(), rows[0].second.as_str()), ("run/a", "run/b"));
         assert!((rows[0].adjusted_p - 3.0 * rows[0].p).abs() < 1e-12);

@@ -53,7 +53,7 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
     let (level, over) = (100.0 * level, population.legend());
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         ({over}, Wilson's where all agree).{also} lost: attempts lost to infrastructure, in no rate."
+         ({over}).{also} lost: attempts lost to infrastructure, in no rate."
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }

@@ -12,7 +12,7 @@ use super::terminal::{decimal, dollars, percent, tokens, wrap};
 use crate::agent::End;
 use crate::error::Result;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::{Bootstrap, Interval, bootstrap};
+use crate::stats::{Interval, Intervals, Measured, rate_interval};
 
 /// How the attempts of one agent and model went, at one n or at all of them. Lost attempts are in `lost`, `ends` and the
 /// two bounds only.
@@ -89,7 +89,7 @@ type ByN<'a> = BTreeMap<usize, Vec<Told<'a>>>;
 /// Those of `course`.
 pub fn how(
     records: &[AttemptRecord],
-    options: Bootstrap,
+    options: Intervals,
     mut course: impl FnMut(&AttemptRecord) -> Result<Option<Course>>,
 ) -> Result<Vec<HowRow>> {
     let mut groups: BTreeMap<(&str, Option<&str>), ByN<'_>> = BTreeMap::new();
@@ -115,7 +115,7 @@ pub fn how(
     Ok(rows)
 }
 
-fn row(n: Option<usize>, attempts: &[Told<'_>], options: Bootstrap) -> Option<HowRow> {
+fn row(n: Option<usize>, attempts: &[Told<'_>], options: Intervals) -> Option<HowRow> {
     let (first, _) = attempts.first()?;
     let scored: Vec<&Told<'_>> = attempts.iter().filter(|(record, _)| !record.is_infrastructure()).collect();
     let mut passes: HashMap<&str, [usize; 3]> = HashMap::new();
@@ -181,24 +181,26 @@ fn row(n: Option<usize>, attempts: &[Told<'_>], options: Bootstrap) -> Option<Ho
     })
 }
 
-/// The share of attempts, averaged over samples as the bootstrap takes them.
+/// The share of attempts, each sample's first, then the samples.
 fn share(
     among: &[(&AttemptRecord, &Course)],
     is: impl Fn(&AttemptRecord, &Course) -> bool,
-    options: Bootstrap,
+    options: Intervals,
 ) -> Share {
-    let mut papers: BTreeMap<&str, BTreeMap<&str, [usize; 2]>> = BTreeMap::new();
+    let mut samples: BTreeMap<&str, (&AttemptRecord, [usize; 2])> = BTreeMap::new();
     for (record, course) in among {
-        let [some, all] = papers.entry(&record.paper).or_default().entry(&record.sample).or_default();
+        let (_, [some, all]) = samples.entry(&record.sample).or_insert((record, [0, 0]));
         *some += usize::from(is(record, course));
         *all += 1;
     }
-    let rates: Vec<Vec<[f64; 1]>> =
-        papers.values().map(|by| by.values().map(|[some, all]| [*some as f64 / *all as f64]).collect()).collect();
-    let count = rates.iter().map(Vec::len).sum::<usize>();
+    let rates: Vec<Measured<'_>> = samples
+        .values()
+        .map(|(first, [some, all])| Measured { paper: &first.paper, n: first.n, value: *some as f64 / *all as f64 })
+        .collect();
+    let count = rates.len() as f64;
     Share {
-        rate: (count > 0).then(|| rates.iter().flatten().map(|[rate]| rate).sum::<f64>() / count as f64),
-        interval: bootstrap(&rates, options).map(|[interval]| interval),
+        rate: (!rates.is_empty()).then(|| rates.iter().map(|sample| sample.value).sum::<f64>() / count),
+        interval: rate_interval(&rates, among.len() as f64 / count, options),
     }
 }
 
@@ -298,7 +300,7 @@ mod tests {
             None,
         ]
         .into_iter();
-        how(&records, Bootstrap { replicates: 200, ..Bootstrap::default() }, |_| Ok(courses.next().flatten())).unwrap()
+        how(&records, Intervals::default(), |_| Ok(courses.next().flatten())).unwrap()
     }
 
     #[test]
@@ -326,9 +328,9 @@ mod tests {
 
     #[test]
     fn attempts_of_which_nothing_is_known_but_their_end_still_have_a_row() {
-        let rows = how(&[attempt("x_0", 0, false)], Bootstrap::default(), |_| Ok(None)).unwrap();
+        let rows = how(&[attempt("x_0", 0, false)], Intervals::default(), |_| Ok(None)).unwrap();
         assert_eq!((rows[0].trajectories, rows[0].first_crashed_share), (0, Share::default()));
         assert!(how_console(&rows).contains('-'));
-        assert_eq!(how(&[], Bootstrap::default(), |_| Ok(None)).unwrap(), []);
+        assert_eq!(how(&[], Intervals::default(), |_| Ok(None)).unwrap(), []);
     }
 }

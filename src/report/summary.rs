@@ -11,7 +11,7 @@ use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
-use crate::stats::{Bootstrap, Interval, Population, bootstrap, pass_all_k, pass_at_k};
+use crate::stats::{Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval};
 use crate::verifier::stored::ChoiceRecord;
 
 /// What to summarise.
@@ -20,7 +20,7 @@ pub struct Options {
     /// The k of each pass@k, 1 among them as a rule; shown in this order.
     pub ks: Vec<usize>,
     /// How intervals are made.
-    pub bootstrap: Bootstrap,
+    pub intervals: Intervals,
     /// What the run was to do, to say what is missing; empty when that is not known.
     pub planned: Vec<Planned>,
     /// What is missing of what was stored, a sentence each.
@@ -34,7 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             ks: vec![1],
-            bootstrap: Bootstrap::default(),
+            intervals: Intervals::default(),
             planned: Vec::new(),
             notes: Vec::new(),
             choices: Vec::new(),
@@ -142,7 +142,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
         let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
         tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
-    // Each row is a resampling of its own. The largest begin first, so that none is left over for one processor.
+    // The largest begin first, so that none is left over for one processor.
     let mut largest_first: Vec<_> = tables.iter().enumerate().collect();
     largest_first.sort_by_key(|(_, (_, records))| std::cmp::Reverse(records.len()));
     let mut rows: Vec<(usize, Row)> = largest_first
@@ -154,14 +154,15 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
-    let verifiers = verifier_rows(records, &options.choices, options.bootstrap);
-    Summary { rows, level: options.bootstrap.level, population: options.bootstrap.population, notes, verifiers }
+    let verifiers = verifier_rows(records, &options.choices, options.intervals);
+    Summary { rows, level: options.intervals.level, population: options.intervals.population, notes, verifiers }
 }
 
 /// The attempts of one sample that were not lost.
 #[derive(Default)]
 struct Tally<'a> {
     paper: &'a str,
+    n: usize,
     attempts: usize,
     passed: usize,
     reported: usize,
@@ -188,13 +189,14 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         scored.push(record);
         let tally = tallies.entry(&record.sample).or_default();
         tally.paper = &record.paper;
+        tally.n = record.n;
         tally.attempts += 1;
         tally.passed += usize::from(record.pass);
         tally.reported += usize::from(record.reported.as_ref().is_some_and(|verdict| verdict.pass));
         tally.verifiable += usize::from(record.verified.is_some());
         tally.verified += usize::from(record.verified.as_ref().is_some_and(|verdict| verdict.pass));
     }
-    // The bootstrap draws by place: the order must not depend on the hash map's.
+    // Sums must not depend on the order of the hash map.
     let mut samples: Vec<(&str, Tally<'_>)> = tallies.into_iter().collect();
     samples.sort_unstable_by_key(|(sample, tally)| (tally.paper, *sample));
     let samples: Vec<Tally<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
@@ -245,57 +247,31 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// A rate of one sample, estimated from n attempts of which c passed, for k.
 type Estimate = fn(usize, usize, usize) -> Option<f64>;
 
-/// pass@k for each k and pass^k for each k above 1, over the samples that have k attempts, which are sorted by paper.
+/// pass@k for each k and pass^k for each k above 1, each over the samples that have k attempts.
 fn pass_rates(samples: &[Tally<'_>], options: &Options) -> (Vec<PassAt>, Vec<PassAt>) {
-    let any = options.ks.iter().map(|&k| (k, pass_at_k as Estimate));
-    let all = options.ks.iter().filter(|&&k| k > 1).map(|&k| (k, pass_all_k as Estimate));
-    let wanted: Vec<(usize, Estimate)> = any.chain(all).collect();
-    let eligible = |k: usize| samples.iter().filter(|tally| k > 0 && tally.attempts >= k).count();
-    let mut rates = Vec::with_capacity(wanted.len());
-    let mut left = wanted.as_slice();
-    while let [first, ..] = left {
-        // Statistics over the same samples share one resampling, which is what takes the time.
-        let same = left.iter().take(3).take_while(|other| eligible(other.0) == eligible(first.0)).count();
-        let (now, later) = left.split_at(same);
-        match *now {
-            [one, two, three] => rates.extend(joint_rates(samples, [one, two, three], options.bootstrap)),
-            [one, two] => rates.extend(joint_rates(samples, [one, two], options.bootstrap)),
-            _ => rates.extend(joint_rates(samples, [*first], options.bootstrap)),
-        }
-        left = later;
-    }
-    let all = rates.split_off(options.ks.len());
-    (rates, all)
+    let any = options.ks.iter().map(|&k| pass_rate(samples, k, pass_at_k, options.intervals));
+    let above_one = options.ks.iter().filter(|&&k| k > 1);
+    let all = above_one.map(|&k| pass_rate(samples, k, pass_all_k, options.intervals));
+    (any.collect(), all.collect())
 }
 
-/// Several rates over the same samples.
-fn joint_rates<const WIDTH: usize>(
-    samples: &[Tally<'_>],
-    wanted: [(usize, Estimate); WIDTH],
-    how: Bootstrap,
-) -> [PassAt; WIDTH] {
-    let mut papers: Vec<Vec<[f64; WIDTH]>> = Vec::new();
-    let mut paper = None;
+fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals) -> PassAt {
+    let mut measured = Vec::with_capacity(samples.len());
+    let mut attempts = 0;
     for tally in samples {
-        let values = wanted.map(|(k, estimate)| estimate(tally.attempts, tally.passed, k));
-        if values.iter().any(Option::is_none) {
-            continue;
-        }
-        if paper.replace(tally.paper) != Some(tally.paper) {
-            papers.push(Vec::new());
-        }
-        if let Some(last) = papers.last_mut() {
-            last.push(values.map(Option::unwrap_or_default));
+        if let Some(value) = estimate(tally.attempts, tally.passed, k) {
+            measured.push(Measured { paper: tally.paper, n: tally.n, value });
+            attempts += tally.attempts;
         }
     }
-    let count = papers.iter().map(Vec::len).sum();
-    let intervals = bootstrap(&papers, how);
-    std::array::from_fn(|i| PassAt {
-        k: wanted[i].0,
-        rate: average(papers.iter().flatten().map(|values| values[i])),
-        interval: intervals.map(|intervals| intervals[i]),
-        samples: count,
-    })
+    // Of n attempts n - k + 1: a single one where there are no more than k.
+    let trials = attempts as f64 / measured.len().max(1) as f64 + 1.0 - k as f64;
+    PassAt {
+        k,
+        rate: average(measured.iter().map(|sample| sample.value)),
+        interval: rate_interval(&measured, trials, how),
+        samples: measured.len(),
+    }
 }
 
 /// What is missing or was left out.

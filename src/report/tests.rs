@@ -5,7 +5,7 @@ use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
 use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
-use crate::stats::Bootstrap;
+use crate::stats::Intervals;
 
 fn verdict(pass: bool) -> Verdict {
     Verdict { pass, ..Verdict::default() }
@@ -51,7 +51,7 @@ fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
 }
 
 fn options(ks: &[usize]) -> Options {
-    Options { ks: ks.to_vec(), bootstrap: Bootstrap { replicates: 1000, ..Bootstrap::default() }, ..Options::default() }
+    Options { ks: ks.to_vec(), ..Options::default() }
 }
 
 /// Two agents, three n, ten samples, five attempts each.
@@ -93,7 +93,7 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
                    3       10        50      35  70.0 [67.6, 74.9]  100.0 [72.2, 100.0]     0.0     0
                  all       30       150     120  80.0 [75.1, 84.9]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). pass^k:
+    interval (bootstrap over the samples of each of these papers). pass^k:
     that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
 
     How attempts ended
@@ -138,7 +138,7 @@ fn a_single_attempt_gives_a_report() {
     agent  n  samples  attempts  passed           pass@1  pass@5  pass^5  lost
     noop   1        1         1       0  0.0 [0.0, 79.3]       -       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers, Wilson's where all agree). pass^k:
+    interval (bootstrap over the samples of each of these papers). pass^k:
     that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
 
     How attempts ended
@@ -306,7 +306,7 @@ fn counts_of_tokens_that_a_stranger_made_up_add_up_to_the_most_there_is() {
     }
     let summary = summarise(&records, &options(&[1]));
     assert_eq!((summary.rows[0].usage.input, summary.rows[0].usage.output), (u64::MAX, u64::MAX));
-    let rows = how(&records, Bootstrap::default(), |_| Ok(None)).unwrap();
+    let rows = how(&records, Intervals::default(), |_| Ok(None)).unwrap();
     assert!(rows[0].tokens_per_sample.unwrap() >= u64::MAX as f64);
     assert_fits(&console(&summary));
     assert_fits(&how_console(&rows));
@@ -333,8 +333,8 @@ fn a_comparison_of_long_names_keeps_its_numbers_whole() {
         }
     }
     for by_n in [false, true] {
-        let rows = compare(&contenders(&records, ""), false, by_n, Bootstrap::default());
-        let text = compare_console(&rows, Bootstrap::default());
+        let rows = compare(&contenders(&records, ""), false, by_n, Intervals::default());
+        let text = compare_console(&rows, Intervals::default());
         assert_fits(&text);
         let row = &rows[0];
         let bounds = row.interval.unwrap();
@@ -464,7 +464,7 @@ fn two_models_are_two_rows_however_late_their_names_differ() {
         records: &records,
         summary: &summary,
         conditions: &std::collections::BTreeMap::new(),
-        bootstrap: Bootstrap { replicates: 200, ..Bootstrap::default() },
+        intervals: Intervals::default(),
     };
     for figure in figures::figures(&source).iter().filter(|figure| figure.id == "pass-by-n") {
         let chart = figure.chart.as_ref().unwrap();

@@ -11,7 +11,7 @@ use super::clean::{clean, middle_cut};
 use super::names::short_name;
 use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::AttemptRecord;
-use crate::stats::{Bootstrap, Interval, Population, bootstrap, gap_closed, pass_at_k};
+use crate::stats::{Interval, Intervals, Measured, Population, gap_closed, pass_at_k, rate_interval};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
 
 /// Columns that a verifier's name gets.
@@ -49,11 +49,11 @@ pub struct VerifierRow {
 /// The rows of all verifiers that chose among these attempts. Samples whose attempts are not all among those that the
 /// verifier saw are left out.
 #[must_use]
-pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Bootstrap) -> Vec<VerifierRow> {
-    /// By paper, samples with [single, chosen, best]; and the least k, and the cost.
-    #[derive(Default)]
-    struct Tally {
-        papers: BTreeMap<String, Vec<[f64; 3]>>,
+pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
+    /// Samples with [single, chosen, best]; and the least k, and the cost.
+    #[derive(Clone, Default)]
+    struct Tally<'a> {
+        samples: Vec<(Measured<'a>, [f64; 3])>,
         k: Option<usize>,
         cost: f64,
         unknown: u32,
@@ -70,7 +70,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
     let choices = choices.iter().filter(|choice| {
         seen.insert((&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts))
     });
-    let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally>> = BTreeMap::new();
+    let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally<'_>>> = BTreeMap::new();
     for choice in choices {
         let group = groups.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
         let of_all =
@@ -86,30 +86,36 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         ];
         let by_n = tallies.entry((&choice.verifier, &choice.agent, choice.model.as_deref())).or_default();
         let tally = by_n.entry(first.n).or_default();
-        tally.papers.entry(first.paper.clone()).or_default().push(values);
+        tally.samples.push((Measured { paper: &first.paper, n: first.n, value: 0.0 }, values));
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
         tally.unknown = tally.unknown.saturating_add(choice.unknown);
     }
     let mut rows = Vec::new();
     for ((verifier, agent, model), by_n) in tallies {
-        let row = |n: Option<usize>, tally: Tally| {
-            let papers: Vec<Vec<[f64; 3]>> = tally.papers.into_values().collect();
-            let samples = papers.iter().map(Vec::len).sum::<usize>();
-            let gap = gap_closed(&papers, how);
+        let row = |n: Option<usize>, tally: Tally<'_>| {
+            let samples = tally.samples.len();
+            let gap = gap_closed(&tally.samples, how);
+            let column = |column: usize| -> Vec<Measured<'_>> {
+                tally.samples.iter().map(|(sample, values)| Measured { value: values[column], ..*sample }).collect()
+            };
+            let k = tally.k.unwrap_or_default();
+            // A single attempt's rate rests on all k of them.
+            let [single, chosen, best] =
+                [(0, k as f64), (1, 1.0), (2, 1.0)].map(|(place, trials)| rate_interval(&column(place), trials, how));
             VerifierRow {
                 verifier: verifier.to_owned(),
                 agent: agent.to_owned(),
                 model: model.map(str::to_owned),
                 n,
                 samples,
-                k: tally.k.unwrap_or_default(),
+                k,
                 rates: std::array::from_fn(|column| {
-                    papers.iter().flatten().map(|values| values[column]).sum::<f64>() / samples as f64
+                    tally.samples.iter().map(|(_, values)| values[column]).sum::<f64>() / samples as f64
                 }),
-                intervals: bootstrap(&papers, how),
+                intervals: single.zip(chosen).zip(best).map(|((single, chosen), best)| [single, chosen, best]),
                 gap_closed: gap.map(|(share, _)| share),
-                gap_interval: gap.map(|(_, interval)| interval),
+                gap_interval: gap.and_then(|(_, interval)| interval),
                 cost: tally.cost,
                 unknown: tally.unknown,
             }
@@ -117,9 +123,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: B
         let several = by_n.len() > 1;
         let mut all = Tally::default();
         for (n, tally) in by_n {
-            for (paper, samples) in &tally.papers {
-                all.papers.entry(paper.clone()).or_default().extend(samples);
-            }
+            all.samples.extend(&tally.samples);
             all.k = all.k.into_iter().chain(tally.k).min();
             all.cost += tally.cost;
             all.unknown = all.unknown.saturating_add(tally.unknown);
@@ -159,7 +163,7 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
     }
     let mut legend = format!(
         "pass@1, chosen, pass@k: percent of samples that one attempt, the chosen one, and the best of all pass. gap closed: \
-         (chosen - pass@1) / (pass@k - pass@1). Intervals: {:.0}%, {}, Wilson's for rates where all agree.",
+         (chosen - pass@1) / (pass@k - pass@1). Intervals: {:.0}%, {}.",
         100.0 * level,
         population.legend()
     );
@@ -222,7 +226,7 @@ mod tests {
             });
         }
         choices.push(choices[0].clone());
-        let rows = verifier_rows(&records, &choices, Bootstrap::default());
+        let rows = verifier_rows(&records, &choices, Intervals::default());
         let told: Vec<_> = rows.iter().map(|row| (row.n, row.samples, row.k, row.cost)).collect();
         assert_eq!(told, [(Some(1), 2, 2, 0.5), (Some(2), 1, 3, 1.0), (None, 3, 2, 1.5)]);
         assert!(rows.iter().all(|row| row.gap_closed == Some(1.0)), "{rows:?}");

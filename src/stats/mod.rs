@@ -1,13 +1,16 @@
 //! pass@k, intervals, comparisons, declines, power: pure functions over counts, used by the report.
 
-mod bootstrap;
+mod beta;
 #[cfg(test)]
 mod coverage;
+mod gap;
 mod logistic;
 mod normal;
 mod paired;
 mod pass;
 mod power;
+mod rate;
+mod sampled;
 mod student;
 #[cfg(test)]
 mod tests;
@@ -15,11 +18,13 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use bootstrap::{Bootstrap, Population, bootstrap, gap_closed};
+pub use gap::gap_closed;
 pub use logistic::{Logistic, Tried, chance, fit};
-pub use paired::{Discordant, holm, mcnemar, paired_bootstrap};
+pub use paired::{Discordant, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::{Aim, Spread};
+pub use rate::rate_interval;
+pub use sampled::{Intervals, Measured, Population};
 
 /// An interval, both bounds included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

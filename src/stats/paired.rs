@@ -1,7 +1,8 @@
 //! Two runs on the same samples: is the difference more than chance?
 
-use super::bootstrap::{interval, replicates, trials};
-use super::{Bootstrap, Interval, wilson};
+use super::rate::share_interval;
+use super::sampled::{Mean, two_sided};
+use super::{Interval, Intervals, Measured};
 
 /// Pairs of attempts of which exactly one passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,21 +48,76 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The interval of a mean difference over paired samples: `papers[p][s]` is the second run's rate less the first's at
-/// sample s of paper p, in [-1, 1]. Drawn as by [`super::bootstrap`], each sample's pair as a whole.
+/// The interval of a mean difference over paired samples: each value is the second run's rate less the first's at a
+/// sample, in [-1, 1], and rests on so many `trials` of either.
 ///
-/// Where all differences are the same the bootstrap would claim certainty. The interval is then widened by what Wilson's
-/// gives for the share of samples that could differ although none of so many did. `None` when there is no sample.
+/// Student's t with the mean's degrees of freedom, after adding two samples whose differences are as large as those seen
+/// (root mean square of those that are not 0, at least that of a single attempt) with opposite signs: these move nothing, and
+/// keep the spread of a few samples that happen to agree from being taken for none (for single attempts: Agresti and
+/// Min, "Effects and non-effects of paired identical observations in comparing proportions with binary matched-pairs
+/// data", 2004). Where all differences are the same the interval reaches as far to both sides as the upper bound
+/// of a share of which none of so many was seen.
+///
+/// `None` when there is no sample.
 #[must_use]
-pub fn paired_bootstrap(papers: &[Vec<f64>], how: Bootstrap) -> Option<Interval> {
-    let columns: Vec<Vec<[f64; 1]>> = papers.iter().map(|samples| samples.iter().map(|&d| [d]).collect()).collect();
-    let [means] = replicates(&columns, how)?;
-    let all = means[0];
-    // Student's interval over few papers reaches beyond what a difference of rates can be.
-    let clamped = |found: Interval| Interval { low: found.low.max(-1.0), high: found.high.min(1.0) };
-    interval(means, papers, how).map(clamped).or_else(|| {
-        let total = trials(papers, how) as f64;
-        let slack = wilson(0.0, total, how.level).map_or(1.0, |interval| interval.high);
-        Some(Interval { low: (all - slack).max(-1.0), high: (all + slack).min(1.0) })
-    })
+pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
+    let mean = Mean::of(samples, how.population)?;
+    let draws = mean.draws as f64;
+    let half = if mean.freedom == 0 || mean.variance < 1e-15 {
+        share_interval(0.0, draws, how.level).high
+    } else {
+        // What is drawn: samples, or whole papers.
+        let drawn: Vec<f64> = if mean.papers.is_empty() {
+            mean.strata.concat()
+        } else {
+            mean.papers.iter().map(|&(sum, of)| sum / of as f64).collect()
+        };
+        let apart: Vec<f64> = drawn.iter().filter(|value| value.abs() > 1e-9).map(|value| value * value).collect();
+        let typical = (apart.iter().sum::<f64>() / apart.len().max(1) as f64).max(1.0 / trials.max(1.0));
+        let variance = (mean.variance * draws * draws + 2.0 * typical) / (draws + 2.0).powi(2);
+        two_sided(how.level, Some(mean.freedom)) * variance.sqrt()
+    };
+    Some(Interval { low: (mean.value - half).max(-1.0), high: (mean.value + half).min(1.0) })
+}
+
+/// Most parts that a difference is counted in: of attempts in such odd numbers that more would be needed it is rounded.
+const MOST_PARTS: u32 = 420;
+
+/// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The Design
+/// of Experiments", 1935, section 21): under the null hypothesis each sample's difference is as likely to have the
+/// opposite sign, so that p is the share of all assignments of signs whose mean is at least as far from 0. Exact: the
+/// distribution of the sum is added up sample by sample, where differences are counted in parts of one over the least
+/// common multiple of the numbers of attempts.
+///
+/// With single attempts it is McNemar's exact test.
+#[must_use]
+pub fn sign_flip(differences: &[f64]) -> f64 {
+    let parts = parts(differences);
+    let signed: Vec<i64> = differences.iter().map(|difference| (difference * parts).round() as i64).collect();
+    let counts: Vec<usize> = signed.iter().map(|count| count.unsigned_abs() as usize).filter(|&it| it > 0).collect();
+    let seen = signed.iter().sum::<i64>().unsigned_abs() as usize;
+    // Sums further out have a chance below 1e-17 together (Hoeffding, 1963).
+    let far = 9.0 * counts.iter().map(|&count| (count as f64).powi(2)).sum::<f64>().sqrt();
+    let reach = counts.iter().sum::<usize>().min(far.ceil() as usize);
+    if seen == 0 {
+        return 1.0;
+    }
+    let mut chances = vec![0.0; 2 * reach + 1];
+    chances[reach] = 1.0;
+    let mut next = chances.clone();
+    for count in counts {
+        for (place, chance) in next.iter_mut().enumerate() {
+            let at = |place: Option<usize>| place.and_then(|place| chances.get(place)).copied().unwrap_or_default();
+            *chance = f64::midpoint(at(place.checked_sub(count)), at(place.checked_add(count)));
+        }
+        std::mem::swap(&mut chances, &mut next);
+    }
+    let beyond: f64 = chances.iter().skip((reach + seen).min(chances.len())).sum();
+    (2.0 * beyond).clamp(1e-17, 1.0)
+}
+
+/// The smallest number of parts in which all of these are whole numbers, at most [`MOST_PARTS`].
+fn parts(values: &[f64]) -> f64 {
+    let whole = |parts: &f64| values.iter().all(|value| ((value * parts).round() - value * parts).abs() < 1e-7);
+    (1..MOST_PARTS).map(f64::from).find(whole).unwrap_or(f64::from(MOST_PARTS))
 }

@@ -28,7 +28,7 @@ pub struct Reader {
     suite: Option<PathBuf>,
     /// The k of pass@k; from the runs when empty.
     ks: Vec<usize>,
-    bootstrap: crate::stats::Bootstrap,
+    intervals: crate::stats::Intervals,
     items: Items,
 }
 
@@ -64,9 +64,9 @@ impl Reader {
         folders: Vec<PathBuf>,
         suite: Option<PathBuf>,
         ks: Vec<usize>,
-        bootstrap: crate::stats::Bootstrap,
+        intervals: crate::stats::Intervals,
     ) -> Self {
-        Self { families, folders, suite, ks, bootstrap, items: BTreeMap::new() }
+        Self { families, folders, suite, ks, intervals, items: BTreeMap::new() }
     }
 
     /// Changes whenever what [`Self::gather`] reads does, though not with every event of an attempt under way.
@@ -102,7 +102,7 @@ impl Reader {
         let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
         let several = self.folders.len() > 1;
         let mut material = Material {
-            options: Options { ks: Vec::new(), bootstrap: self.bootstrap, ..Options::default() },
+            options: Options { ks: Vec::new(), intervals: self.intervals, ..Options::default() },
             notes,
             ..Material::default()
         };
@@ -291,7 +291,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::stats::Bootstrap;
+    use crate::stats::Intervals;
 
     #[test]
     fn a_change_is_seen_by_a_clock_that_runs_behind_the_files() {
@@ -299,7 +299,7 @@ mod tests {
         let path = folder.path().join("attempts.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         let reader =
-            Reader::new(Families::none(), vec![folder.path().to_owned()], None, Vec::new(), Bootstrap::default());
+            Reader::new(Families::none(), vec![folder.path().to_owned()], None, Vec::new(), Intervals::default());
         let at = |hours: u64| {
             let file = std::fs::File::options().append(true).open(&path).unwrap();
             file.set_modified(SystemTime::now() + Duration::from_hours(hours)).unwrap();

@@ -22,7 +22,7 @@ use super::verifiers::VerifierRow;
 use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
-use crate::stats::{Bootstrap, Interval};
+use crate::stats::{Interval, Intervals};
 use chart::{Chart, Over, Point, Series};
 
 /// A picture and its numbers.
@@ -109,7 +109,7 @@ pub struct Source<'a> {
     /// By the agent's label.
     pub conditions: &'a BTreeMap<String, Condition>,
     /// How intervals are made.
-    pub bootstrap: Bootstrap,
+    pub intervals: Intervals,
 }
 
 /// All figures, in the paper's order. Each is there always; one without data says what is missing.
@@ -124,7 +124,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
 /// How the whiskers were made.
 fn whiskers(source: &Source<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.population.legend());
-    format!("Whiskers: {level:.0}% intervals, {over}, Wilson's where all agree.")
+    format!("Whiskers: {level:.0}% intervals, {over}.")
 }
 
 /// Pass rate by n, a line a contender.

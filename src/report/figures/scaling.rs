@@ -13,7 +13,7 @@ use super::{
 use crate::report::names::full_name;
 use crate::report::summary::Row;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::bootstrap;
+use crate::stats::{Measured, rate_interval};
 
 /// Points a curve.
 const POINTS: usize = 12;
@@ -124,12 +124,12 @@ fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + 
 
 /// A curve a contender, over the same thresholds for all.
 fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, Table) {
-    /// By paper and sample, the attempts.
-    type Attempts<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a AttemptRecord>>>;
+    /// By sample, the attempts.
+    type Attempts<'a> = BTreeMap<&'a str, Vec<&'a AttemptRecord>>;
     let mut contenders: BTreeMap<(&str, Option<&str>), Attempts<'_>> = BTreeMap::new();
     for record in scored(source) {
-        let papers = contenders.entry((&record.agent, record.model.as_deref())).or_default();
-        papers.entry(&record.paper).or_default().entry(&record.sample).or_default().push(record);
+        let samples = contenders.entry((&record.agent, record.model.as_deref())).or_default();
+        samples.entry(&record.sample).or_default().push(record);
     }
     let most = scored(source).map(spent).max().unwrap_or_default();
     let thresholds = thresholds(most);
@@ -137,30 +137,24 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
     let mut table =
         Table { columns: headings(&["agent", "model", &most_used, "passed %", "low %", "high %"]), rows: Vec::new() };
     let mut series = Vec::new();
-    for ((agent, model), papers) in contenders {
-        let rates: Vec<Vec<[f64; POINTS]>> = papers
-            .values()
-            .map(|samples| {
-                samples
-                    .values()
-                    .map(|attempts| {
-                        thresholds.map(|most| {
-                            let within = |record: &&&AttemptRecord| record.pass && spent(record) <= most;
-                            attempts.iter().filter(within).count() as f64 / attempts.len() as f64
-                        })
-                    })
-                    .collect()
-            })
-            .collect();
-        let count = rates.iter().map(Vec::len).sum::<usize>() as f64;
-        let intervals = bootstrap(&rates, source.bootstrap);
+    for ((agent, model), samples) in contenders {
+        let count = samples.len() as f64;
+        let trials = samples.values().map(Vec::len).sum::<usize>() as f64 / count;
         for (place, &most) in thresholds.iter().enumerate() {
             // A short axis has fewer marks than there is room for: the last one stands in the rest.
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }
-            let rate = rates.iter().flatten().map(|values| values[place]).sum::<f64>() / count;
-            let interval = intervals.map(|intervals| intervals[place]);
+            let within = |record: &&&AttemptRecord| record.pass && spent(record) <= most;
+            let rates: Vec<Measured<'_>> = samples
+                .values()
+                .map(|attempts| {
+                    let value = attempts.iter().filter(within).count() as f64 / attempts.len() as f64;
+                    Measured { paper: &attempts[0].paper, n: attempts[0].n, value }
+                })
+                .collect();
+            let rate = rates.iter().map(|sample| sample.value).sum::<f64>() / count;
+            let interval = rate_interval(&rates, trials, source.intervals);
             add(&mut series, &full_name(agent, model), Point { x: most as f64, rate, interval });
             let mut cells = vec![agent.to_owned(), model.unwrap_or_default().to_owned()];
             cells.push(most.to_string());

@@ -9,10 +9,11 @@ use serde_json::json;
 use super::material::Material;
 use super::template::render;
 use crate::error::Result;
+use crate::report::compare::p_value;
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{Source, Table, figures};
 use crate::report::summary::Row;
-use crate::report::{compare, contenders, end_name, summarise};
+use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
 use crate::stats::Interval;
 
 /// Most comparisons that are shown: with many agents the first is compared with each of the others.
@@ -29,7 +30,7 @@ pub fn overview(material: &Material) -> Result<String> {
         records: &material.records,
         summary: &summary,
         conditions: &material.conditions,
-        bootstrap: options.bootstrap,
+        intervals: options.intervals,
     };
     let mut drawn = Vec::new();
     for figure in figures(&source) {
@@ -45,8 +46,7 @@ pub fn overview(material: &Material) -> Result<String> {
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
     let done: usize = summary.rows.iter().filter(|row| row.n.is_some()).map(|row| row.attempts + row.lost).sum();
-    let whiskers =
-        format!("{:.0}% intervals, {}, Wilson's where all agree", 100.0 * summary.level, summary.population.legend());
+    let whiskers = format!("{:.0}% intervals, {}", 100.0 * summary.level, summary.population.legend());
     let notes: Vec<&String> = material.notes.iter().chain(&summary.notes).collect();
     let runs: Vec<_> = material
         .runs
@@ -140,8 +140,9 @@ fn ends(rows: &[Row]) -> Table {
 
 /// Contenders against each other on the samples that both have, and how to read it.
 fn comparisons(material: &Material) -> (Table, String) {
-    let all = contenders(&material.records, "");
-    let how = material.options.bootstrap;
+    let (all, absent): (Vec<Contender>, Vec<Contender>) =
+        contenders(&material.records, "").into_iter().partition(|contender| contender.all_lost_note().is_none());
+    let how = material.options.intervals;
     let every_pair = all.len() <= EVERY_PAIR;
     let found = compare(&all, every_pair, false, how);
     let columns = cells([
@@ -155,34 +156,40 @@ fn comparisons(material: &Material) -> (Table, String) {
         "only second",
         "p",
         "Holm p",
+        "McNemar p",
     ]);
-    let p_value = |p: f64| if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") };
     let rows = found
         .iter()
         .map(|row| {
-            let bounds = row.interval.map(|it| format!(" [{:+.1}, {:+.1}]", 100.0 * it.low, 100.0 * it.high));
             vec![
                 row.first.clone(),
                 row.second.clone(),
                 row.samples.to_string(),
                 percent(row.first_rate),
                 percent(row.second_rate),
-                format!("{:+.1}{}", 100.0 * row.difference, bounds.unwrap_or_default()),
+                row.shown_difference(),
                 row.only_first.to_string(),
                 row.only_second.to_string(),
                 p_value(row.p),
                 p_value(row.adjusted_p),
+                p_value(row.mcnemar_p),
             ]
         })
         .collect();
     let which = if every_pair { "Every pair" } else { "The first agent with each of the others" };
-    let legend = format!(
-        "{which}, on the samples that both have: pass@1, the second's less the first's, with its {:.0}% interval (paired \
-         {}; Wilson's where all differ alike). Only first, only second: samples whose first attempt only that one \
-         passes; p: McNemar's exact test on them; Holm p: adjusted for all rows. Whether the runs were measured by the \
+    let mut legend = format!(
+        "{which}, on the samples that both have: pass@1, the second's less the first's, with its {:.0}% interval ({}). p: \
+         sign-flip permutation test over samples; Holm p: adjusted for all rows; only first, only second: samples whose \
+         first attempt only that one passes; McNemar p: the exact test on these. Whether the runs were measured by the \
          same suite, gold and budgets is not checked here; `autoexperiment compare` does.",
         100.0 * how.level,
         how.population.legend()
     );
+    let lost = found.iter().filter_map(Comparison::lost_note);
+    let absent = absent.iter().filter_map(Contender::all_lost_note);
+    for note in lost.chain(absent) {
+        legend.push(' ');
+        legend.push_str(&note);
+    }
     (Table { columns, rows }, legend)
 }

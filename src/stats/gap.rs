@@ -1,0 +1,77 @@
+//! How much of the gap between a lower and an upper rate is closed.
+
+use super::{Interval, Intervals, Measured, rate_interval};
+
+/// Fewest samples with a gap that an interval rests on.
+const FEWEST: usize = 3;
+/// Gaps below this are rounding.
+const NOTHING: f64 = 1e-9;
+
+/// The share of the gap that a middle rate closes, (middle - lower) / (upper - lower), each averaged over samples, and its
+/// interval; `None` where there is no gap. Each sample holds `[lower, middle, upper]`.
+///
+/// Samples without a gap say nothing about the share. Over the others it is 1 - (what the middle one misses) / (the gap), each
+/// averaged; given the gaps, what is missed is a rate, and its interval is that of [`rate_interval`]. No
+/// interval from fewer than three such samples.
+#[must_use]
+pub fn gap_closed(samples: &[(Measured<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
+    let mut missed = Vec::new();
+    let mut gaps = 0.0;
+    for (sample, [lower, middle, upper]) in samples {
+        if upper - lower > NOTHING {
+            missed.push(Measured { value: upper - middle, ..*sample });
+            gaps += upper - lower;
+        }
+    }
+    if missed.is_empty() {
+        return None;
+    }
+    let gap = gaps / missed.len() as f64;
+    let share = 1.0 - missed.iter().map(|sample| sample.value).sum::<f64>() / gaps;
+    let interval = rate_interval(&missed, 1.0, how).filter(|_| missed.len() >= FEWEST);
+    let interval = interval.map(|of| Interval { low: 1.0 - of.high / gap, high: 1.0 - of.low / gap });
+    Some((share, interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[[f64; 3]]) -> Vec<(Measured<'static>, [f64; 3])> {
+        values.iter().map(|&values| (Measured { paper: "a", n: 1, value: 0.0 }, values)).collect()
+    }
+
+    #[test]
+    fn the_share_of_the_gap_that_is_closed_has_an_interval_and_needs_a_gap() {
+        // pass@1 0.2, pass@k 0.6; the verifier finds half of the 40 samples of 100 that have something to find.
+        let values: Vec<[f64; 3]> = (0..100)
+            .map(|at| match at {
+                0..20 => [1.0, 1.0, 1.0],
+                20..40 => [0.0, 1.0, 1.0],
+                40..60 => [0.0, 0.0, 1.0],
+                _ => [0.0; 3],
+            })
+            .collect();
+        let (share, interval) = gap_closed(&samples(&values), Intervals::default()).unwrap();
+        let interval = interval.unwrap();
+        assert!((share - 0.5).abs() < 1e-12);
+        // A binomial share of 40: standard error 0.079.
+        assert!((interval.low - 0.345).abs() < 0.015 && (interval.high - 0.655).abs() < 0.015, "{interval:?}");
+        assert_eq!(gap_closed(&samples(&[[1.0; 3]; 5]), Intervals::default()), None);
+        assert_eq!(gap_closed(&[], Intervals::default()), None);
+    }
+
+    #[test]
+    fn a_gap_that_is_always_closed_is_not_known_to_be_and_two_samples_tell_nothing() {
+        let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
+        let interval = interval.unwrap();
+        assert!(
+            (share - 1.0).abs() < 1e-12 && interval.low < 0.6 && (interval.high - 1.0).abs() < 1e-12,
+            "{interval:?}"
+        );
+        // A verifier may choose worse than chance.
+        let (share, interval) = gap_closed(&samples(&[[0.4, 0.0, 1.0]; 8]), Intervals::default()).unwrap();
+        assert!((share + 2.0 / 3.0).abs() < 1e-12 && interval.unwrap().low < share + 1e-9);
+        assert_eq!(gap_closed(&samples(&[[0.4, 1.0, 1.0]; 2]), Intervals::default()).unwrap().1, None);
+    }
+}

@@ -1,0 +1,179 @@
+//! Values measured at samples, and how well their mean is known.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{normal, student};
+
+/// What an interval generalises to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Population {
+    /// These papers: what would the rate over all their samples be? Samples differ within each paper and n.
+    #[default]
+    Suite,
+    /// Papers like these: what would the rate be on others? Whole papers differ, since samples of one paper share its
+    /// functions, its data and its difficulty. Says little with few papers, and is wide then.
+    Papers,
+}
+
+impl Population {
+    /// What intervals generalise to, for a table's legend.
+    #[must_use]
+    pub const fn legend(self) -> &'static str {
+        match self {
+            Self::Suite => "over samples of these papers",
+            Self::Papers => "over papers like these",
+        }
+    }
+}
+
+/// How intervals are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Intervals {
+    /// Confidence level, as 0.95.
+    pub level: f64,
+    /// What they generalise to.
+    pub population: Population,
+}
+
+impl Default for Intervals {
+    /// 95%, of the suite.
+    fn default() -> Self {
+        Self { level: 0.95, population: Population::Suite }
+    }
+}
+
+/// A value of one sample, as the share of its attempts that pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured<'a> {
+    /// The sample's paper.
+    pub paper: &'a str,
+    /// Its number of masked functions.
+    pub n: usize,
+    /// The value.
+    pub value: f64,
+}
+
+/// A mean over samples.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mean {
+    pub value: f64,
+    /// Samples.
+    pub count: usize,
+    /// Variance of the mean.
+    pub variance: f64,
+    /// Degrees of freedom of the variance; 0 where there is no more than one draw.
+    pub freedom: usize,
+    /// What is drawn independently: samples, or papers.
+    pub draws: usize,
+    /// The samples' values: by paper and n, or, for papers like these, all together.
+    pub strata: Vec<Vec<f64>>,
+    /// Sums and counts of papers; empty unless these are what is drawn.
+    pub papers: Vec<(f64, usize)>,
+}
+
+impl Mean {
+    /// The mean over all samples; `None` of nothing.
+    ///
+    /// Of the suite: its variance is that of a mean over strata, one for each paper and n, from which samples are
+    /// drawn, with as many degrees of freedom as there are samples less strata. A stratum of one sample has no
+    /// spread: those of a paper count as one, then those that are left, and a last one joins the largest.
+    ///
+    /// Of papers: the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977, section 9A.1),
+    /// with one degree of freedom less than papers. One paper says nothing about others: it is that of the suite.
+    pub fn of(samples: &[Measured<'_>], population: Population) -> Option<Self> {
+        let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+        for sample in samples {
+            by_paper.entry(sample.paper).or_default().entry(sample.n).or_default().push(sample.value);
+        }
+        let count = samples.len();
+        let all = count as f64;
+        // Summed in the order of papers, so that the order of samples does not matter.
+        let value = by_paper.values().flat_map(BTreeMap::values).flatten().sum::<f64>() / all;
+        if population == Population::Papers && by_paper.len() > 1 {
+            let papers: Vec<(f64, usize)> = by_paper
+                .values()
+                .map(|by_n| (by_n.values().flatten().sum(), by_n.values().map(Vec::len).sum()))
+                .collect();
+            let draws = papers.len();
+            let squares: f64 = papers.iter().map(|&(sum, of)| (sum - value * of as f64).powi(2)).sum();
+            let variance = squares * draws as f64 / (draws - 1) as f64 / (all * all);
+            let strata = vec![by_paper.into_values().flat_map(BTreeMap::into_values).flatten().collect()];
+            return Some(Self { value, count, variance, freedom: draws - 1, draws, strata, papers });
+        }
+        let strata = strata(by_paper);
+        let variance = strata.iter().map(|values| values.len() as f64 * spread(values) / (all * all)).sum();
+        let freedom = count.saturating_sub(strata.len());
+        (count > 0).then_some(Self { value, count, variance, freedom, draws: count, strata, papers: Vec::new() })
+    }
+}
+
+fn strata(by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>>) -> Vec<Vec<f64>> {
+    let (mut strata, mut alone) = (Vec::new(), Vec::new());
+    for by_n in by_paper.into_values() {
+        let (several, single): (Vec<_>, Vec<_>) = by_n.into_values().partition(|values| values.len() > 1);
+        strata.extend(several);
+        let single = single.concat();
+        if single.len() > 1 { strata.push(single) } else { alone.extend(single) }
+    }
+    match (alone.as_slice(), strata.iter_mut().max_by_key(|values| values.len())) {
+        ([], _) => {}
+        ([last], Some(largest)) => largest.push(*last),
+        _ => strata.push(alone),
+    }
+    strata
+}
+
+/// The variance of values, estimated without bias; 0 of a single one.
+pub(super) fn spread(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0)
+}
+
+/// Student's two-sided quantile at a level; the normal's without a bound on the degrees of freedom.
+pub(super) fn two_sided(level: f64, freedom: Option<usize>) -> f64 {
+    let p = f64::midpoint(1.0, level);
+    freedom.map_or_else(|| normal::quantile(p), |freedom| student::quantile(p, freedom.max(1) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(paper: &str, n: usize, value: f64) -> Measured<'_> {
+        Measured { paper, n, value }
+    }
+
+    #[test]
+    fn samples_differ_within_their_paper_and_n() {
+        let samples = [("a", 1, 1.0), ("a", 1, 0.8), ("a", 3, 0.1), ("a", 3, 0.3), ("b", 1, 0.5), ("b", 1, 0.5)];
+        let samples = samples.map(|(paper, n, value)| at(paper, n, value));
+        let mean = Mean::of(&samples, Population::Suite).unwrap();
+        // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
+        assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
+        assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
+        // Papers' sums less the mean times their samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
+        let mean = Mean::of(&samples, Population::Papers).unwrap();
+        let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
+        assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");
+    }
+
+    #[test]
+    fn samples_that_are_alone_are_put_together() {
+        let sizes = |samples: &[Measured<'_>]| {
+            let mut sizes: Vec<_> = Mean::of(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        // Those of a paper first, then the rest.
+        assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 2, 0.0), at("b", 1, 0.0), at("c", 1, 0.0)]), [2, 2]);
+        assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 1, 0.0), at("b", 1, 0.0)]), [3]);
+        assert_eq!(sizes(&[at("a", 1, 0.0)]), [1]);
+        assert_eq!(Mean::of(&[], Population::Suite), None);
+        assert_eq!(Mean::of(&[], Population::Papers), None);
+    }
+}
