@@ -84,17 +84,17 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
     insta::assert_snapshot!(text, @r#"
     Pass rates
     agent          n  samples  attempts  passed             pass@1               pass@5  pass^5  lost
-    fixed gpt-x    1       10        50      15  30.0 [22.9, 34.8]  100.0 [72.2, 100.0]     0.0     0
-                   2       10        50      10  20.0 [12.8, 29.4]   80.0 [44.7, 100.0]     0.0     0
-                   3       10        50       5   10.0 [2.8, 17.2]    50.0 [14.0, 86.0]     0.0     0
-                 all       30       150      30  20.0 [15.1, 24.9]    76.7 [59.0, 90.7]     0.0     0
-    react gpt-x    1       10        50      45  90.0 [82.8, 97.2]  100.0 [72.2, 100.0]    50.0     0
-                   2       10        50      40  80.0 [70.3, 89.5]  100.0 [72.2, 100.0]    20.0     0
-                   3       10        50      35  70.0 [67.6, 74.9]  100.0 [72.2, 100.0]     0.0     0
-                 all       30       150     120  80.0 [75.1, 84.9]  100.0 [88.6, 100.0]    23.3     0
+    fixed gpt-x    1       10        50      15  30.0 [18.6, 43.6]  100.0 [72.2, 100.0]     0.0     0
+                   2       10        50      10  20.0 [10.7, 32.9]    80.0 [44.1, 97.4]     0.0     0
+                   3       10        50       5   10.0 [3.7, 21.4]    50.0 [17.8, 82.2]     0.0     0
+                 all       30       150      30  20.0 [14.3, 26.9]    76.7 [59.1, 89.1]     0.0     0
+    react gpt-x    1       10        50      45  90.0 [78.6, 96.3]  100.0 [72.2, 100.0]    50.0     0
+                   2       10        50      40  80.0 [67.1, 89.3]  100.0 [72.2, 100.0]    20.0     0
+                   3       10        50      35  70.0 [56.5, 81.3]  100.0 [72.2, 100.0]     0.0     0
+                 all       30       150     120  80.0 [73.1, 85.7]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers). pass^k:
-    that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
+    interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
+    infrastructure, in no rate.
 
     How attempts ended
     agent          n  reported  verified  unsupported  ends
@@ -136,10 +136,10 @@ fn a_single_attempt_gives_a_report() {
     insta::assert_snapshot!(text, @r#"
     Pass rates
     agent  n  samples  attempts  passed           pass@1  pass@5  pass^5  lost
-    noop   1        1         1       0  0.0 [0.0, 79.3]       -       -     0
+    noop   1        1         1       0  0.0 [0.0, 95.0]       -       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
-    interval (bootstrap over the samples of each of these papers). pass^k:
-    that all of k attempts pass. lost: attempts lost to infrastructure, in no rate.
+    interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
+    infrastructure, in no rate.
 
     How attempts ended
     agent  n  reported  verified  unsupported  ends
@@ -485,7 +485,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high
-    fixed,gpt-x,1,10,50,15,0.3,0.22931708103699813,0.3475889081954168,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
+    fixed,gpt-x,1,10,50,15,0.3,0.1863254842587594,0.4364111077160986,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
@@ -515,7 +515,7 @@ fn json_holds_the_rows_with_their_fields() {
               "k": 1,
               "rate": 1.0,
               "interval": {
-                "low": 0.20654931437723806,
+                "low": 0.04999999999972715,
                 "high": 1.0
               },
               "samples": 1
