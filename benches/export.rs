@@ -14,7 +14,7 @@ use autoexperiment::agent::End;
 use autoexperiment::export::{Source, inspect};
 use autoexperiment::masked::Masked;
 use autoexperiment::run::AttemptRecord;
-use autoexperiment::run::family::Family;
+use autoexperiment::run::family::{Families, Family};
 use nix::sys::resource::{UsageWho, getrusage};
 use stores::{Random, run_file, trajectory};
 
@@ -28,7 +28,7 @@ fn main() {
     let size = std::fs::metadata(store.join("attempts.jsonl")).unwrap().len();
     let before = peak();
     let (begun, cpu) = (Instant::now(), processor());
-    let source = Source::open(&store).unwrap();
+    let source = Source::open(&store, &Families::standard()).unwrap();
     let written = inspect::export(&source, &folder.path().join("big.eval")).unwrap();
     let (took, cpu) = (begun.elapsed().as_secs_f64(), processor() - cpu);
     let log = std::fs::metadata(&written[0]).unwrap().len();

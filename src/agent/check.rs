@@ -1,6 +1,5 @@
 //! A command whose result is read: what `gold` reports from, and what verification runs.
 
-use super::TaskExperiment;
 use crate::suite::ResultRule;
 
 /// A command, and how its result is read.
@@ -16,18 +15,4 @@ pub struct Check {
     pub time_limit: f64,
     /// How its result is read.
     pub result: ResultRule,
-}
-
-impl TaskExperiment {
-    /// What is run and read of it.
-    #[must_use]
-    pub fn check(&self) -> Check {
-        Check {
-            id: self.id.clone(),
-            key: self.key.clone(),
-            command: self.command.clone(),
-            time_limit: self.time_limit,
-            result: self.result.clone(),
-        }
-    }
 }

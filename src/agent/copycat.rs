@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted};
-use super::{Agent, Context, Ended, Event, Task, experiment, repo};
+use super::{Agent, Context, Ended, Event, Replication, Task, experiment, repo};
 use crate::code::{Module, last_part};
 use crate::model::Role;
+use crate::sample::MASKED;
 
 /// The agent.
 #[derive(Debug)]
@@ -24,7 +25,12 @@ impl Agent for Copycat {
         false
     }
 
+    fn only(&self) -> Option<&'static str> {
+        Some(MASKED)
+    }
+
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let mut code = match repo::python_files(context).await {
             Ok(code) => code,
             Err(fault) => return fault.into(),
@@ -44,7 +50,7 @@ impl Agent for Copycat {
             .map(|(path, module)| (path.clone(), module.source().to_vec()))
             .collect();
         match experiment::write_all(&files, context).await {
-            Ok(()) => experiment::report(task, context).await,
+            Ok(()) => experiment::report(&task.checks(), context).await,
             Err(ended) => ended,
         }
     }

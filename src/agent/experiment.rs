@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::tools::{show_exec, show_exit};
 use super::trajectory::seconds;
-use super::{Context, End, Ended, Event, Task, TaskExperiment};
+use super::{Check, Context, End, Ended, Event};
 use crate::sandbox::{Command, Exit, Fault};
 use crate::score::read_result;
 use crate::suite::ResultRule;
@@ -37,10 +37,10 @@ pub struct Outcome {
     pub stopped: Option<Ended>,
 }
 
-/// Runs all experiments of a task, one after another, as far as the budget allows. `count` makes each of them a step.
-pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Outcome {
+/// Runs all of these, one after another, as far as the budget allows. `count` makes each of them a step.
+pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    for experiment in &task.experiments {
+    for experiment in checks {
         let limit = if count { context.budget.exceeded() } else { None };
         let late = context.budget.time_left().is_zero().then_some(End::TimeLimit);
         if let Some(end) = limit.or(late) {
@@ -68,8 +68,8 @@ pub async fn run_all(task: &Task, context: &mut Context<'_>, count: bool) -> Out
 }
 
 /// Runs all experiments and reports what they gave, as agents do that only put code in place.
-pub async fn report(task: &Task, context: &mut Context<'_>) -> Ended {
-    let outcome = run_all(task, context, true).await;
+pub async fn report(checks: &[Check], context: &mut Context<'_>) -> Ended {
+    let outcome = run_all(checks, context, true).await;
     if let Some(stopped) = outcome.stopped {
         return stopped;
     }
@@ -80,7 +80,11 @@ pub async fn report(task: &Task, context: &mut Context<'_>) -> Ended {
 
 /// Reports results.
 pub fn answer(results: Map<String, Value>, context: &mut Context<'_>) {
-    let raw = Value::Object(results).to_string();
+    answer_raw(Value::Object(results).to_string(), context);
+}
+
+/// Reports an answer as it is.
+pub fn answer_raw(raw: String, context: &mut Context<'_>) {
     context.trajectory.push(&Event::Answer { raw: raw.clone() });
     context.answer = Some(raw);
 }
@@ -101,7 +105,7 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
 
 /// Runs an experiment and reads its result by the manifest's rule. An old result file is removed first. The inner error
 /// says why there is none; the second part is what it wrote to standard error.
-async fn run(experiment: &TaskExperiment, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
+async fn run(experiment: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let wall = Duration::try_from_secs_f64(experiment.time_limit).unwrap_or(Duration::MAX);
     let before = context.budget.tool_time;
     if let ResultRule::JsonFile(path) = &experiment.result

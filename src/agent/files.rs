@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::Task;
+use super::Replication;
 
 /// The paper's text.
 pub const PAPER: &str = "paper.txt";
@@ -15,7 +15,7 @@ pub const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
 /// The files of a task, path in the workspace and bytes: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`].
 #[must_use]
-pub fn task_files(task: &Task) -> Vec<(PathBuf, Vec<u8>)> {
+pub fn task_files(task: &Replication) -> Vec<(PathBuf, Vec<u8>)> {
     vec![
         (PAPER.into(), task.text.as_bytes().to_vec()),
         (EXPERIMENTS.into(), experiments(task).into_bytes()),
@@ -23,7 +23,7 @@ pub fn task_files(task: &Task) -> Vec<(PathBuf, Vec<u8>)> {
     ]
 }
 
-fn experiments(task: &Task) -> String {
+fn experiments(task: &Replication) -> String {
     let mut text = format!("# Experiments of \"{}\"\n", task.paper.title);
     for experiment in &task.experiments {
         let _ = write!(
@@ -39,7 +39,7 @@ fn experiments(task: &Task) -> String {
 }
 
 /// One subshell a command, so that neither its directory, its variables nor its failure reaches the next one.
-fn run_experiments(task: &Task) -> String {
+fn run_experiments(task: &Replication) -> String {
     let mut script = "#!/bin/sh\n# Runs the experiments of experiments.md, one after another.\ncd \"$(dirname \"$0\")\" || exit 1\nfailed=0\n".to_owned();
     for experiment in &task.experiments {
         let _ = write!(

@@ -1,9 +1,9 @@
-//! `gold`: writes the originals back, runs the experiments and reports what they give. Must score 1 on every sample:
+//! `gold`: writes the solution of a task, as the original functions, runs its commands and reports what they give. Must score 1 on every sample:
 //! proof that the suite, the env and the sandbox are sound.
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, Ended, Task, experiment};
+use super::{Agent, Context, End, Ended, Solution, Task, experiment};
 
 /// The agent.
 #[derive(Debug)]
@@ -20,9 +20,14 @@ impl Agent for Gold {
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
-        match experiment::write_all(&task.originals, context).await {
-            Ok(()) => experiment::report(task, context).await,
-            Err(ended) => ended,
+        let Solution { files, checks, answer } = &task.solution;
+        if let Err(ended) = experiment::write_all(files, context).await {
+            return ended;
         }
+        let ended = experiment::report(checks, context).await;
+        if let (Some(answer), End::Answered) = (answer, ended.end) {
+            experiment::answer_raw(answer.clone(), context);
+        }
+        ended
     }
 }

@@ -1,7 +1,7 @@
 //! What retrieval puts into the task of an agent that then goes on by itself.
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted, passages};
-use super::{Context, End, Ended, Task, prompts, repo};
+use super::{Context, End, Ended, Replication, Task, prompts, repo};
 
 /// The passages and snippets for all missing functions, each once; `None` where nothing is chosen or found. The error ends
 /// the attempt.
@@ -10,6 +10,7 @@ pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_
     if retriever.paper == PaperChoice::None && !by_code {
         return Ok(None);
     }
+    let Some(task) = task.part::<Replication>() else { return Ok(None) };
     let code = repo::python_files(context).await?;
     let found = collect(retriever, task, &code).await.map_err(|what| End::ModelError.because(what))?;
     Ok(prompts::fixed::material(&found.0, &found.1))
@@ -17,7 +18,7 @@ pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_
 
 type Material = (Vec<Passage>, Vec<(String, String)>);
 
-async fn collect(retriever: &Retriever, task: &Task, code: &Code) -> Result<Material, String> {
+async fn collect(retriever: &Retriever, task: &Replication, code: &Code) -> Result<Material, String> {
     let (mut text, mut snippets): Material = Default::default();
     if retriever.paper == PaperChoice::Full {
         text = passages(&task.text);

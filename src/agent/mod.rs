@@ -25,6 +25,7 @@ pub(crate) mod protocol;
 mod random;
 mod react;
 mod reflexion;
+mod replication;
 mod repo;
 pub(crate) mod retrieval;
 mod scripted;
@@ -32,6 +33,7 @@ mod settings;
 pub(crate) mod spec;
 mod step;
 mod talk;
+mod task;
 #[cfg(test)]
 mod tests;
 mod tool_calling;
@@ -40,14 +42,12 @@ mod trajectory;
 mod transcript;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::env::OnProgress;
 use crate::error::Result;
-use crate::suite::{Paper, ResultRule};
 
 pub use budget::{Budget, Limits};
 pub use check::Check;
@@ -57,62 +57,14 @@ pub use external::ProgramSpec;
 pub use history::History;
 pub use prompts::dynamic::Prompting;
 pub use protocol::Protocol;
+pub use replication::{Replication, TaskExperiment, TaskFunction};
 pub use retrieval::{CodeChoice, PaperChoice};
 pub(crate) use settings::written;
 pub use settings::{Fill, Overrides, Settings, setting_keys};
 pub use spec::AgentSpec;
+pub use task::{Solution, Task};
 pub use tools::ToolChoice;
 pub use trajectory::{Event, Line, Trajectory};
-
-/// An experiment as an agent is to run and report it.
-#[derive(Debug, Clone)]
-pub struct TaskExperiment {
-    /// Id in the manifest.
-    pub id: String,
-    /// Key in the answer: "Experiment 3".
-    pub key: String,
-    /// What is measured, and the answer's JSON shape.
-    pub description: String,
-    /// Shell command with its parameters filled in.
-    pub command: String,
-    /// Seconds that it may take.
-    pub time_limit: f64,
-    /// The limit that agents are told: the same on every machine, so that recorded conversations play back.
-    pub told_limit: f64,
-    /// How its result is read.
-    pub result: ResultRule,
-}
-
-/// A masked function as it is described to an agent.
-#[derive(Debug, Clone)]
-pub struct TaskFunction {
-    /// `path/file.py::Class.method`.
-    pub at: String,
-    /// What it does.
-    pub description: String,
-    /// Headings of the paper's sections that describe it.
-    pub passages: Vec<String>,
-}
-
-/// What an attempt is given.
-#[derive(Debug, Clone)]
-pub struct Task {
-    /// The sample's id.
-    pub sample: String,
-    /// Number of this attempt at the sample, from 0.
-    pub attempt: u32,
-    /// The paper's manifest.
-    pub paper: Arc<Paper>,
-    /// The paper's text, numbers removed.
-    pub text: Arc<str>,
-    /// The sample's tests.
-    pub experiments: Vec<TaskExperiment>,
-    /// The masked functions.
-    pub functions: Vec<TaskFunction>,
-    /// The files that hold masked functions, as they were: path in the repo and bytes. On the host only, for the
-    /// baselines; no other agent may look.
-    pub originals: Vec<(PathBuf, Vec<u8>)>,
-}
 
 /// One way of attempting samples. Shared by all attempts of a run; holds no state of any.
 #[async_trait]
@@ -121,6 +73,10 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str;
     /// Whether [`Context::model`] must be there.
     fn needs_model(&self) -> bool;
+    /// The one family whose samples it can attempt; `None` for any.
+    fn only(&self) -> Option<&'static str> {
+        None
+    }
     /// Makes what it needs on this machine, beside a model, in the folder `cache`; before the first attempt.
     ///
     /// # Errors

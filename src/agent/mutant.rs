@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, End, Ended, Event, Task, experiment};
+use super::{Agent, Context, End, Ended, Event, Replication, Task, experiment};
 use crate::code::{Module, Selector};
 use crate::error::Result;
 use crate::model::Role;
+use crate::sample::MASKED;
 
 /// The agent.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl Mutants {
     }
 
     /// The file with each of these functions right or wrong, and what was done to them.
-    fn restore(&self, task: &Task, path: &PathBuf, bytes: &[u8], seed: u64) -> Result<(Vec<u8>, Vec<String>)> {
+    fn restore(&self, task: &Replication, path: &PathBuf, bytes: &[u8], seed: u64) -> Result<(Vec<u8>, Vec<String>)> {
         let module = Module::parse(path.clone(), bytes.to_vec())?;
         let (mut bodies, mut said) = (Vec::new(), Vec::new());
         for function in &task.functions {
@@ -89,7 +90,12 @@ impl Agent for Mutants {
         false
     }
 
+    fn only(&self) -> Option<&'static str> {
+        Some(MASKED)
+    }
+
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let seed = context.sampling.seed.unwrap_or_default();
         let mut files = Vec::new();
         for (path, bytes) in &task.originals {
@@ -103,7 +109,7 @@ impl Agent for Mutants {
             }
         }
         match experiment::write_all(&files, context).await {
-            Ok(()) => experiment::report(task, context).await,
+            Ok(()) => experiment::report(&task.checks(), context).await,
             Err(ended) => ended,
         }
     }

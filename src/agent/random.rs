@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::mutant::share;
-use super::{Agent, Context, End, Ended, Task, TaskExperiment, experiment};
+use super::{Agent, Context, End, Ended, Replication, Task, TaskExperiment, experiment};
+use crate::sample::MASKED;
 use crate::suite::ResultRule;
 
 /// The agent.
@@ -21,7 +22,12 @@ impl Agent for Random {
         false
     }
 
+    fn only(&self) -> Option<&'static str> {
+        Some(MASKED)
+    }
+
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let seed = context.sampling.seed.unwrap_or_default();
         let results: Map<String, Value> =
             task.experiments.iter().map(|it| (it.key.clone(), made_up(it, seed))).collect();

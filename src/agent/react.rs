@@ -8,15 +8,16 @@ use async_trait::async_trait;
 use super::account::{Asker, Unanswered};
 use super::memory::Memory;
 use super::prompts::dynamic;
-use super::retrieval::Retriever;
+use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::Settings;
 use super::step::{self, Next};
 use super::talk::Talk;
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Ended, Event, Limits, Task, material, reflexion};
+use super::{Agent, Context, End, Ended, Event, Limits, Replication, Task, material, reflexion};
 use crate::error::Result;
 use crate::model::{Message, Model, ModelError, Request, Role};
+use crate::sample::MASKED;
 
 /// An attempt ends after this many replies in a row that could not be acted upon.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
@@ -100,7 +101,8 @@ impl React {
         let tool_calling = &self.tool_calling;
         let Work { limits, lesson, request, session } = work;
         request.tools = tool_calling.offered().to_vec();
-        let system = dynamic::system(self.settings.prompt, tool_calling, self.settings.history);
+        let system = if task.part::<Replication>().is_some() { dynamic::system } else { dynamic::general_system };
+        let system = system(self.settings.prompt, tool_calling, self.settings.history);
         say(Role::System, system, &mut request.messages, context);
         say(Role::User, dynamic::task(task, limits, tool_calling), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
@@ -178,6 +180,12 @@ impl Agent for React {
 
     fn needs_model(&self) -> bool {
         true
+    }
+
+    /// What is put into its task is found by masked functions.
+    fn only(&self) -> Option<&'static str> {
+        let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
+        (self.retriever.paper != PaperChoice::None || by_code).then_some(MASKED)
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {

@@ -8,7 +8,7 @@
 use super::experiment;
 use super::prompts::dynamic;
 use super::tools::{Failure, ask};
-use super::{Context, End, Ended, Task, transcript};
+use super::{Context, End, Ended, Replication, Task, transcript};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
@@ -27,11 +27,13 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
         Err(what) => return Ok(Some(format!("the report could not be read: {what}"))),
     };
     let has = |key: &str| reported.keys().any(|reported| reported.trim().eq_ignore_ascii_case(key));
+    // Of other tasks nothing is known that could be run again.
+    let Some(task) = task.part::<Replication>() else { return Ok(None) };
     let missing: Vec<&str> = task.experiments.iter().map(|it| it.key.as_str()).filter(|key| !has(key)).collect();
     if !missing.is_empty() {
         return Ok(Some(format!("nothing was reported for {}", missing.join(", "))));
     }
-    let outcome = experiment::run_all(task, context, false).await;
+    let outcome = experiment::run_all(&task.checks(), context, false).await;
     match outcome.stopped {
         Some(stopped) if matches!(stopped.end, End::SandboxLost | End::SandboxKilled) => return Err(stopped),
         // Without the time to run them nothing more is known.

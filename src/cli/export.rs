@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::export::table::{self, TableFormat};
 use crate::export::{Source, atif, harbor, inspect, predictions, traj};
 use crate::report::clean;
+use crate::run::family::Families;
 use crate::suite::Suite;
 
 /// Export a stored run to another project's format
@@ -57,7 +58,7 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let source = Source::open(&run_folder(&arguments.run, &arguments.runs))?;
+    let source = Source::open(&run_folder(&arguments.run, &arguments.runs), &Families::standard())?;
     let written = write(&source, arguments);
     // What is missing may be why nothing could be written.
     for note in source.notes() {

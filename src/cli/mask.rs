@@ -6,8 +6,8 @@ use super::shared::{PlaceOptions, SuiteOptions, print};
 use crate::agent::files::task_files;
 use crate::error::{Error, Result};
 use crate::masked::ready::task_experiments;
-use crate::masked::task;
-use crate::sample::{MASKED, Withheld};
+use crate::masked::replication;
+use crate::sample::Withheld;
 use crate::suite::{LoadedPaper, Protocol};
 use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 
@@ -55,10 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
     }
     let experiments = task_experiments(&loaded, Protocol::Curtailed)?;
-    let sample = Withheld { item: arguments.paper.clone(), units: functions.clone() }.sample(MASKED, &arguments.paper);
-    let task = task(&loaded, &experiments, &sample, &functions, 0);
+    let replication = replication(&loaded, &experiments, &functions);
+    let sample = Withheld { item: arguments.paper.clone(), units: functions };
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
-    files.extend(task_files(&task));
+    files.extend(task_files(&replication));
     let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;
     // Made beside its place and moved there whole; what is left of the workspace goes when it is dropped.
     let mut beside = output.as_os_str().to_owned();

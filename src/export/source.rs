@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::agent::Line;
 use crate::error::{Error, Result};
 use crate::files::{JsonLine, json_lines};
+use crate::run::family::Families;
 use crate::run::reading::{Detail, Reading, read};
 use crate::run::{AttemptRecord, RunFile, Store, counting, is_file_name};
 
@@ -14,6 +15,7 @@ pub struct Source {
     /// What the run is.
     pub run: RunFile,
     store: Store,
+    families: Families,
     records: Vec<AttemptRecord>,
     counts: Vec<bool>,
     notes: RefCell<Vec<String>>,
@@ -24,7 +26,7 @@ impl Source {
     ///
     /// # Errors
     /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(folder: &Path, families: &Families) -> Result<Self> {
         let Reading { store, run, records, notes } = read(folder, Detail::Whole)?;
         let run = match run {
             Some(run) => run,
@@ -37,7 +39,7 @@ impl Source {
             return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
         }
         let counts = counting(&records);
-        Ok(Self { run, store, records, counts, notes: notes.into() })
+        Ok(Self { run, store, families: families.clone(), records, counts, notes: notes.into() })
     }
 
     /// All records, those of tries that infrastructure lost included, each with whether it counts.
@@ -90,6 +92,14 @@ impl Source {
                 None
             }
         }
+    }
+
+    /// What an attempt was made at, in a sentence: for formats that want to know what was asked where no model was.
+    #[must_use]
+    pub fn sentence(&self, record: &AttemptRecord) -> String {
+        let known = self.families.get(&record.family);
+        let sentence = known.and_then(|family| Ok(family.sentence(&family.sample(&record.sample)?)));
+        sentence.unwrap_or_else(|_| format!("Sample `{}` of `{}`, n = {}.", record.sample, record.paper, record.n))
     }
 
     /// Refuses a run without attempts: there is nothing to write.

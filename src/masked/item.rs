@@ -11,6 +11,7 @@ use super::guard::Guard;
 use super::judge::Judge;
 use super::ready::ReadyPaper;
 use super::{parts, question, task};
+use crate::agent::files::task_files;
 use crate::env::Env;
 use crate::error::Result;
 use crate::run::Draw;
@@ -189,11 +190,12 @@ impl Ready for ReadyItem {
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
         let functions = self.item.functions(sample)?;
         let loaded = &self.paper.loaded;
-        let task = task::task(loaded, &self.paper.experiments, sample, &functions, attempt);
-        let checks = task.experiments.iter().map(crate::agent::TaskExperiment::check).collect();
+        let replication = task::replication(loaded, &self.paper.experiments, &functions);
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             loaded.masked(&functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
-        files.extend(crate::agent::files::task_files(&task));
+        files.extend(task_files(&replication));
+        let checks = replication.checks();
+        let task = replication.task(sample.id(), attempt);
         Ok(Staged { task, snapshot: &self.paper.snapshot, files, checks })
     }
 

@@ -19,4 +19,4 @@ mod task;
 
 pub use family::Masked;
 pub use item::{PaperItem, ReadyItem, withheld};
-pub use task::task;
+pub use task::replication;

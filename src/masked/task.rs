@@ -1,18 +1,11 @@
-//! What an agent is given of a sample.
+//! What an agent that knows masked replication is given of a sample.
 
-use crate::agent::{Task, TaskExperiment, TaskFunction};
-use crate::sample::Sample;
+use crate::agent::{Replication, TaskExperiment, TaskFunction};
 use crate::suite::LoadedPaper;
 
-/// The task of a sample that masks these functions. `experiments` are all of the paper's.
+/// A sample that masks these functions. `experiments` are all of the paper's.
 #[must_use]
-pub fn task(
-    loaded: &LoadedPaper,
-    experiments: &[TaskExperiment],
-    sample: &Sample,
-    functions: &[usize],
-    attempt: u32,
-) -> Task {
+pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functions: &[usize]) -> Replication {
     let described = functions.iter().map(|&place| {
         let function = &loaded.paper.functions[place];
         TaskFunction {
@@ -21,9 +14,7 @@ pub fn task(
             passages: function.passages.clone(),
         }
     });
-    Task {
-        sample: sample.id().to_owned(),
-        attempt,
+    Replication {
         paper: loaded.paper.clone(),
         text: loaded.text.clone(),
         experiments: loaded.tests(functions).into_iter().map(|place| experiments[place].clone()).collect(),

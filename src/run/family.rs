@@ -18,6 +18,7 @@ use super::configuration::{Configuration, Draw};
 use super::event::Observer;
 use super::machine::Machine;
 use super::record::AttemptRecord;
+use crate::agent::prompts::general_digest;
 use crate::agent::{Check, Task};
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -64,7 +65,9 @@ pub trait Family: Send + Sync {
     /// Kind `Suite` for one that is missing or broken.
     fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>>;
     /// Digest of all that models are told beside the items: a run with another one cannot go on.
-    fn prompts(&self) -> String;
+    fn prompts(&self) -> String {
+        general_digest()
+    }
 }
 
 /// On which basis work is compared with what is right.

@@ -38,6 +38,17 @@ pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration
     }
 }
 
+/// Refuses agents that cannot attempt samples of this family.
+pub(super) fn require_family(agents: &[LabelledAgent], family: &str) -> Result<()> {
+    match agents.iter().find(|agent| agent.agent.only().is_some_and(|only| only != family)) {
+        None => Ok(()),
+        Some(agent) => {
+            Err(Error::usage(format!("agent `{}` cannot attempt samples of the family `{family}`", agent.label))
+                .hint("use `react` without retrieval, `cli:NAME`, `scripted:FILE`, `gold` or `noop`"))
+        }
+    }
+}
+
 /// Refuses agents that must reach their model from a sandbox that makes no connections.
 pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) -> Result<()> {
     match agents.iter().find(|agent| agent.agent.needs_listener() && !backend.listens()) {

@@ -19,10 +19,11 @@ use super::prompts::fixed::Missing;
 use super::retrieval::{Code, CodeChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings};
 use super::talk::{Stop, Talk};
-use super::{Agent, Context, End, Ended, Event, Task, prompts, repo};
+use super::{Agent, Context, End, Ended, Event, Replication, Task, prompts, repo};
 use crate::code::Module;
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
+use crate::sample::MASKED;
 use shown::{described, others, shown, source, stub};
 
 /// Most files that the model names, as in the original.
@@ -58,7 +59,7 @@ impl Fixed {
 
 /// The state of an attempt.
 struct Work<'a> {
-    task: &'a Task,
+    task: &'a Replication,
     model: &'a dyn Model,
     /// The repo as it was.
     masked: Code,
@@ -78,7 +79,12 @@ impl Agent for Fixed {
         true
     }
 
+    fn only(&self) -> Option<&'static str> {
+        Some(MASKED)
+    }
+
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let Some(model) = context.model else {
             return End::ModelDenied.because("`fixed` needs a model and was given none");
         };
@@ -126,7 +132,7 @@ impl Fixed {
         if functions > 0 && work.faults.len() == functions {
             return Outcome::default();
         }
-        experiment::run_all(work.task, context, false).await
+        experiment::run_all(&work.task.checks(), context, false).await
     }
 
     /// Writes one function, or writes it again in view of what went wrong.

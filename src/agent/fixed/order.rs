@@ -1,12 +1,12 @@
 //! In which order functions are written: those that others call before those that call them.
 
-use crate::agent::Task;
+use crate::agent::Replication;
 use crate::code::{Module, Selector};
 
 /// Places of the task's functions, callees first, otherwise in their order; where calls run in a circle, the order
 /// decides. Which function calls which is known from the originals, and nothing else of them is used.
 #[must_use]
-pub fn callees_first(task: &Task) -> Vec<usize> {
+pub fn callees_first(task: &Replication) -> Vec<usize> {
     let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, &function.at)).collect();
     let names: Vec<String> = task.functions.iter().map(|function| last(&function.at).to_owned()).collect();
     let mut order = Vec::with_capacity(names.len());
@@ -28,7 +28,7 @@ fn visit(at: usize, calls: &[Vec<String>], names: &[String], seen: &mut [bool], 
 }
 
 /// The last parts of what the original function calls.
-fn calls(task: &Task, at: &str) -> Vec<String> {
+fn calls(task: &Replication, at: &str) -> Vec<String> {
     let found = || {
         let selector: Selector = at.parse().ok()?;
         let (path, bytes) = task.originals.iter().find(|(path, _)| *path == selector.file)?;

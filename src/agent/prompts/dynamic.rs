@@ -5,12 +5,12 @@ use minijinja::{Value, context};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{capitalised, render, task_values, words};
+use super::{capitalised, general_values, render, task_values, words};
 use crate::agent::history::History;
 use crate::agent::protocol::Protocol;
 use crate::agent::tool_calling::ToolCalling;
 use crate::agent::tools::{Answering, MARKER, signature_of};
-use crate::agent::{End, Limits, Task};
+use crate::agent::{End, Limits, Replication, Task};
 
 /// What a dynamic agent writes before each of its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -25,9 +25,19 @@ pub enum Prompting {
     Planning,
 }
 
-/// The system prompt.
+/// The system prompt of masked replication.
 #[must_use]
 pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
+    system_of("react_system", prompting, tool_calling, history)
+}
+
+/// The system prompt in families that have none of their own.
+#[must_use]
+pub fn general_system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
+    system_of("general_system", prompting, tool_calling, history)
+}
+
+fn system_of(template: &str, prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
     let tools: Vec<Value> = tool_calling
         .tools
         .shown()
@@ -62,7 +72,7 @@ pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History
         }
         History::Super => "Of every result but the last you are shown the end only.".to_owned(),
     };
-    render("react_system", context! { tools, thinking, calling, answer => answer(tool_calling), memory })
+    render(template, context! { tools, thinking, calling, answer => answer(tool_calling), memory })
 }
 
 /// What gives the answer, to be named in a sentence.
@@ -76,8 +86,6 @@ fn answer(tool_calling: &ToolCalling) -> String {
 /// The task.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling) -> String {
-    // Small models look into files that are not there, or into all of them.
-    let file = task.functions.first().and_then(|function| function.at.split("::").next());
     let printed = tool_calling.tools.answering() == Answering::Printed;
     let report = match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("call `{name}` with one JSON object"),
@@ -86,6 +94,11 @@ pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling) -> String 
              That ends your work"
         ),
     };
+    let Some(task) = task.part::<Replication>() else {
+        return render("general_task", context! { report, printed, ..general_values(task, limits) });
+    };
+    // Small models look into files that are not there, or into all of them.
+    let file = task.functions.first().and_then(|function| function.at.split("::").next());
     render("react_task", context! { report, printed, file, ..task_values(task, limits) })
 }
 

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use super::{fence, render, words};
 use crate::agent::experiment::Failure;
 use crate::agent::retrieval::Passage;
-use crate::agent::{Task, TaskFunction};
+use crate::agent::{Replication, TaskFunction};
 
 /// Characters of an experiment's error output that a model is shown, from its end.
 const STDERR_SHOWN: usize = 1500;
@@ -20,7 +20,7 @@ pub fn system() -> String {
 
 /// Asks which files matter.
 #[must_use]
-pub fn files(task: &Task, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
+pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
         "fixed_files",
         context! { title => &task.paper.title, at => &function.at, description => function.description.trim(),
@@ -44,7 +44,7 @@ pub struct Missing {
 /// Shows a missing function, its file (the path, its text, and what was left out of that), and what was retrieved for it.
 #[must_use]
 pub fn function(
-    task: &Task,
+    task: &Replication,
     function: &TaskFunction,
     missing: &Missing,
     (path, file, left_out): (&str, &str, &[String]),

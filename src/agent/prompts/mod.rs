@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-use super::{Limits, Task};
+use super::{Limits, Replication, Task};
 use crate::files::hex;
 
 const TEMPLATES: [(&str, &str); 30] = [
@@ -48,6 +48,13 @@ const TEMPLATES: [(&str, &str); 30] = [
     ("external_task", include_str!("external_task.md")),
 ];
 
+/// What agents are told in families that have no prompts of their own.
+const GENERAL: [(&str, &str); 3] = [
+    ("general_system", include_str!("general_system.md")),
+    ("general_task", include_str!("general_task.md")),
+    ("general_external", include_str!("general_external.md")),
+];
+
 /// Words to a token, roughly.
 const WORDS: f64 = 0.6;
 
@@ -56,11 +63,21 @@ fn words(tokens: u32) -> u32 {
     (f64::from(tokens) * WORDS) as u32
 }
 
-/// Digest of all prompts, sha256 in hex: two runs with the same one told their models the same.
+/// Digest of all prompts of masked replication, sha256 in hex: two runs with the same one told their models the same.
 #[must_use]
 pub fn digest() -> String {
+    digest_of(TEMPLATES.iter())
+}
+
+/// The same for families that have no prompts of their own.
+#[must_use]
+pub fn general_digest() -> String {
+    digest_of(TEMPLATES.iter().chain(&GENERAL))
+}
+
+fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> String {
     let mut hash = Sha256::new();
-    for (name, text) in TEMPLATES {
+    for (name, text) in templates {
         hash.update(name);
         hash.update([0]);
         hash.update(text);
@@ -70,7 +87,7 @@ pub fn digest() -> String {
 }
 
 /// What the prompts that give a whole task say about it.
-fn task_values(task: &Task, limits: &Limits) -> Value {
+fn task_values(task: &Replication, limits: &Limits) -> Value {
     let functions: Vec<Value> = task
         .functions
         .iter()
@@ -95,6 +112,17 @@ fn task_values(task: &Task, limits: &Limits) -> Value {
         functions,
         experiments,
         keys => keys.join(", "),
+        ..limit_values(limits)
+    }
+}
+
+/// What the prompts of other families say about a task.
+fn general_values(task: &Task, limits: &Limits) -> Value {
+    context! { instructions => task.instructions.trim(), form => &task.answer, ..limit_values(limits) }
+}
+
+fn limit_values(limits: &Limits) -> Value {
+    context! {
         steps => limits.steps,
         minutes => span(limits.seconds),
         cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
@@ -126,7 +154,7 @@ fn render(name: &str, values: Value) -> String {
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        for (name, text) in TEMPLATES {
+        for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
             environment.add_template(name, text)?;
         }
         Ok(environment)
@@ -172,6 +200,8 @@ mod tests {
         let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol };
         let original = tool_calling(ToolChoice::Autoexperiment, Protocol::Tools);
         let by_text = tool_calling(ToolChoice::Bash, Protocol::Text);
+        let told = task().task("doubling_0", 0);
+        let other = Task { part: None, ..told.clone() };
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
         let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
         let docstring = vec!["What it does.".to_owned()];
@@ -181,8 +211,11 @@ mod tests {
             dynamic::system(Prompting::React, &original, History::Full),
             dynamic::system(Prompting::Mlagentbench, &original, History::Window(5)),
             dynamic::system(Prompting::Planning, &by_text, History::Summary(5)),
-            dynamic::task(&task(), &Limits::default(), &original),
-            dynamic::task(&task(), &Limits::default(), &by_text),
+            dynamic::task(&told, &Limits::default(), &original),
+            dynamic::task(&told, &Limits::default(), &by_text),
+            dynamic::general_system(Prompting::React, &original, History::Full),
+            dynamic::task(&other, &Limits::default(), &original),
+            external::task(&other, &Limits::default(), None),
             dynamic::reason(512),
             dynamic::wait(),
             dynamic::begin(),
@@ -197,8 +230,8 @@ mod tests {
             edit_file("a.py", "x = 1\n", "add one"),
             understand_file("a.py", "what?", "x = 1\n", 1, 1),
             understand_notes("a.py", "what?", "notes"),
-            external::task(&task(), &Limits::default(), Some("/tmp/answer.json")),
-            external::task(&task(), &Limits::default(), None),
+            external::task(&told, &Limits::default(), Some("/tmp/answer.json")),
+            external::task(&told, &Limits::default(), None),
             fixed::system(),
             fixed::files(&task(), function, "def f(): ...", &["a.py".into()], 10),
             fixed::function(
@@ -219,7 +252,7 @@ mod tests {
         for prompt in &rendered {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
-        for (name, text) in TEMPLATES {
+        for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
             let fixed = |part: &&str| part.len() > 12 && !part.starts_with('%');
             let beginning = text.split(['{', '}', '\n']).find(fixed).unwrap_or_default();
             assert!(rendered.iter().any(|prompt| prompt.contains(beginning)), "`{name}` is rendered by no test");
@@ -231,7 +264,11 @@ mod tests {
         let mut task = task();
         task.functions.clear();
         let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools };
-        let prompt = dynamic::task(&task, &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() }, &tool_calling);
+        let prompt = dynamic::task(
+            &task.task("doubling_", 0),
+            &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() },
+            &tool_calling,
+        );
         assert!(prompt.contains("No function is missing") && !prompt.contains("## Missing functions"));
         assert!(prompt.contains("90 seconds") && !prompt.contains('$'));
     }

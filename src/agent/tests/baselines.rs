@@ -102,7 +102,7 @@ fn a_broken_script_is_an_error_with_its_line() {
     assert!(open("scripted:/no/such/file", &Settings::default(), None).is_err());
 }
 
-async fn baseline(spec: &str, seed: u64, task: &crate::agent::Task) -> super::support::Attempt {
+async fn baseline(spec: &str, seed: u64, task: &crate::agent::Replication) -> super::support::Attempt {
     World::new(vec![]).await.seed(seed).run(open(spec, &Settings::default(), None).unwrap().as_ref(), task).await
 }
 

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::support::{Attempt, World, call, open, submit, task, text};
-use crate::agent::{Agent, End, Event, Settings, Task, TaskFunction};
+use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction};
 use crate::model::{ModelError, Reply, Usage};
 
 fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {
     open(&format!("fixed:{own}"), &Settings::default(), None).unwrap()
 }
 
-async fn run(own: &str, world: World, task: &Task) -> Attempt {
+async fn run(own: &str, world: World, task: &Replication) -> Attempt {
     world.run(fixed(own).as_ref(), task).await
 }
 
@@ -142,7 +142,7 @@ async fn reasoning_goes_on_until_its_tokens_are_spent() {
 }
 
 /// `quadruple` calls `double`; both are masked.
-async fn two(replies: Vec<Reply>) -> (World, Task) {
+async fn two(replies: Vec<Reply>) -> (World, Replication) {
     let world = World::new(replies).await;
     let masked =
         "def quadruple(x):\n    raise NotImplementedError\n\n\ndef double(x):\n    raise NotImplementedError\n";

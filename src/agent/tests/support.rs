@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Line, Settings, Task, TaskExperiment, TaskFunction,
-    Trajectory, attempt, conversation,
+    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Line, Replication, Settings, TaskExperiment,
+    TaskFunction, Trajectory, attempt, conversation,
 };
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
@@ -305,7 +305,7 @@ impl World {
     async fn work(
         &mut self,
         agent: &dyn Agent,
-        task: &Task,
+        task: &Replication,
         trajectory: &mut Trajectory,
     ) -> (Ended, Option<String>, Budget) {
         let mut budget = Budget::new(self.limits);
@@ -318,14 +318,14 @@ impl World {
             cancel: self.cancel.clone(),
             answer: None,
         };
-        let ended = attempt(agent, task, &mut context).await;
+        let ended = attempt(agent, &task.clone().task("doubling_0", 0), &mut context).await;
         let answer = context.answer.take();
         (ended, answer, budget)
     }
 
     /// Runs the attempt and checks what holds for every one: it ends once, the end is recorded, and the record
     /// gives back exactly what the model was asked.
-    pub async fn run(mut self, agent: &dyn Agent, task: &Task) -> Attempt {
+    pub async fn run(mut self, agent: &dyn Agent, task: &Replication) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
         let (Ended { end, detail, .. }, answer, budget) = self.work(agent, task, &mut trajectory).await;
@@ -409,7 +409,7 @@ pub fn costing(reply: Reply, cost: f64, tokens: u64) -> Reply {
 }
 
 /// Two experiments that need one masked function.
-pub fn task() -> Task {
+pub fn task() -> Replication {
     let paper = Paper {
         id: "doubling".into(),
         title: "On Doubling".into(),
@@ -431,9 +431,7 @@ pub fn task() -> Task {
         told_limit: 20.0,
         result,
     };
-    Task {
-        sample: "doubling_0".into(),
-        attempt: 0,
+    Replication {
         paper: Arc::new(paper),
         text: "To double a number, add it to itself.\n".into(),
         experiments: vec![

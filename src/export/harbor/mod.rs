@@ -23,14 +23,13 @@ use serde_json::{Value, json};
 
 use self::copy::copy_repo;
 use super::{Source, atif};
-use crate::agent::{Task, files::task_files};
+use crate::agent::{Replication, files::task_files};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::masked::gold::{gold_of, tolerance};
 use crate::masked::ready::task_experiments;
-use crate::masked::{Masked, task, withheld};
-use crate::run::family::Family;
-use crate::sample::{Sample, Withheld};
+use crate::masked::{replication, withheld};
+use crate::sample::{MASKED, Withheld};
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES};
 
@@ -51,6 +50,11 @@ const BESIDE: f64 = 120.0;
 /// file; kind `Baseline` for one without gold; kind `Machine` when a file cannot be written.
 pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
+    let family = &source.run.configuration.family;
+    if family != MASKED {
+        return Err(Error::usage(format!("samples of the family `{family}` cannot be exported as Harbor tasks"))
+            .hint("their trajectories can: `--format atif`"));
+    }
     let mut samples: Vec<&str> = source.attempts().map(|record| record.sample.as_str()).collect();
     samples.sort_unstable();
     samples.dedup();
@@ -62,13 +66,7 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
             papers.insert(item.clone(), Paper::open(suite, &item)?);
         }
         let Some(paper) = papers.get(&item) else { continue };
-        written.push(write_task(
-            source,
-            paper,
-            &Masked.sample(id)?,
-            &units,
-            &path.join("tasks").join(folder_name(id)),
-        )?);
+        written.push(write_task(source, paper, id, &units, &path.join("tasks").join(folder_name(id)))?);
     }
     written.extend(atif::export(source, &path.join("trajectories"))?);
     Ok(written)
@@ -147,13 +145,13 @@ impl Paper {
     }
 }
 
-fn write_task(source: &Source, paper: &Paper, sample: &Sample, functions: &[usize], folder: &Path) -> Result<PathBuf> {
+fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize], folder: &Path) -> Result<PathBuf> {
     let loaded = &paper.loaded;
     loaded.require(functions)?;
     let protocol = source.run.configuration.protocol;
     let experiments = task_experiments(loaded, protocol)?;
     let gold = gold_of(loaded, protocol)?;
-    let task = task(loaded, &experiments, sample, functions, 0);
+    let task = replication(loaded, &experiments, functions);
     let masked: BTreeMap<PathBuf, Vec<u8>> =
         loaded.masked(functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
 
@@ -166,8 +164,8 @@ fn write_task(source: &Source, paper: &Paper, sample: &Sample, functions: &[usiz
     let rest = "COPY workspace /workspace\nWORKDIR /workspace\n";
     save(&environment.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
     save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
-    save(&folder.join("instruction.md"), instruction(&task).as_bytes())?;
-    save(&folder.join("task.toml"), configuration(source, &task, loaded)?.as_bytes())?;
+    save(&folder.join("instruction.md"), instruction(&task, sample).as_bytes())?;
+    save(&folder.join("task.toml"), configuration(source, &task, sample, loaded)?.as_bytes())?;
 
     // What it is measured by.
     let tests = folder.join("tests");
@@ -232,13 +230,13 @@ fn expressions(globs: &[String]) -> Vec<String> {
     globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
 }
 
-fn instruction(task: &Task) -> String {
+fn instruction(task: &Replication, sample: &str) -> String {
     let paper = &task.paper;
     let mut text = format!(
         "# {}\n\nThe folder `/workspace` is the repository of the paper \"{}\" ({}, {}). Beside the code there are `paper.txt`, the \
          paper's text without the numbers of its results, `experiments.md`, the experiments that you are to run and report, \
          and `run_experiments.sh`, which runs all of them.\n\n",
-        task.sample,
+        sample,
         paper.title,
         paper.authors.join(", "),
         paper.year
@@ -276,18 +274,18 @@ fn instruction(task: &Task) -> String {
     text
 }
 
-fn configuration(source: &Source, task: &Task, loaded: &LoadedPaper) -> Result<String> {
+fn configuration(source: &Source, task: &Replication, sample: &str, loaded: &LoadedPaper) -> Result<String> {
     let verify: f64 = task.experiments.iter().map(|experiment| experiment.time_limit + 5.0).sum::<f64>() + BESIDE;
     let limits = source.run.configuration.limits;
     let value = json!({
         "schema_version": SCHEMA,
         "artifacts": ["/workspace"],
         "task": {
-            "name": format!("autoexperiment/{}", folder_name(&task.sample)),
+            "name": format!("autoexperiment/{}", folder_name(sample)),
             "description": format!("{} of the functions of \"{}\" are to be written again", task.functions.len(), loaded.paper.title),
             "keywords": ["replication", "machine-learning"],
         },
-        "metadata": { "paper": loaded.paper.id, "sample": task.sample },
+        "metadata": { "paper": loaded.paper.id, "sample": sample },
         "agent": { "timeout_sec": limits.seconds.max(LEAST_AGENT) },
         "environment": { "workdir": "/workspace", "network_mode": "no-network" },
         "verifier": {

@@ -90,7 +90,8 @@ fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: 
     for record in attempts {
         let lines = source.lines(record);
         let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt.saturating_add(1));
-        summaries.push(sample::write(record, &lines, log, |sample| archive.add(&name, sample))?);
+        summaries
+            .push(sample::write(record, &source.sentence(record), &lines, log, |sample| archive.add(&name, sample))?);
     }
     archive.add("summaries.json", &summaries)?;
     archive.add("header.json", &header::header(&source.run, log, attempts))?;

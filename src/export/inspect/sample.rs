@@ -81,12 +81,13 @@ pub struct Summary {
     message_count: usize,
 }
 
-/// Writes an attempt with `write`, and gives its summary.
+/// Writes an attempt with `write`, and gives its summary. `sentence` says what was asked where no model was.
 ///
 /// # Errors
 /// Those of `write`.
 pub fn write<E>(
     record: &AttemptRecord,
+    sentence: &str,
     lines: &[Line],
     log: &Log<'_>,
     write: impl FnOnce(&Sample<'_>) -> Result<(), E>,
@@ -97,10 +98,7 @@ pub fn write<E>(
     let begun = Moment::of(record.started);
     let mut pool = Pool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
     let entries = entries(lines, begun, &uuid, &mut pool);
-    let input = pool.task().map_or_else(
-        || format!("Sample `{}`: {} masked functions of the paper `{}`.", record.sample, record.n, record.paper),
-        str::to_owned,
-    );
+    let input = pool.task().unwrap_or(sentence).to_owned();
     if pool.len() == 0 {
         pool.say(&input);
     }
@@ -193,7 +191,14 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             "reported" => record.answer.clone(),
             _ => (!record.results.is_empty()).then(|| Value::Object(record.results.clone()).to_string()),
         };
-        let metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
+        let mut metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
+        // Of families with partial credit.
+        if let Some(score) = verdict.score {
+            metadata["score"] = score.into();
+        }
+        if !verdict.measures.is_empty() {
+            metadata["measures"] = json!(verdict.measures);
+        }
         Some((
             name,
             json!({

@@ -1,0 +1,160 @@
+//! A second family goes through every part of the program that knows no family by name: it runs, is verified, resumed,
+//! rescored, reported, shown in a browser, chosen among and exported, without a line outside `puzzles.rs` but the one
+//! that lists it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use autoexperiment::error::Kind;
+use autoexperiment::export::{Source, inspect};
+use autoexperiment::report;
+use autoexperiment::run::event::{Observer, RunEvent};
+use autoexperiment::run::family::{Basis, Families, rescored};
+use autoexperiment::run::machine::{Machine, MachineOptions};
+use autoexperiment::run::scheduler::Outcome;
+use autoexperiment::run::{AttemptRecord, Catalogue, Configuration, Store, VerifierSpec};
+use autoexperiment::session::{Finished, Folder, Options, Run};
+use autoexperiment::stats::Bootstrap;
+use autoexperiment::view::Reader;
+use tokio_util::sync::CancellationToken;
+
+use crate::puzzles::Puzzles;
+use crate::support::PROGRAM;
+
+struct Silent;
+
+impl Observer for Silent {
+    fn on(&self, _event: RunEvent) {}
+}
+
+/// This program's families, and the one of this test.
+fn families() -> Families {
+    Families::standard().with(Puzzles)
+}
+
+async fn options(base: &Path) -> Options {
+    let machine = MachineOptions {
+        cache: base.join("cache"),
+        scratch: base.join("scratch"),
+        program: Some(PROGRAM.into()),
+        ..MachineOptions::local().unwrap()
+    };
+    Options { families: families(), ..Options::on(Machine::open(&machine).await.unwrap()) }
+}
+
+/// `gold`, `noop`, and a script that gets one number of three right and reports two.
+fn configuration(base: &Path) -> Configuration {
+    let script = base.join("script.jsonl");
+    let write = r#"{"tool": "command_line", "arguments": {"command": "echo 'echo least=2 most=1 sum=1' > answer.sh"}}"#;
+    let answer = r#"{"tool": "final_answer", "arguments": {"answer": {"numbers": {"least": 2, "most": 9, "sum": 0}}}}"#;
+    std::fs::write(&script, format!("{write}\n{answer}\n")).unwrap();
+    let agents = ["gold".to_owned(), "noop".to_owned(), format!("scripted:{}", script.display())];
+    let mut configuration = Configuration::new(base);
+    configuration.family = "puzzles".to_owned();
+    configuration.papers = vec!["shell.extremes".to_owned()];
+    configuration.draw.n = vec![0, 2];
+    configuration.agents = agents.iter().map(|agent| agent.parse().unwrap()).collect();
+    configuration.k = 2;
+    configuration.verifiers = vec![VerifierSpec::Majority];
+    configuration
+}
+
+async fn run(base: &Path) -> Finished {
+    let folder = Folder::New(base.join("runs/r"));
+    let run = Run::open(configuration(base), folder, options(base).await).unwrap();
+    run.execute(&Silent, &CancellationToken::new()).await.unwrap()
+}
+
+fn scores(record: &AttemptRecord) -> (Option<f64>, Option<f64>) {
+    let score = |verdict: &Option<autoexperiment::score::Verdict>| verdict.as_ref().and_then(|it| it.score);
+    (score(&record.reported), score(&record.verified))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path();
+    let finished = run(base).await;
+
+    // It runs and is verified: one sample without withheld hints, three with two of them.
+    assert_eq!((&finished.outcome, finished.records.len()), (&Outcome::Complete, 4 * 3 * 2));
+    for record in &finished.records {
+        assert_eq!((record.family.as_str(), record.paper.as_str()), ("puzzles", "shell"));
+        let expected = match record.agent.as_str() {
+            "gold" => (true, (Some(1.0), Some(1.0))),
+            "noop" => (false, (Some(0.0), Some(0.0))),
+            _ => (false, (Some(2.0 / 3.0), Some(1.0 / 3.0))),
+        };
+        assert_eq!((record.pass, scores(record)), expected, "{record:?}");
+        assert!(record.n == 0 || record.n == 2);
+    }
+    assert_eq!(finished.choices.len(), 4 * 3);
+
+    // It resumes: what has no record is made again, and nothing else.
+    let attempts = finished.folder.join("attempts.jsonl");
+    let lines = std::fs::read_to_string(&attempts).unwrap();
+    let kept: String = lines.split_inclusive('\n').take(5).collect();
+    std::fs::write(&attempts, kept).unwrap();
+    let (store, stored) = Store::open(&finished.folder).unwrap();
+    assert_eq!(stored.configuration.family, "puzzles");
+    let resumed = Run::resume(store, stored, base.to_owned(), options(base).await).unwrap();
+    let resumed = resumed.execute(&Silent, &CancellationToken::new()).await.unwrap();
+    assert_eq!((resumed.outcome, resumed.records.len()), (Outcome::Complete, finished.records.len()));
+
+    // It is scored again, with the same verdicts.
+    let catalogue = Catalogue::of(&families(), base, Basis::default(), &resumed.records).whole().unwrap();
+    for record in &resumed.records {
+        let (sample, item) = catalogue.find(record).unwrap();
+        assert_eq!(rescored(item, &sample, record).unwrap(), *record);
+    }
+
+    // It is reported.
+    let options = report::Options { planned: resumed.planned, ..report::Options::default() };
+    let table = report::console(&report::summarise(&resumed.records, &options));
+    for agent in ["gold", "noop", "scripted"] {
+        assert!(table.contains(agent), "{table}");
+    }
+
+    // It is shown in a browser, the details of a sample too.
+    let folders = vec![resumed.folder.clone()];
+    let gathered = Reader::new(families(), folders, None, Vec::new(), Bootstrap::default()).gather().unwrap();
+    assert_eq!(gathered.material.notes, Vec::<String>::new());
+    assert_eq!(gathered.material.papers["shell.extremes"].title, "Puzzle shell.extremes");
+    assert_eq!(gathered.samples(), 4);
+    let of = gathered.details();
+    let details = (0..4).map(of).find(|details| details.id == "shell.extremes_0,1").unwrap();
+    let asked = details.asked.unwrap();
+    assert!(asked.contains("`sort -n`") == false && asked.contains("paste -sd+"), "{asked}");
+    assert_eq!((details.problem, details.attempts.len()), (None, 6));
+    assert!(details.attempts.iter().all(|attempt| attempt.problems.is_empty() && !attempt.events.is_empty()));
+
+    // It is exported.
+    let source = Source::open(&resumed.folder, &families()).unwrap();
+    let logs = inspect::export(&source, &base.join("logs")).unwrap();
+    assert_eq!((logs.len(), source.notes()), (3, Vec::new()));
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(&logs[0]).unwrap()).unwrap();
+    let mut text = String::new();
+    archive.by_name("samples/shell.extremes_0,1_epoch_1.json").unwrap().read_to_string(&mut text).unwrap();
+    let sample: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(sample["input"], "Sample `shell.extremes_0,1` of `shell`, 2 of its hints withheld.");
+    assert_eq!(sample["scores"]["verified"]["metadata"]["score"], 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_family_does_not_have_is_refused_before_anything_is_spent() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path();
+    let refused = async |change: fn(&mut Configuration)| {
+        let mut configuration = configuration(base);
+        change(&mut configuration);
+        let run = Run::open(configuration, Folder::New(base.join("runs/x")), options(base).await);
+        let error = run.map(drop).unwrap_err();
+        assert_eq!(error.kind, Kind::Usage);
+        error.message
+    };
+    let agent = refused(|it| it.agents = vec!["mutant:0.5".parse().unwrap()]).await;
+    assert_eq!(agent, "agent `mutant-0.5` cannot attempt samples of the family `puzzles`");
+    assert_eq!(refused(|it| it.family = "riddles".into()).await, "there is no family `riddles`");
+    let hint = refused(|it| it.draw.samples = vec!["shell.extremes_7".into()]).await;
+    assert_eq!(hint, "puzzle `shell.extremes` has no hint 7");
+}
