@@ -48,7 +48,7 @@ pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
     let intervals = material.options.intervals;
     let summary = summarise(&material.records, &material.options);
     let conditions = &material.conditions;
-    let source = Source { records: &material.records, summary: &summary, conditions, intervals };
+    let source = Source { records: &material.records, summary: &summary, conditions, intervals, axis: &material.axis };
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     let mut written = Vec::new();
     for figure in figures(&source) {

@@ -20,7 +20,7 @@ impl Family for Masked {
     }
 
     fn axis(&self) -> &'static str {
-        "masked functions (n)"
+        "masked functions"
     }
 
     fn extent(&self, n: usize) -> String {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::gold::{gold_of, tolerance};
+use super::ready::experiment_key;
 use crate::error::Result;
 use crate::score::{Expected, Rule, Verdict, score_answer, score_results};
 use crate::suite::{LoadedPaper, Protocol};
@@ -65,10 +66,4 @@ impl Judge<'_> {
         }
         Ok(score_results(self.rule, &self.expected(functions)?, &values, &failures))
     }
-}
-
-/// The key under which an answer reports the experiment at this place of the manifest, from 0.
-#[must_use]
-pub fn experiment_key(place: usize) -> String {
-    format!("Experiment {}", place + 1)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::gold::tolerance;
-use super::judge::experiment_key;
+use super::ready::experiment_key;
 use crate::run::family::Question;
 use crate::sample::Sample;
 use crate::score::{Expected, placed_answer};

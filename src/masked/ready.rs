@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::judge::experiment_key;
 use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -125,6 +124,12 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
             })
         })
         .collect()
+}
+
+/// The key under which an answer reports the experiment at this place of the manifest, from 0.
+#[must_use]
+pub fn experiment_key(place: usize) -> String {
+    format!("Experiment {}", place + 1)
 }
 
 /// The manifest's time limit; it is that of the curtailed protocol.

@@ -59,19 +59,25 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
 }
 
 fn ends(rows: &[Row]) -> String {
-    let heading = ["reported", "verified", "unsupported", "ends"].map(str::to_owned);
+    // Only families with partial credit have scores.
+    let is_graded = rows.iter().any(|row| row.score.is_some());
+    let mut heading = ["reported", "verified", "unsupported", "ends"].map(str::to_owned).to_vec();
+    if is_graded {
+        heading.insert(2, "score".to_owned());
+    }
     let table = render(rows, &heading, key, |row| {
         let ends = row.ends.iter().map(|(end, count)| format!("{} {count}", end_name(*end).replace('_', " ")));
-        vec![
-            percent(row.reported),
-            percent(row.verified),
-            row.unsupported.to_string(),
-            ends.collect::<Vec<_>>().join(", "),
-        ]
+        let mut cells = vec![percent(row.reported), percent(row.verified)];
+        if is_graded {
+            cells.push(percent(row.score));
+        }
+        cells.extend([row.unsupported.to_string(), ends.collect::<Vec<_>>().join(", ")]);
+        cells
     });
     let legend = "reported: percent of attempts whose answer agrees with gold. verified: percent whose code, run again, \
                   agrees with gold. unsupported: attempts reported rightly but not verified. ends: why attempts stopped.";
-    format!("How attempts ended\n{table}\n{}", wrap(legend, ""))
+    let score = if is_graded { " score: percent of the task that was done, partial credit included." } else { "" };
+    format!("How attempts ended\n{table}\n{}", wrap(&format!("{legend}{score}"), ""))
 }
 
 fn spent(rows: &[Row]) -> String {

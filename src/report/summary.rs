@@ -85,6 +85,10 @@ pub struct Row {
     pub reported: Option<f64>,
     /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` when none was verified.
     pub verified: Option<f64>,
+    /// How much of the task was done, from 0 to 1, averaged over samples, in families with partial credit: as verified,
+    /// else as reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
     /// Attempts that report rightly what their code does not bear out.
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
@@ -168,6 +172,8 @@ struct Tally<'a> {
     reported: usize,
     verifiable: usize,
     verified: usize,
+    graded: usize,
+    score: f64,
 }
 
 /// One row; `None` without records.
@@ -195,6 +201,10 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         tally.reported += usize::from(record.reported.as_ref().is_some_and(|verdict| verdict.pass));
         tally.verifiable += usize::from(record.verified.is_some());
         tally.verified += usize::from(record.verified.as_ref().is_some_and(|verdict| verdict.pass));
+        if let Some(score) = record.score() {
+            tally.graded += 1;
+            tally.score += score;
+        }
     }
     // Sums must not depend on the order of the hash map.
     let mut samples: Vec<(&str, Tally<'_>)> = tallies.into_iter().collect();
@@ -220,6 +230,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
                 .filter(|tally| tally.verifiable > 0)
                 .map(|tally| tally.verified as f64 / tally.verifiable as f64),
         ),
+        score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
         lost: ends.iter().filter(|(end, _)| end.is_infrastructure()).map(|(_, count)| count).sum(),
         ends,

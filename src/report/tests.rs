@@ -465,6 +465,7 @@ fn two_models_are_two_rows_however_late_their_names_differ() {
         summary: &summary,
         conditions: &std::collections::BTreeMap::new(),
         intervals: Intervals::default(),
+        axis: "masked functions",
     };
     for figure in figures::figures(&source).iter().filter(|figure| figure.id == "pass-by-n") {
         let chart = figure.chart.as_ref().unwrap();

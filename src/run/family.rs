@@ -28,13 +28,16 @@ use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::Protocol;
 use crate::workspace::Snapshot;
 
+/// What n counts where nobody says it.
+pub const WITHHELD: &str = "withheld units";
+
 /// A kind of task.
 pub trait Family: Send + Sync {
     /// Its name, in configurations and records: `masked`.
     fn name(&self) -> &'static str;
-    /// The name of the difficulty axis, as figures show it.
+    /// What n counts, as figures name their axis: "masked functions".
     fn axis(&self) -> &'static str {
-        "n"
+        WITHHELD
     }
     /// A value on that axis, in words: "3 masked functions".
     fn extent(&self, n: usize) -> String {

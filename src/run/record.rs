@@ -139,6 +139,12 @@ impl AttemptRecord {
         self.end.is_infrastructure()
     }
 
+    /// How much of the task was done, from 0 to 1, in families with partial credit: as verified, else as reported.
+    #[must_use]
+    pub fn score(&self) -> Option<f64> {
+        self.verified.as_ref().or(self.reported.as_ref())?.score
+    }
+
     /// Reported rightly, but the code does not bear it out.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::error::{Result, with_causes};
 use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, Material, Origin, RunFacts, SampleFacts};
-use crate::run::family::{Basis, Families, Item, ItemFacts};
+use crate::run::family::{Basis, Families, Item, ItemFacts, WITHHELD};
 use crate::run::reading::{Detail, Reading, Readings, labels, read_all};
 use crate::run::{AttemptRecord, Planned, RunFile, Store, StoredTrajectory, is_file_name};
 use crate::sample::{MASKED, Sample};
@@ -107,7 +107,7 @@ impl Reader {
             ..Material::default()
         };
         let (mut stores, mut ks) = (Vec::new(), self.ks.clone());
-        let mut samples = BTreeMap::new();
+        let (mut samples, mut axes) = (BTreeMap::new(), BTreeSet::new());
         let names = labels(&readings);
         for (place, (reading, name)) in readings.into_iter().zip(&names).enumerate() {
             let Reading { store, run, mut records, notes } = reading;
@@ -144,7 +144,7 @@ impl Reader {
             let tried: BTreeSet<(&str, &str)> =
                 tried.chain(begun.iter().map(|one| (family, one.sample.as_str()))).collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
-            self.facts_of(run.as_ref(), &tried, &mut material);
+            self.facts_of(run.as_ref(), &tried, &mut axes, &mut material);
             samples.extend(tried.into_iter().map(|sample| (sample.id().to_owned(), sample)));
             material.begun.extend(begun.into_iter().map(|one| {
                 // Its record will name the model: until then it is the one that was planned.
@@ -169,6 +169,8 @@ impl Reader {
             material.records.append(&mut records);
             stores.push(store);
         }
+        let one = axes.first().filter(|_| axes.len() == 1);
+        one.copied().unwrap_or(WITHHELD).clone_into(&mut material.axis);
         // The overview's own figures are of pass@1, whatever else was asked for.
         ks.push(1);
         ks.sort_unstable();
@@ -186,7 +188,13 @@ impl Reader {
     }
 
     /// The facts of samples and of their items, which are loaded unless they are already.
-    fn facts_of(&mut self, run: Option<&RunFile>, tried: &[Sample], material: &mut Material) {
+    fn facts_of(
+        &mut self,
+        run: Option<&RunFile>,
+        tried: &[Sample],
+        axes: &mut BTreeSet<&'static str>,
+        material: &mut Material,
+    ) {
         let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
         let basis = run.map(|run| Basis::from(&run.configuration)).unwrap_or_default();
         let mut seen = BTreeSet::new();
@@ -194,6 +202,7 @@ impl Reader {
             let Ok(family) = self.families.get(sample.family()) else { continue };
             let (item, cluster) = (sample.item().to_owned(), sample.cluster().to_owned());
             let extent = family.extent(sample.n());
+            axes.insert(family.axis());
             material
                 .samples
                 .insert(sample.id().to_owned(), SampleFacts { item: item.clone(), cluster, n: sample.n(), extent });

@@ -111,8 +111,8 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     // It is reported.
     let options = report::Options { planned: resumed.planned, ..report::Options::default() };
     let table = report::console(&report::summarise(&resumed.records, &options));
-    for agent in ["gold", "noop", "scripted"] {
-        assert!(table.contains(agent), "{table}");
+    for part in ["gold", "noop", "scripted", "score", "33.3", "100.0"] {
+        assert!(table.contains(part), "{part}: {table}");
     }
 
     // It is shown in a browser, the details of a sample too.

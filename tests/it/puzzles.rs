@@ -56,7 +56,7 @@ impl Family for Puzzles {
     }
 
     fn axis(&self) -> &'static str {
-        "withheld hints (n)"
+        "withheld hints"
     }
 
     fn extent(&self, n: usize) -> String {

@@ -139,8 +139,12 @@ pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool
             })
         };
         entries.push(match &line.event {
-            Event::Reply { tool_calls, usage, cost, seconds, .. } => {
-                let reply = Reply::Message { index: pool.len() - 1, calls: !tool_calls.is_empty() };
+            Event::Reply { text, tool_calls, usage, cost, seconds, .. } => {
+                // Of an agent without a model there is no conversation.
+                let reply = match pool.len().checked_sub(1) {
+                    Some(index) => Reply::Message { index, calls: !tool_calls.is_empty() },
+                    None => Reply::Text(text),
+                };
                 model(None, shown, reply, usage, *cost, *seconds)
             }
             Event::ToolModelCall { tool, text, usage, cost, seconds, .. } => {

@@ -110,6 +110,8 @@ pub struct Source<'a> {
     pub conditions: &'a BTreeMap<String, Condition>,
     /// How intervals are made.
     pub intervals: Intervals,
+    /// What n counts: "masked functions".
+    pub axis: &'a str,
 }
 
 /// All figures, in the paper's order. Each is there always; one without data says what is missing.
@@ -145,10 +147,12 @@ fn by_n(source: &Source<'_>) -> Figure {
         table.rows.push(cells);
     }
     let caption = format!(
-        "Share of attempts that pass, by the number of masked functions, averaged over samples. {}",
+        "Share of attempts that pass, by the number of {}, averaged over samples. {}",
+        source.axis,
         whiskers(source)
     );
-    figure("pass-by-n", "Pass rate by n", caption, table, drawn(quantity("masked functions (n)"), "pass@1, %", series))
+    let axis = quantity(&format!("{} (n)", source.axis));
+    figure("pass-by-n", "Pass rate by n", caption, table, drawn(axis, "pass@1, %", series))
 }
 
 /// pass@1, what verifiers choose and pass@k, side by side for each contender.
@@ -231,7 +235,7 @@ fn contexts(source: &Source<'_>) -> Figure {
              beside this one to compare them",
             kinds.first().map_or("", String::as_str)
         )),
-        _ => drawn(quantity("masked functions (n)"), "pass@1, %", series),
+        _ => drawn(quantity(&format!("{} (n)", source.axis)), "pass@1, %", series),
     };
     figure("context-by-n", "Kinds of context by n", caption, table, drawn)
 }

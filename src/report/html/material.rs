@@ -27,6 +27,8 @@ pub struct Material {
     pub papers: BTreeMap<String, ItemFacts>,
     /// The samples, by id, as far as their family can read them.
     pub samples: BTreeMap<String, SampleFacts>,
+    /// What n counts.
+    pub axis: String,
     /// What was set for agents, by label.
     pub conditions: BTreeMap<String, Condition>,
     /// How rows are made, and what verifiers chose.

@@ -27,6 +27,7 @@ pub fn overview(material: &Material) -> Result<String> {
     let options = &material.options;
     let summary = summarise(&material.records, options);
     let source = Source {
+        axis: &material.axis,
         records: &material.records,
         summary: &summary,
         conditions: &material.conditions,
