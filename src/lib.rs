@@ -83,5 +83,5 @@ pub mod session;
 pub mod stats;
 pub mod suite;
 mod verifier;
-mod view;
+pub mod view;
 pub mod workspace;

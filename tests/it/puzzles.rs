@@ -170,7 +170,6 @@ impl Item for Puzzle {
         std::fs::write(folder.join("numbers.txt"), self.numbers).map_err(failed)?;
         let snapshot = Snapshot::take(&folder, &machine.cache, machine.backend.owner())?;
         let env = Env {
-            id: "none".into(),
             backend: "none",
             digest: String::new(),
             python: String::new(),
