@@ -166,7 +166,7 @@ pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool
                 events: [],
                 completed: begun.after(line.at),
                 working_time: *seconds,
-                message_id: call_id.is_some().then(|| pool.id(pool.len() - 1)),
+                message_id: call_id.as_ref().and_then(|_| Some(pool.id(pool.len().checked_sub(1)?))),
                 uuid,
             }),
             // What is said is in the pool.
