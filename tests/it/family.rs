@@ -14,7 +14,7 @@ use autoexperiment::run::machine::{Machine, MachineOptions};
 use autoexperiment::run::scheduler::Outcome;
 use autoexperiment::run::{AttemptRecord, Catalogue, Configuration, Store, VerifierSpec};
 use autoexperiment::session::{Finished, Folder, Options, Run};
-use autoexperiment::stats::Bootstrap;
+use autoexperiment::stats::Intervals;
 use autoexperiment::view::Reader;
 use tokio_util::sync::CancellationToken;
 
@@ -117,7 +117,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
 
     // It is shown in a browser, the details of a sample too.
     let folders = vec![resumed.folder.clone()];
-    let gathered = Reader::new(families(), folders, None, Vec::new(), Bootstrap::default()).gather().unwrap();
+    let gathered = Reader::new(families(), folders, None, Vec::new(), Intervals::default()).gather().unwrap();
     assert_eq!(gathered.material.notes, Vec::<String>::new());
     assert_eq!(gathered.material.papers["shell.extremes"].title, "Puzzle shell.extremes");
     assert_eq!(gathered.samples(), 4);
