@@ -47,15 +47,21 @@ pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<d
     let inner: Arc<dyn Embedder> = if url.is_some() || spec.starts_with("openai:") {
         Arc::new(remote::Remote::open(spec, url, &|name| std::env::var(name).ok())?)
     } else if is_model(Path::new(spec)) {
-        #[cfg(feature = "embedding")]
-        let local = Arc::new(local::Local::open(Path::new(spec))?);
-        #[cfg(not(feature = "embedding"))]
-        let local = return Err(Error::left_out("embedding models of its own", "embedding"));
-        local
+        open_local(Path::new(spec))?
     } else {
         return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
     };
     Ok(Arc::new(cached::Cached::open(inner, cache)?))
+}
+
+#[cfg(feature = "embedding")]
+fn open_local(folder: &Path) -> Result<Arc<dyn Embedder>> {
+    Ok(Arc::new(local::Local::open(folder)?))
+}
+
+#[cfg(not(feature = "embedding"))]
+fn open_local(_: &Path) -> Result<Arc<dyn Embedder>> {
+    Err(Error::left_out("embedding models of its own", "embedding"))
 }
 
 /// The cosine of the angle between two vectors of length 1.
