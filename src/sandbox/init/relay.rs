@@ -121,7 +121,7 @@ impl Relay {
                     connection.write(id, &mut out);
                 }
                 Relayed::Acknowledged(_, count) => {
-                    connection.outward = connection.outward.saturating_sub(count as usize)
+                    connection.outward = connection.outward.saturating_sub(count as usize);
                 }
                 Relayed::Closed(_) => connection.closed = true,
                 Relayed::Opened(_) => {}
