@@ -21,7 +21,7 @@ pub(in crate::sandbox) const LONGEST_REQUEST: u64 = 1 << 30;
 /// The longest part of a request that is not a file: arguments, variables and paths.
 pub(in crate::sandbox) const ENVELOPE: u64 = 16 << 20;
 /// Bytes of a payload that are reserved before they arrive.
-const RESERVED: u64 = 1 << 20;
+const RESERVED: u64 = 8 << 20;
 
 /// A path, argument or name, sent as the bytes it is made of.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
