@@ -253,8 +253,12 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            let fixed = |part: &&str| part.len() > 12 && !part.starts_with('%');
-            let beginning = text.split(['{', '}', '\n']).find(fixed).unwrap_or_default();
+            // The first words that stand outside of every tag.
+            let outside =
+                text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
+            let beginning =
+                outside.flat_map(|line| line.split(['{', '}'])).find(|part| part.len() > 12 && !part.starts_with('%'));
+            let beginning = beginning.unwrap_or_default();
             assert!(rendered.iter().any(|prompt| prompt.contains(beginning)), "`{name}` is rendered by no test");
         }
     }
