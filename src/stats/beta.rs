@@ -24,20 +24,21 @@ pub(super) fn cdf(x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
+/// The continued fraction of the incomplete beta function, by Lentz's method.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let away = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
-    let mut c = 1.0;
-    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
-    let mut result = d;
+    let mut ratio = 1.0;
+    let mut inverse = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut result = inverse;
     for term in 1..MOST_TERMS {
-        let m = term as f64;
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let term = term as f64;
+        let even = term * (b - term) * x / ((a + 2.0 * term - 1.0) * (a + 2.0 * term));
+        let odd = -(a + term) * (a + b + term) * x / ((a + 2.0 * term) * (a + 2.0 * term + 1.0));
         let mut factor = 1.0;
         for numerator in [even, odd] {
-            d = 1.0 / away(1.0 + numerator * d);
-            c = away(1.0 + numerator / c);
-            factor = d * c;
+            inverse = 1.0 / away(1.0 + numerator * inverse);
+            ratio = away(1.0 + numerator / ratio);
+            factor = inverse * ratio;
             result *= factor;
         }
         if (factor - 1.0).abs() < 1e-14 {

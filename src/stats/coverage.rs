@@ -138,10 +138,11 @@ fn holds(interval: super::Interval, truth: f64) -> bool {
 
 fn of_rate(shape: Shape, chances: Chances, rate: Rate, runs: usize) -> f64 {
     let mut uniform = Uniform(7);
-    let (truth, of, k): (f64, fn(usize, usize, usize) -> Option<f64>, usize) = match rate {
-        Rate::Single => (chances.all_pass(1), pass_at_k, 1),
-        Rate::Any3 => (1.0 - chances.none_passes(3), pass_at_k, 3),
-        Rate::All3 => (chances.all_pass(3), pass_all_k, 3),
+    type Estimator = fn(usize, usize, usize) -> Option<f64>;
+    let (truth, of, k) = match rate {
+        Rate::Single => (chances.all_pass(1), pass_at_k as Estimator, 1),
+        Rate::Any3 => (1.0 - chances.none_passes(3), pass_at_k as Estimator, 3),
+        Rate::All3 => (chances.all_pass(3), pass_all_k as Estimator, 3),
     };
     let trials = (shape.k - k + 1) as f64;
     share_of(runs, || {
