@@ -136,9 +136,11 @@ fn holds(interval: super::Interval, truth: f64) -> bool {
     interval.low - 1e-12 <= truth && truth <= interval.high + 1e-12
 }
 
+/// From attempts, passed ones and k.
+type Estimator = fn(usize, usize, usize) -> Option<f64>;
+
 fn of_rate(shape: Shape, chances: Chances, rate: Rate, runs: usize) -> f64 {
     let mut uniform = Uniform(7);
-    type Estimator = fn(usize, usize, usize) -> Option<f64>;
     let (truth, of, k) = match rate {
         Rate::Single => (chances.all_pass(1), pass_at_k as Estimator, 1),
         Rate::Any3 => (1.0 - chances.none_passes(3), pass_at_k as Estimator, 3),

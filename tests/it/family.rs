@@ -50,7 +50,7 @@ fn configuration(base: &Path) -> Configuration {
     std::fs::write(&script, format!("{write}\n{answer}\n")).unwrap();
     let agents = ["gold".to_owned(), "noop".to_owned(), format!("scripted:{}", script.display())];
     let mut configuration = Configuration::new(base);
-    configuration.family = "puzzles".to_owned();
+    "puzzles".clone_into(&mut configuration.family);
     configuration.papers = vec!["shell.extremes".to_owned()];
     configuration.draw.n = vec![0, 2];
     configuration.agents = agents.iter().map(|agent| agent.parse().unwrap()).collect();
@@ -124,7 +124,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let of = gathered.details();
     let details = (0..4).map(of).find(|details| details.id == "shell.extremes_0,1").unwrap();
     let asked = details.asked.unwrap();
-    assert!(asked.contains("`sort -n`") == false && asked.contains("paste -sd+"), "{asked}");
+    assert!(!asked.contains("`sort -n`") && asked.contains("paste -sd+"), "{asked}");
     assert_eq!((details.problem, details.attempts.len()), (None, 6));
     assert!(details.attempts.iter().all(|attempt| attempt.problems.is_empty() && !attempt.events.is_empty()));
 

@@ -110,7 +110,7 @@ impl Puzzle {
     fn instructions(&self, withheld: &[usize]) -> String {
         let names: Vec<String> = self.right.iter().map(|(name, _)| format!("`{name}=NUMBER`")).collect();
         let given = self.hints.iter().enumerate().filter(|(place, _)| !withheld.contains(place));
-        let hints: String = given.map(|(_, hint)| format!("\n- {hint}")).collect();
+        let hints: String = given.flat_map(|(_, hint)| ["\n- ", hint]).collect();
         format!("Write `answer.sh`, so that `sh answer.sh` prints {} of `numbers.txt`.\n{hints}", names.join(", "))
     }
 
