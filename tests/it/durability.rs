@@ -245,5 +245,7 @@ fn a_full_disk_keeps_what_was_finished() {
     let finished = lab.read("kept/attempts.jsonl");
     let whole = &kept[..=kept.rfind('\n').unwrap()];
     assert!(finished.starts_with(whole));
-    assert_eq!(finished.lines().count(), 11 * 12);
+    // An attempt that was stopped with the run is on record as cancelled, for what it has cost, and made again.
+    let counted = finished.lines().filter(|line| !line.contains(r#""end":"cancelled""#));
+    assert_eq!(counted.count(), 11 * 12);
 }
