@@ -229,7 +229,7 @@ fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
     }
     let mut run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
     run["command_line"] = json!([PLANTED]);
-    run["configuration"]["agents"] = json!([PLANTED]);
+    run["configuration"]["agents"] = json!([format!("scripted:{PLANTED}")]);
     plant(&mut run["sessions"][0]["sandbox"], &[]);
     run["run"] = PLANTED.into();
     lab.write("runs/r/run.json", &run.to_string());
