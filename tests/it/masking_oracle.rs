@@ -7,7 +7,6 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -18,6 +17,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+
+use crate::support::judge::{Judge, python, standard_library};
 
 /// Every second function is masked with this description, the others without any.
 const DESCRIPTION: &str =
@@ -89,13 +90,13 @@ fn the_judge_finds_every_sort_of_wrong_mask() {
         change("    raise NotImplementedError", "raise NotImplementedError"),
         change("y):\n", "y):  # hint\n"),
     ];
-    let mut judge = Judge::start("python3".as_ref());
+    let mut judge = start("python3".as_ref());
     let functions = json!([["f", 3, 6, false, false, 1, true], ["g", 10, 10, false, false, 0, false]]);
     let mut failures = |masked: &str, functions: &Value| {
-        judge.send(&json!({"op": "file", "path": path, "functions": functions}), b"");
-        let frame = json!({"op": "mask", "labels": ["f"], "described": [true], "length": masked.len()});
-        judge.send(&frame, masked.as_bytes());
-        judge.answer()["failures"].as_array().unwrap().len()
+        judge.send(json!({"op": "file", "path": path, "functions": functions}), b"");
+        let frame = json!({"op": "mask", "labels": ["f"], "described": [true]});
+        judge.send(frame, masked.as_bytes());
+        verdict(&mut judge)["failures"].as_array().unwrap().len()
     };
     assert_eq!(failures(right, &functions), 0);
     for masked in wrong {
@@ -140,7 +141,7 @@ fn judge(name: &str, python3: &Path, roots: &[PathBuf], expected: usize) {
     files.sort_by_key(|(_, module)| std::cmp::Reverse(module.source().len()));
     let next = AtomicUsize::new(0);
     let mut tally = std::thread::scope(|scope| {
-        let work = || scope.spawn(|| Judge::start(python3).all(&files, &next));
+        let work = || scope.spawn(|| judge_all(start(python3), &files, &next));
         let workers: Vec<_> = (0..PROCESSES).map(|_| work()).collect();
         workers.into_iter().fold(Tally::default(), |tally, worker| tally.with(worker.join().unwrap()))
     });
@@ -186,86 +187,60 @@ impl Tally {
     }
 }
 
-/// A Python process that judges masked files.
-struct Judge {
-    process: std::process::Child,
-    answers: BufReader<std::process::ChildStdout>,
+/// Starts the judge of masked files.
+fn start(python3: &Path) -> Judge {
+    Judge::start(python3, "masking_oracle.py", &[DESCRIPTION])
 }
 
-impl Judge {
-    fn start(python3: &Path) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/masking_oracle.py");
-        let mut process = Command::new(python3)
-            .arg(script)
-            .arg(DESCRIPTION)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python starts");
-        let answers = BufReader::new(process.stdout.take().unwrap());
-        Self { process, answers }
+/// A judge, for as many files as there are left.
+fn judge_all(mut judge: Judge, files: &[(PathBuf, Module)], next: &AtomicUsize) -> Tally {
+    let mut tally = Tally::default();
+    while let Some((path, module)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+        judge_one(&mut judge, path, module, &mut tally);
     }
+    judge.end();
+    tally
+}
 
-    /// Judges files as long as there are some.
-    fn all(mut self, files: &[(PathBuf, Module)], next: &AtomicUsize) -> Tally {
-        let mut tally = Tally::default();
-        while let Some((path, module)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            self.one(path, module, &mut tally);
-        }
-        drop(self.process.stdin.take());
-        assert!(self.process.wait().unwrap().success());
-        tally
+fn judge_one(judge: &mut Judge, path: &Path, module: &Module, tally: &mut Tally) {
+    let functions: Vec<Value> = module
+        .functions()
+        .iter()
+        .map(|it| {
+            let documented = it.docstring.is_some();
+            let decorators = it.decorators.len();
+            json!([it.label(), it.first_line, it.last_line, it.is_async, it.is_generator, decorators, documented])
+        })
+        .collect();
+    judge.send(json!({"op": "file", "path": path, "functions": functions}), b"");
+    let (groups, alone) = cases(path, module);
+    for case in groups.iter().chain(&alone) {
+        let described = |function: usize| function.is_multiple_of(2);
+        let target = |&function: &usize| Target { function, description: described(function).then_some(DESCRIPTION) };
+        let masked = module.mask(&case.iter().map(target).collect::<Vec<_>>()).unwrap();
+        let labels: Vec<String> = case.iter().map(|&function| module.functions()[function].label()).collect();
+        let described: Vec<bool> = case.iter().map(|&function| described(function)).collect();
+        let frame = json!({"op": "mask", "labels": labels, "described": described});
+        judge.send(frame, &masked);
+        tally.bytes += masked.len();
     }
+    let answer = verdict(judge);
+    if let Some(why) = answer["rejected"].as_str() {
+        tally.rejected.push(format!("{}: {why}", path.display()));
+        return;
+    }
+    let failures = answer["failures"].as_array().unwrap();
+    tally.failures.extend(failures.iter().map(|failure| format!("{}: {failure}", path.display())));
+    tally.files += 1;
+    tally.functions += functions.len();
+    tally.groups += groups.len();
+    tally.masks_alone += alone.len();
+}
 
-    fn one(&mut self, path: &Path, module: &Module, tally: &mut Tally) {
-        let functions: Vec<Value> = module
-            .functions()
-            .iter()
-            .map(|it| {
-                let documented = it.docstring.is_some();
-                let decorators = it.decorators.len();
-                json!([it.label(), it.first_line, it.last_line, it.is_async, it.is_generator, decorators, documented])
-            })
-            .collect();
-        self.send(&json!({"op": "file", "path": path, "functions": functions}), b"");
-        let (groups, alone) = cases(path, module);
-        for case in groups.iter().chain(&alone) {
-            let described = |function: usize| function.is_multiple_of(2);
-            let target =
-                |&function: &usize| Target { function, description: described(function).then_some(DESCRIPTION) };
-            let masked = module.mask(&case.iter().map(target).collect::<Vec<_>>()).unwrap();
-            let labels: Vec<String> = case.iter().map(|&function| module.functions()[function].label()).collect();
-            let described: Vec<bool> = case.iter().map(|&function| described(function)).collect();
-            let frame = json!({"op": "mask", "labels": labels, "described": described, "length": masked.len()});
-            self.send(&frame, &masked);
-            tally.bytes += masked.len();
-        }
-        let answer = self.answer();
-        if let Some(why) = answer["rejected"].as_str() {
-            tally.rejected.push(format!("{}: {why}", path.display()));
-            return;
-        }
-        let failures = answer["failures"].as_array().unwrap();
-        tally.failures.extend(failures.iter().map(|failure| format!("{}: {failure}", path.display())));
-        tally.files += 1;
-        tally.functions += functions.len();
-        tally.groups += groups.len();
-        tally.masks_alone += alone.len();
-    }
-
-    /// Ends the file and waits for what is wrong with it.
-    fn answer(&mut self) -> Value {
-        self.send(&json!({"op": "end"}), b"");
-        let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).expect("an answer")
-    }
-
-    fn send(&mut self, frame: &Value, bytes: &[u8]) {
-        let stdin = self.process.stdin.as_mut().unwrap();
-        stdin.write_all(format!("{frame}\n").as_bytes()).unwrap();
-        stdin.write_all(bytes).unwrap();
-    }
+/// Ends the file and waits for what is wrong with it.
+fn verdict(judge: &mut Judge) -> Value {
+    judge.send(json!({"op": "end"}), b"");
+    judge.answer()
 }
 
 /// Random groups that hold every function once, and those functions that are masked alone.
@@ -292,17 +267,6 @@ fn cases(path: &Path, module: &Module) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     let alone = (0..count).filter(|_| all || random.random_ratio(1, ALONE_ONE_IN)).map(|function| vec![function]);
     let alone = alone.collect();
     (groups, alone)
-}
-
-/// What a Python program prints; `None` if it fails.
-fn python(python3: &Path, program: &str) -> Option<String> {
-    let output = Command::new(python3).args(["-c", program]).output().expect("python3 starts");
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn standard_library() -> PathBuf {
-    let place = "import os; print(os.path.dirname(os.__file__), end='')";
-    python("python3".as_ref(), place).expect("python knows its library").into()
 }
 
 /// The interpreter of a virtual environment with numpy and scikit-learn, made once.

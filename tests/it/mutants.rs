@@ -2,9 +2,7 @@
 //! Python's syntax tree, and leaves every byte outside the function's body as it was.
 
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::path::Path;
 use std::time::Instant;
 
 use autoexperiment::code::{Module, choose, index_tree};
@@ -12,6 +10,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+
+use crate::support::judge::{Judge, standard_library};
 
 /// Functions drawn; `AUTOEXPERIMENT_ORACLE=full` takes ten times as many.
 const FUNCTIONS: usize = 300;
@@ -34,12 +34,6 @@ fn python_compiles_every_mutant_of_functions_of_one_of_its_packages() {
     judge_mutants(&standard_library().join("json"), 10);
 }
 
-fn standard_library() -> PathBuf {
-    let mut python3 = Command::new("python3");
-    let output = python3.args(["-c", "import os; print(os.path.dirname(os.__file__), end='')"]).output().unwrap();
-    PathBuf::from(String::from_utf8(output.stdout).unwrap())
-}
-
 /// Has Python judge all mutants of so many functions, drawn from the modules below a folder.
 fn judge_mutants(library: &Path, functions_drawn: usize) {
     let foreign = |path: &Path| path.components().any(|part| FOREIGN.iter().any(|name| part.as_os_str() == *name));
@@ -58,7 +52,7 @@ fn judge_mutants(library: &Path, functions_drawn: usize) {
     drawn.truncate(functions_drawn);
     assert_eq!(drawn.len(), functions_drawn);
 
-    let mut judge = Judge::start();
+    let mut judge = Judge::start("python3".as_ref(), "mutant_oracle.py", &[]);
     let (mut judged, mut enough, mut seconds, mut wrong) = (0_usize, 0, 0.0, Vec::new());
     for (at, function) in drawn {
         let module = &modules[at];
@@ -69,7 +63,7 @@ fn judge_mutants(library: &Path, functions_drawn: usize) {
         let body = &module.functions()[function].body;
         let behind = &module.source()[body.end..];
         let label = format!("{}::{}", module.path().display(), module.functions()[function].label());
-        judge.send(&json!({"op": "file", "line": module.functions()[function].first_line}), module.source());
+        judge.send(json!({"op": "file", "line": module.functions()[function].first_line}), module.source());
         let mut texts = HashSet::new();
         for mutant in &mutants {
             let text = module.mutant_text(mutant);
@@ -77,9 +71,9 @@ fn judge_mutants(library: &Path, functions_drawn: usize) {
             if !text.starts_with(&module.source()[..body.start]) || !text.ends_with(behind) {
                 complain("changed outside of the body".to_owned());
             }
-            judge.send(&json!({"op": "mutant"}), &text);
-            if let Some(what) = judge.answer() {
-                complain(what);
+            judge.send(json!({"op": "mutant"}), &text);
+            if let Some(what) = judge.answer().as_str() {
+                complain(what.to_owned());
             }
             if judged.is_multiple_of(PARSED_ONE_IN) {
                 match Module::parse("m.py", text.clone()) {
@@ -94,6 +88,7 @@ fn judge_mutants(library: &Path, functions_drawn: usize) {
             }
         }
     }
+    judge.end();
     println!(
         "seed {seed}: {judged} mutants, {:.0} a second, {enough} functions have 12 or more",
         judged as f64 / seconds
@@ -101,47 +96,4 @@ fn judge_mutants(library: &Path, functions_drawn: usize) {
     let shown: Vec<&str> = wrong.iter().take(40).map(String::as_str).collect();
     assert!(shown.is_empty(), "seed {seed}: {} of {judged} wrong, among them:\n{}", wrong.len(), shown.join("\n"));
     assert!(judged > 5 * functions_drawn, "only {judged} mutants");
-}
-
-/// A Python process that judges mutants.
-struct Judge {
-    process: Child,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Judge {
-    fn start() -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mutant_oracle.py");
-        let mut process = Command::new("python3")
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python starts");
-        let answers = BufReader::new(process.stdout.take().unwrap());
-        Self { process, answers }
-    }
-
-    fn send(&mut self, frame: &serde_json::Value, text: &[u8]) {
-        let mut frame = frame.clone();
-        frame["length"] = json!(text.len());
-        let to = self.process.stdin.as_mut().unwrap();
-        to.write_all(format!("{frame}\n").as_bytes()).unwrap();
-        to.write_all(text).unwrap();
-        to.flush().unwrap();
-    }
-
-    /// What is wrong with the mutant sent last.
-    fn answer(&mut self) -> Option<String> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
-    }
-}
-
-impl Drop for Judge {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
-    }
 }

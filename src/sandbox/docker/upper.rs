@@ -2,14 +2,15 @@
 //! and what the attempt left, written back in the form of an overlay's upper layer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::sys::stat::{Mode, SFlag, mknod};
 
+use crate::sandbox::init::tree::lay::{make_room, write};
 use crate::sandbox::init::tree::{Laid, Sort, Surveyed};
 use crate::workspace::remove_tree;
 
@@ -157,59 +158,34 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
         remove_tree(&upper.join(path))?;
     }
     for path in &left.gone {
-        let target = room(upper, path)?;
+        let target = make_room(upper, path)?;
         mknod(&target, SFlag::S_IFCHR, Mode::empty(), 0)?;
     }
     for ((path, _), bytes) in left.wanted.iter().zip(contents) {
         let executable = left.modes.get(path).copied().unwrap_or_default();
-        write(upper, path, executable, |file| file.write_all(bytes))?;
+        write(upper, &to_path(path), executable, |file| file.write_all(bytes))?;
     }
     for entry in &left.named {
         match &entry.sort {
             // A hole of the same size, which says all that is kept of it.
             Sort::File { executable, size, .. } => {
-                write(upper, &entry.path, *executable, |file| file.set_len(*size))?;
+                write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }
-            Sort::Link(target) => symlink(to_path(target), room(upper, &to_path(&entry.path))?)?,
+            Sort::Link(target) => symlink(to_path(target), make_room(upper, &to_path(&entry.path))?)?,
             Sort::Folder | Sort::Other => {
-                nix::unistd::mkfifo(&room(upper, &to_path(&entry.path))?, Mode::S_IRUSR | Mode::S_IWUSR)?;
+                nix::unistd::mkfifo(&make_room(upper, &to_path(&entry.path))?, Mode::S_IRUSR | Mode::S_IWUSR)?;
             }
         }
     }
     Ok(())
 }
 
-fn write(upper: &Path, path: &[u8], executable: bool, fill: impl Fn(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let target = room(upper, &to_path(path))?;
-    let mode = if executable { 0o755 } else { 0o644 };
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
-    fill(&mut file)?;
-    fs::set_permissions(&target, Permissions::from_mode(mode))
-}
-
-/// Makes `path` free for something new, with folders above it in place of whatever is there.
-fn room(upper: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut here = upper.to_path_buf();
-    for part in path.parent().into_iter().flat_map(Path::components) {
-        here.push(part);
-        match fs::symlink_metadata(&here) {
-            Ok(found) if found.is_dir() => continue,
-            Ok(_) => fs::remove_file(&here)?,
-            Err(_) => {}
-        }
-        fs::create_dir(&here)?;
-    }
-    let target = upper.join(path);
-    remove_tree(&target)?;
-    Ok(target)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::init::tree::{
-        SurveyLimits, decode_survey, encode_laid, encode_paths, lay, survey, survey_known,
-    };
+    use crate::sandbox::init::tree::lay::lay;
+    use crate::sandbox::init::tree::survey::{SurveyLimits, survey, survey_known};
+    use crate::sandbox::init::tree::{decode_survey, encode_laid, encode_paths};
     use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
 
     fn sh(folder: &Path, script: &str) {

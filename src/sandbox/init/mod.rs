@@ -11,6 +11,7 @@
 
 mod calls;
 mod channel;
+mod children;
 mod confine;
 mod growth;
 mod mount;
@@ -18,7 +19,9 @@ mod oom;
 mod pipes;
 mod relay;
 mod root;
+mod running;
 mod serve;
+mod start;
 pub(super) mod tree;
 pub(super) mod wire;
 

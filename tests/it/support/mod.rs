@@ -6,6 +6,7 @@ pub mod channel;
 pub mod engine;
 #[cfg(feature = "conda")]
 pub mod http;
+pub mod judge;
 pub mod local_model;
 pub mod prepared;
 pub mod readers;

@@ -1,0 +1,89 @@
+//! The processes below the init: who lives, how each ended, and how all are killed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+use crate::sandbox::processes::{self, Identity};
+use crate::sandbox::reap::{Ended, reap};
+
+/// All processes that descend from the init. Orphans become its children.
+pub(super) struct Children {
+    /// Readable when a child has died.
+    died: SignalFd,
+    own: i32,
+}
+
+impl AsFd for Children {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.died.as_fd()
+    }
+}
+
+impl Children {
+    /// Blocks the signal of dead children, to read it instead.
+    pub(super) fn watch() -> io::Result<Self> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGCHLD);
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), None)?;
+        let died = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        Ok(Self { died, own: std::process::id() as i32 })
+    }
+
+    /// Reaps all children that have died. Returns how `pid` ended if it is among them.
+    pub(super) fn collect(&self, pid: i32) -> Option<Ended> {
+        while let Ok(Some(_)) = self.died.read_signal() {}
+        let mut found = None;
+        while let Ok(Some((dead, ended))) = reap(None) {
+            if dead == pid {
+                found = Some(ended);
+            }
+        }
+        found
+    }
+
+    /// Everything that descends from the init but not from what is spared.
+    pub(super) fn living(&self, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
+        if has_children() { processes::descendants(self.own, spared) } else { BTreeSet::new() }
+    }
+
+    /// Asks everything that is not spared to end.
+    pub(super) fn terminate(&self, spared: &BTreeSet<Identity>) {
+        let started = self.living(spared);
+        processes::signal_all(&started, Signal::SIGTERM);
+        // A stopped process would never see the signal.
+        processes::signal_all(&started, Signal::SIGCONT);
+    }
+
+    /// Kills everything that is not spared.
+    pub(super) fn kill(&self, spared: &BTreeSet<Identity>) {
+        if self.own == 1 && spared.is_empty() {
+            // In a pid namespace -1 means all others, at once, so that nothing can fork in between.
+            let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+        } else {
+            processes::kill_all(|| self.living(spared));
+        }
+    }
+
+    /// Waits until nothing is left of what was killed.
+    pub(super) fn until_gone(&self, spared: &BTreeSet<Identity>) {
+        for _ in 0..2000 {
+            self.collect(0);
+            if self.living(spared).is_empty() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Whether this process has any child, alive or dead. Without one it is alone, because orphans become its children.
+fn has_children() -> bool {
+    waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT).is_ok()
+}

@@ -1,0 +1,148 @@
+//! A job that runs: its pipes, and what it leaves.
+
+use std::collections::BTreeSet;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::channel::Channel;
+use super::children::Children;
+use super::pipes::{drain, read_some};
+use super::relay::{Place, Relay};
+use crate::sandbox::capture::Capture;
+use crate::sandbox::processes::Identity;
+use crate::sandbox::reap::Ended;
+use crate::sandbox::{Exec, Exit};
+
+/// A job that runs, and its pipes.
+pub(super) struct Running {
+    pub(super) pid: i32,
+    pub(super) begun: Instant,
+    stdin: Option<(PipeWriter, Vec<u8>, usize)>,
+    stdout: Option<PipeReader>,
+    stderr: Option<PipeReader>,
+    out: Capture,
+    err: Capture,
+    /// What earlier commands left running.
+    pub(super) spared: BTreeSet<Identity>,
+    /// Whether it may find the disk full. What brings the workspace out may not.
+    pub(super) grows: bool,
+}
+
+/// What poll said.
+pub(super) struct Ready {
+    pub(super) socket: bool,
+    pub(super) children: bool,
+    stdout: bool,
+    stderr: bool,
+    stdin: bool,
+    pub(super) relay: Vec<Place>,
+}
+
+impl Running {
+    /// The job of process `pid`, which may write `output` bytes to each of its pipes.
+    pub(super) fn new(
+        (pid, begun): (i32, Instant),
+        stdin: Option<(PipeWriter, Vec<u8>)>,
+        [stdout, stderr]: [PipeReader; 2],
+        output: usize,
+        spared: BTreeSet<Identity>,
+        grows: bool,
+    ) -> Self {
+        Self {
+            pid,
+            begun,
+            stdin: stdin.map(|(pipe, bytes)| (pipe, bytes, 0)),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            out: Capture::new(output),
+            err: Capture::new(output),
+            spared,
+            grows,
+        }
+    }
+
+    /// Waits until something is ready or the deadline has come.
+    pub(super) fn wait(
+        &self,
+        channel: &Channel,
+        children: &Children,
+        relay: Option<&Relay>,
+        deadline: Option<Instant>,
+    ) -> io::Result<Ready> {
+        let mut fds =
+            vec![PollFd::new(channel.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+        let places = [
+            self.stdout.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)),
+            self.stderr.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)),
+            self.stdin.as_ref().map(|(pipe, ..)| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)),
+        ]
+        .map(|fd| {
+            fd.map(|fd| {
+                fds.push(fd);
+                fds.len() - 1
+            })
+        });
+        let first = fds.len();
+        let relayed = relay.map(|relay| relay.wait_for(&mut fds)).unwrap_or_default();
+        wait(&mut fds, deadline)?;
+        let is_ready = |place: usize| fds[place].any().unwrap_or(true);
+        let [stdout, stderr, stdin] = places.map(|place| place.is_some_and(is_ready));
+        let relay = relayed.iter().enumerate().filter(|(place, _)| is_ready(first + place)).map(|(_, place)| *place);
+        Ok(Ready { socket: is_ready(0), children: is_ready(1), stdout, stderr, stdin, relay: relay.collect() })
+    }
+
+    /// Moves what can be moved without waiting.
+    pub(super) fn pump(&mut self, ready: &Ready) {
+        if ready.stdout && !read_some(self.stdout.as_mut(), &mut self.out) {
+            self.stdout = None;
+        }
+        if ready.stderr && !read_some(self.stderr.as_mut(), &mut self.err) {
+            self.stderr = None;
+        }
+        if ready.stdin
+            && let Some((pipe, bytes, written)) = &mut self.stdin
+        {
+            match pipe.write(&bytes[*written..]) {
+                Ok(count) => *written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The command has closed its input.
+                Err(_) => *written = bytes.len(),
+            }
+            if *written == bytes.len() {
+                self.stdin = None;
+            }
+        }
+    }
+
+    /// Takes what the pipes hold at this moment, without waiting for background processes that keep them open.
+    pub(super) fn finish(mut self, ended: &Ended, forced: Option<Exit>) -> Exec {
+        drain(self.stdout.as_mut(), &mut self.out);
+        drain(self.stderr.as_mut(), &mut self.err);
+        let ((stdout, cut_out), (stderr, cut_err)) = (self.out.finish(), self.err.finish());
+        Exec {
+            exit: forced.unwrap_or(ended.exit),
+            stdout,
+            stderr,
+            cut: cut_out + cut_err,
+            wall: self.begun.elapsed(),
+            cpu: ended.cpu,
+            peak_memory: ended.peak_memory,
+        }
+    }
+}
+
+/// Polls until something is ready or the deadline has come.
+pub(super) fn wait(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
+    let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Rounded up, not to wake just before the deadline; a longer wait than this returns and is begun again.
+        PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
+    });
+    match poll(fds, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,183 @@
+//! How a job starts: a command as a new program, work on files as a fork of the init.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use nix::libc;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::{ForkResult, fork};
+
+use super::confine::Confinement;
+use super::oom::OomScore;
+use super::pipes::{non_blocking, pipe};
+use super::tree::{self, Moment};
+use super::wire::{Job, OsBytes, put_item};
+use crate::sandbox::files;
+
+/// What every job starts with.
+pub(super) struct Starter {
+    workdir: PathBuf,
+    variables: BTreeMap<String, String>,
+    /// What each child gives up, where the init has not given it up already.
+    confinement: Option<Arc<Confinement>>,
+    oom_score: Option<OomScore>,
+    null: OwnedFd,
+}
+
+/// A job that has started.
+pub(super) struct Started {
+    pub(super) pid: i32,
+    /// Where the command's input goes, and what is still to be written.
+    pub(super) stdin: Option<(PipeWriter, Vec<u8>)>,
+    /// Its standard output and its standard error.
+    pub(super) outputs: [PipeReader; 2],
+}
+
+impl Starter {
+    pub(super) fn new(
+        workdir: PathBuf,
+        variables: BTreeMap<String, String>,
+        confinement: Option<Confinement>,
+        oom_score: Option<OomScore>,
+    ) -> io::Result<Self> {
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null")?.into();
+        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), oom_score, null })
+    }
+
+    /// Whether each child is confined on its own, because there are no namespaces.
+    pub(super) fn confines(&self) -> bool {
+        self.confinement.is_some()
+    }
+
+    /// Starts a job. `since` is when the sandbox began, where a survey asks for that.
+    pub(super) fn start(&self, job: &Job, stdin: Vec<u8>, since: Option<Moment>) -> Result<Started, String> {
+        let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
+        let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
+        let (stderr, stderr_end) = pipe().map_err(no_pipe)?;
+        let (pid, stdin) = match job {
+            Job::Exec { argv, cwd, variables } => {
+                let (end, stdin) = if stdin.is_empty() {
+                    (self.null.try_clone().map_err(no_pipe)?, None)
+                } else {
+                    let (end, pipe) = io::pipe().map_err(no_pipe)?;
+                    non_blocking(&pipe).map_err(no_pipe)?;
+                    (end.into(), Some((pipe, stdin)))
+                };
+                (self.spawn(argv, cwd.as_path(), variables, [end, stdout_end.into(), stderr_end.into()])?, stdin)
+            }
+            _ => (self.fork_for(job, &stdin, since, stdout_end, stderr_end)?, None),
+        };
+        Ok(Started { pid, stdin, outputs: [stdout, stderr] })
+    }
+
+    fn spawn(
+        &self,
+        argv: &[OsBytes],
+        cwd: &Path,
+        variables: &BTreeMap<String, String>,
+        [stdin, stdout, stderr]: [OwnedFd; 3],
+    ) -> Result<i32, String> {
+        let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".into()) };
+        let name = name.as_os_str();
+        // Collected again for want of a trailing slash, which joining an empty path leaves.
+        let folder: PathBuf = self.workdir.join(cwd).components().collect();
+        let path = variables.get("PATH").or_else(|| self.variables.get("PATH")).map_or("", String::as_str);
+        let program =
+            find(name, path, &folder).ok_or_else(|| format!("no program `{}` in PATH", name.to_string_lossy()))?;
+        // A program given by its path, and no closure to run after a fork, let the standard library use the fast
+        // way, posix_spawn, which does not copy the init's page tables.
+        let mut command = Command::new(program);
+        command
+            .arg0(name)
+            .args(arguments.iter().map(OsBytes::as_os_str))
+            .env_clear()
+            .envs(&self.variables)
+            .envs(variables);
+        command.env("PWD", &folder).current_dir(&folder);
+        command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+        command.process_group(0);
+        if let Some(confinement) = self.confinement.clone() {
+            // SAFETY: the init has one thread, so the child may allocate and take locks.
+            unsafe { command.pre_exec(move || confinement.apply()) };
+        }
+        match OomScore::raised(self.oom_score.as_ref(), || command.spawn()) {
+            Ok(child) => Ok(child.id() as i32),
+            Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display())),
+            Err(error) => Err(format!("cannot run `{}`: {error}", name.to_string_lossy())),
+        }
+    }
+
+    /// Runs a file job in a child of our own, which has the bytes to write already.
+    /// Runs a file job in a child of our own, which has the bytes to write already.
+    fn fork_for(
+        &self,
+        job: &Job,
+        input: &[u8],
+        since: Option<Moment>,
+        stdout: PipeWriter,
+        mut stderr: PipeWriter,
+    ) -> Result<i32, String> {
+        // SAFETY: the init has one thread. Beside this function, the child runs a write to an open file.
+        match OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() }) {
+            Err(error) => Err(format!("the sandbox has no process left: {error}")),
+            Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),
+            Ok(ForkResult::Child) => {
+                let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+                let confined = self.confinement.as_ref().map_or(Ok(()), |confinement| confinement.apply());
+                let result = confined.and_then(|()| self.file_job(job, input, since, stdout));
+                let code = match result {
+                    Ok(()) => 0,
+                    Err(error) => {
+                        let _ = stderr.write_all(error.to_string().as_bytes());
+                        1
+                    }
+                };
+                // SAFETY: ends the child without running what the parent registered.
+                unsafe { libc::_exit(code) }
+            }
+        }
+    }
+
+    fn at(&self, path: &OsBytes) -> PathBuf {
+        self.workdir.join(path.as_path())
+    }
+
+    fn file_job(&self, job: &Job, input: &[u8], since: Option<Moment>, mut stdout: PipeWriter) -> io::Result<()> {
+        match job {
+            Job::Read { path, limit } => stdout.write_all(&files::read(&self.at(path), *limit)?),
+            Job::Write { path } => files::write(&self.at(path), input),
+            Job::List { path } => {
+                let mut list = Vec::new();
+                put_item(&mut list, &files::list(&self.at(path))?)?;
+                stdout.write_all(&list)
+            }
+            Job::Lay => tree::lay::lay(&self.workdir, input),
+            Job::Survey => {
+                if input.is_empty() {
+                    tree::survey::survey(&self.workdir, since, tree::survey::SurveyLimits::default(), &mut stdout)
+                } else {
+                    tree::survey::survey_known(&self.workdir, since, input, &mut stdout)
+                }
+            }
+            Job::Collect => tree::collect::collect(&self.workdir, input, &mut stdout),
+            Job::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+/// The program's path: as given when it holds a slash, else the first executable file of that name in PATH.
+fn find(name: &OsStr, path: &str, folder: &Path) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Some(folder.join(name));
+    }
+    std::env::split_paths(path).map(|place| folder.join(place).join(name)).find(|candidate| {
+        candidate.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    })
+}

@@ -1,0 +1,88 @@
+//! Files laid over a tree, in place of whatever is there.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde_bytes::ByteBuf;
+
+use super::{Laid, inside};
+use crate::sandbox::init::wire::next_item;
+use crate::workspace::remove_tree;
+
+/// Writes and removes files below `root` as the list says, in its order.
+pub(in crate::sandbox) fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
+    while let Some((path, laid)) = next_item::<(ByteBuf, Laid)>(&mut list)? {
+        let path = inside(&path)?;
+        match laid {
+            Laid::Gone => _ = make_room(root, path)?,
+            Laid::File { executable, bytes } => write(root, path, executable, |file| file.write_all(&bytes))?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes a new file at `path` below `root`, in place of whatever is there, and fills it.
+pub(in crate::sandbox) fn write(
+    root: &Path,
+    path: &Path,
+    executable: bool,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let target = make_room(root, path)?;
+    let mode = if executable { 0o755 } else { 0o644 };
+    fill(&mut OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?)?;
+    fs::set_permissions(&target, Permissions::from_mode(mode))
+}
+
+/// Frees `path` below `root` for something new: removes what is there, and makes the folders above it in place of files
+/// and links. Returns the full path.
+pub(in crate::sandbox) fn make_room(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut here = root.to_path_buf();
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        here.push(part);
+        match fs::symlink_metadata(&here) {
+            Ok(found) if found.is_dir() => continue,
+            Ok(_) => fs::remove_file(&here)?,
+            Err(_) => {}
+        }
+        fs::create_dir(&here)?;
+    }
+    let target = root.join(path);
+    remove_tree(&target)?;
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::init::tree::encode_laid;
+
+    #[test]
+    fn files_are_laid_over_a_tree_in_place_of_what_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("folder")).unwrap();
+        fs::write(root.path().join("folder/old"), "old").unwrap();
+        fs::write(root.path().join("plain"), "plain").unwrap();
+        let file = |text: &str, executable| Laid::File { executable, bytes: text.into() };
+        let list = [
+            (b"folder".to_vec(), file("now a file", true)),
+            (b"plain/deep/new".to_vec(), file("new", false)),
+            (b"gone".to_vec(), Laid::Gone),
+        ];
+        lay(root.path(), &encode_laid(&list).unwrap()).unwrap();
+        assert_eq!(fs::read(root.path().join("folder")).unwrap(), b"now a file");
+        assert_eq!(fs::metadata(root.path().join("folder")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(fs::read(root.path().join("plain/deep/new")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn no_file_is_laid_outside_of_the_tree() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["../out", "/etc/passwd", "a/../../out", ""] {
+            let list = encode_laid(&[(path.as_bytes().to_vec(), Laid::Gone)]).unwrap();
+            assert!(lay(root.path(), &list).is_err(), "{path}");
+        }
+    }
+}

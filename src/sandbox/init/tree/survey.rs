@@ -1,0 +1,170 @@
+//! What a tree holds, listed for the harness.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::stat::{FileStat, SFlag};
+
+use super::{Item, LISTING, Moment, STAMP, Sort, Surveyed, encoded, inside};
+use crate::sandbox::init::wire::next_item;
+use crate::workspace::{DEEPEST, Folder, LONGEST_PATH, is, is_left_out};
+
+/// How far a survey goes. What lies beyond is the attempt's own doing, and not taken over.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sandbox) struct SurveyLimits {
+    /// Entries that were written since the sandbox began.
+    pub(in crate::sandbox) fresh: usize,
+    /// Bytes of the list; as many again may be held in names of folders' entries.
+    pub(in crate::sandbox) bytes: usize,
+    /// Time, once there are more fresh entries than [`SLOW`]; a survey of fewer is slow for the machine's own reasons.
+    pub(in crate::sandbox) wall: Duration,
+}
+
+impl Default for SurveyLimits {
+    /// Far more than workspaces list, and less than a file job may take.
+    fn default() -> Self {
+        Self { fresh: 100_000, bytes: LISTING, wall: Duration::from_secs(30) }
+    }
+}
+
+/// Bytes of a path; a repo has no longer ones. What lies deeper is named by the folder at which it becomes longer.
+const LONGEST: usize = LONGEST_PATH;
+/// Fresh entries that no honest attempt leaves.
+const SLOW: usize = 10_000;
+/// What a name takes beside its bytes while a folder is walked.
+const NAME: usize = 48;
+
+/// Lists everything below `root` but what snapshots leave out, folders before what is in them, until a limit is
+/// reached, which the list then says.
+pub(in crate::sandbox) fn survey(
+    root: &Path,
+    since: Option<Moment>,
+    limits: SurveyLimits,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
+    if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
+        to.write_all(&encoded(&Item::Cut)?)?;
+    }
+    Ok(())
+}
+
+struct Walk<'a, W> {
+    since: Option<Moment>,
+    limits: SurveyLimits,
+    begun: Instant,
+    fresh: usize,
+    bytes: usize,
+    held: usize,
+    to: &'a mut W,
+}
+
+impl<W: Write> Walk<'_, W> {
+    /// Breaks when a limit is reached.
+    fn folder(&mut self, folder: &Folder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
+        let room = self.limits.bytes - self.held;
+        let Some(names) = folder.entries_within(|name| name.len() + NAME, room)? else {
+            return Ok(ControlFlow::Break(()));
+        };
+        let held: usize = names.iter().map(|name| name.len() + NAME).sum();
+        self.held += held;
+        for name in names {
+            if is_left_out(&name.to_string_lossy()) {
+                continue;
+            }
+            let stat = folder.stat(&name)?;
+            let length = path.len();
+            if length > 0 {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+            let (sort, is_fresh) = sort(folder, &name, &stat, self.since, depth >= DEEPEST || path.len() > LONGEST)?;
+            self.fresh += usize::from(is_fresh);
+            let is_slow = self.fresh > SLOW && self.begun.elapsed() > self.limits.wall;
+            if self.fresh > self.limits.fresh || self.bytes > self.limits.bytes || is_slow {
+                return Ok(ControlFlow::Break(()));
+            }
+            let is_folder = sort == Sort::Folder;
+            let entry = encoded(&Item::Entry(Surveyed { path: path.clone(), sort }))?;
+            self.bytes += entry.len();
+            self.to.write_all(&entry)?;
+            if is_folder && self.folder(&folder.folder(&name)?, path, depth + 1)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            path.truncate(length);
+        }
+        self.held -= held;
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What an entry is, and whether it was written or changed since the sandbox began.
+fn sort(
+    folder: &Folder,
+    name: &OsStr,
+    stat: &FileStat,
+    since: Option<Moment>,
+    is_too_deep: bool,
+) -> io::Result<(Sort, bool)> {
+    let changed = since.is_none_or(|since| Moment(stat.st_ctime, stat.st_ctime_nsec) >= since);
+    let sort = if is_too_deep {
+        Sort::Other
+    } else if is(stat, SFlag::S_IFDIR) {
+        Sort::Folder
+    } else if is(stat, SFlag::S_IFREG) {
+        let fresh = changed || stat.st_mtime != STAMP as i64;
+        Sort::File { executable: stat.st_mode & 0o100 != 0, size: stat.st_size as u64, fresh }
+    } else if is(stat, SFlag::S_IFLNK) {
+        Sort::Link(folder.link(name)?)
+    } else {
+        Sort::Other
+    };
+    let is_fresh = if let Sort::File { fresh, .. } = sort { fresh } else { changed };
+    Ok((sort, is_fresh))
+}
+
+/// Lists those of the paths that are there, as [`survey`] does, whatever lies beside them. What was given to an attempt
+/// is found by this however much it added.
+pub(in crate::sandbox) fn survey_known(
+    root: &Path,
+    since: Option<Moment>,
+    mut paths: &[u8],
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let top = Folder::open_again(root)?;
+    while let Some(path) = next_item::<&[u8]>(&mut paths)? {
+        if let Some(sort) = known(&top, inside(path)?, since)? {
+            to.write_all(&encoded(&Item::Entry(Surveyed { path: path.to_vec(), sort }))?)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is at a path, no link followed on the way; `None` when nothing is.
+fn known(top: &Folder, path: &Path, since: Option<Moment>) -> io::Result<Option<Sort>> {
+    let mut here: Option<Folder> = None;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let folder = here.as_ref().unwrap_or(top);
+        let name = part.as_os_str();
+        let stat = match folder.stat(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        if parts.peek().is_none() {
+            return Ok(Some(sort(folder, name, &stat, since, false)?.0));
+        }
+        if !is(&stat, SFlag::S_IFDIR) {
+            return Ok(None);
+        }
+        here = Some(folder.folder(name)?);
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

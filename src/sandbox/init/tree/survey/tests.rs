@@ -1,0 +1,137 @@
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::sandbox::init::tree::{ENTRY, Survey, decode_survey, encode_paths};
+use crate::workspace::remove_tree;
+
+#[test]
+fn no_path_in_a_survey_leads_out() {
+    for path in ["../out", "/etc/passwd", "a/../../out", ""] {
+        let entry = Surveyed { path: path.as_bytes().to_vec(), sort: Sort::Other };
+        assert!(decode_survey(&encoded(&Item::Entry(entry)).unwrap()).is_err(), "{path}");
+    }
+}
+
+fn surveyed(root: &Path, limits: SurveyLimits) -> (Vec<String>, bool) {
+    let mut list = Vec::new();
+    survey(root, None, limits, &mut list).unwrap();
+    let survey = decode_survey(&list).unwrap();
+    (survey.entries.iter().map(|entry| String::from_utf8_lossy(&entry.path).into()).collect(), survey.is_cut)
+}
+
+#[test]
+fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::create_dir(at("closed")).unwrap();
+    fs::write(at("closed/inner"), "four").unwrap();
+    fs::write(at("old"), "old").unwrap();
+    fs::create_dir(at("__pycache__")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("link")).unwrap();
+    let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
+    File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
+    fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
+    // A sandbox that begins in the future has seen none of these changes.
+    let mut list = Vec::new();
+    survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
+    let file = |path: &str, size, fresh| Surveyed {
+        path: path.as_bytes().to_vec(),
+        sort: Sort::File { executable: false, size, fresh },
+    };
+    let entry = |path: &str, sort| Surveyed { path: path.as_bytes().to_vec(), sort };
+    let expected = [
+        entry("closed", Sort::Folder),
+        file("closed/inner", 4, true),
+        entry("link", Sort::Link(b"nowhere".to_vec())),
+        file("old", 3, false),
+    ];
+    assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected.into(), is_cut: false });
+    let mut list = Vec::new();
+    survey(root.path(), Some(Moment(0, 0)), SurveyLimits::default(), &mut list).unwrap();
+    assert!(decode_survey(&list).unwrap().entries.contains(&file("old", 3, true)));
+}
+
+#[test]
+fn a_survey_ends_at_its_limits_and_says_so() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("a/b")).unwrap();
+    for name in ["a/b/one", "a/b/two", "three"] {
+        fs::write(root.path().join(name), "").unwrap();
+    }
+    let all = SurveyLimits::default();
+    let whole = ["a", "a/b", "a/b/one", "a/b/two", "three"];
+    assert_eq!(surveyed(root.path(), all), (whole.map(str::to_owned).into(), false));
+    let of = |count: usize| (whole[..count].iter().map(|&path| path.to_owned()).collect(), true);
+    assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
+    // The names in the two upper folders fit, not those in the third.
+    assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
+    // Few entries are waited for.
+    assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
+    // What was there before the attempt does not count.
+    let mut list = Vec::new();
+    let stamp = std::time::UNIX_EPOCH + Duration::from_secs(STAMP);
+    for name in ["a/b/one", "a/b/two", "three"] {
+        File::options().write(true).open(root.path().join(name)).unwrap().set_modified(stamp).unwrap();
+    }
+    survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits { fresh: 0, ..all }, &mut list).unwrap();
+    assert!(!decode_survey(&list).unwrap().is_cut);
+}
+
+#[test]
+fn a_workspace_that_was_closed_is_opened_for_its_survey() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("file"), "").unwrap();
+    fs::set_permissions(root.path(), Permissions::from_mode(0o050)).unwrap();
+    assert_eq!(surveyed(root.path(), SurveyLimits::default()).0, ["file"]);
+    assert_eq!(fs::metadata(root.path()).unwrap().permissions().mode() & 0o777, 0o750);
+}
+
+#[test]
+fn a_survey_of_many_new_files_is_cut_in_time() {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..=SLOW {
+        File::create(root.path().join(number.to_string())).unwrap();
+    }
+    let (listed, is_cut) = surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..SurveyLimits::default() });
+    assert!(is_cut);
+    assert_eq!(listed.len(), SLOW);
+}
+
+#[test]
+fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
+    let root = tempfile::tempdir().unwrap();
+    let long = "x".repeat(250);
+    // Relative calls, for no path leads there.
+    let script = format!("for i in $(seq 60); do mkdir {long}; cd -P {long}; done; echo > deep");
+    let made = std::process::Command::new("bash").args(["-ec", &script]).current_dir(root.path()).status().unwrap();
+    assert!(made.success());
+    let mut list = Vec::new();
+    survey(root.path(), None, SurveyLimits::default(), &mut list).unwrap();
+    let entries = decode_survey(&list).unwrap().entries;
+    let last = entries.last().unwrap();
+    assert_eq!(last.sort, Sort::Other);
+    assert!(last.path.len() > LONGEST && last.path.len() <= LONGEST + 256, "{}", last.path.len());
+    let length = |entry: &Surveyed| encoded(&Item::Entry(entry.clone())).unwrap().len();
+    assert!(entries.iter().all(|entry| length(entry) <= ENTRY));
+    remove_tree(&root.path().join(&long)).unwrap();
+}
+
+#[test]
+fn known_paths_are_found_without_a_look_at_others_and_never_through_a_link() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::create_dir_all(at("folder/closed")).unwrap();
+    fs::write(at("folder/closed/file"), "four").unwrap();
+    fs::write(at("folder/other"), "").unwrap();
+    std::os::unix::fs::symlink("folder", at("link")).unwrap();
+    fs::set_permissions(at("folder/closed"), Permissions::from_mode(0o0)).unwrap();
+    let paths = ["folder/closed/file", "gone/file", "link/other", "link", "folder/other/below"];
+    let mut list = Vec::new();
+    survey_known(root.path(), None, &encode_paths(paths.map(str::as_bytes)).unwrap(), &mut list).unwrap();
+    let entry = |path: &str, sort| Surveyed { path: path.into(), sort };
+    let file = Sort::File { executable: false, size: 4, fresh: true };
+    let expected = vec![entry("folder/closed/file", file), entry("link", Sort::Link(b"folder".to_vec()))];
+    assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected, is_cut: false });
+    assert!(survey_known(root.path(), None, &encode_paths([&b"../out"[..]]).unwrap(), &mut Vec::new()).is_err());
+}
