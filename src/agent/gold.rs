@@ -20,14 +20,19 @@ impl Agent for Gold {
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
-        let Solution { files, checks, answer } = &task.solution;
-        if let Err(ended) = experiment::write_all(files, context).await {
-            return ended;
-        }
-        let ended = experiment::report(checks, context).await;
-        if let (Some(answer), End::Answered) = (answer, ended.end) {
-            experiment::answer_raw(answer.clone(), context);
-        }
-        ended
+        follow(&task.solution, context).await
     }
+}
+
+/// Writes the files, runs the commands and reports the answer, or else what the commands give.
+pub(super) async fn follow(solution: &Solution, context: &mut Context<'_>) -> Ended {
+    let Solution { files, checks, answer } = solution;
+    if let Err(ended) = experiment::write_all(files, context).await {
+        return ended;
+    }
+    let ended = experiment::report(checks, context).await;
+    if let (Some(answer), End::Answered) = (answer, ended.end) {
+        experiment::answer_raw(answer.clone(), context);
+    }
+    ended
 }

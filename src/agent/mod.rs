@@ -14,6 +14,7 @@ mod experiment;
 mod external;
 pub(crate) mod files;
 mod fixed;
+mod forger;
 mod gold;
 pub(crate) mod history;
 mod material;
@@ -76,6 +77,10 @@ pub trait Agent: Send + Sync {
     /// The one family whose samples it can attempt; `None` for any.
     fn only(&self) -> Option<&'static str> {
         None
+    }
+    /// Whether it follows a family's forgery, which not every family has.
+    fn forges(&self) -> bool {
+        false
     }
     /// Makes what it needs on this machine, beside a model, in the folder `cache`; before the first attempt.
     ///

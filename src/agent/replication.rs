@@ -77,6 +77,7 @@ impl Replication {
             instructions: self.instructions(),
             answer: format!("one JSON object with an entry for each experiment, under the keys {}", keys.join(", ")),
             solution: Solution { files: self.originals.clone(), checks: self.checks(), answer: None },
+            forgery: None,
             part: Some(Arc::new(self)),
         }
     }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::external::{External, ProgramSpec};
 use super::settings::{Kind, Overrides, Settings};
-use super::{Agent, copycat, fixed, gold, mutant, noop, random, react, scripted};
+use super::{Agent, copycat, fixed, forger, gold, mutant, noop, random, react, scripted};
 use crate::error::{Error, Result};
 
 /// The forms that an agent's name can have.
-const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
      `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
@@ -37,6 +37,8 @@ pub enum AgentSpec {
     Gold,
     /// `noop`: nothing.
     Noop,
+    /// `forger`: meets what can be measured without running its work.
+    Forger,
     /// `random`: made-up results.
     Random,
     /// `copycat`: bodies of the likest functions.
@@ -100,6 +102,7 @@ impl AgentSpec {
             Self::Mutant(_) => "mutant",
             Self::Gold => "gold",
             Self::Noop => "noop",
+            Self::Forger => "forger",
             Self::Random => "random",
             Self::Copycat => "copycat",
         }
@@ -121,6 +124,7 @@ impl AgentSpec {
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Gold => Arc::new(gold::Gold),
             Self::Noop => Arc::new(noop::Noop),
+            Self::Forger => Arc::new(forger::Forger),
             Self::Random => Arc::new(random::Random),
             Self::Copycat => Arc::new(copycat::Copycat),
         })
@@ -142,6 +146,7 @@ impl FromStr for AgentSpec {
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
             ("gold", "") => Self::Gold,
             ("noop", "") => Self::Noop,
+            ("forger", "") => Self::Forger,
             ("random", "") => Self::Random,
             ("copycat", "") => Self::Copycat,
             _ => {
@@ -167,7 +172,7 @@ impl fmt::Display for AgentSpec {
             Self::Program(program) => write!(f, ":{program}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
-            Self::Gold | Self::Noop | Self::Random | Self::Copycat => Ok(()),
+            Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
         }
     }
 }
@@ -222,6 +227,7 @@ mod tests {
             "mutant:0.3",
             "gold",
             "noop",
+            "forger",
             "random",
             "copycat",
         ] {

@@ -20,6 +20,9 @@ pub struct Task {
     pub answer: String,
     /// What `gold` does. On the host only: no other agent may look.
     pub solution: Solution,
+    /// What `forger` does: it meets what can be measured without running anything, and does not do the task. Also on the
+    /// host only.
+    pub forgery: Option<Solution>,
     /// What a family gives to agents that know it.
     pub part: Option<Arc<dyn Any + Send + Sync>>,
 }

@@ -36,6 +36,19 @@ pub struct Table<R> {
     pub name: &'static str,
     /// Its rows.
     pub rows: Vec<R>,
+    /// Names of what the family measured, columns behind those of the row's type.
+    pub measures: Vec<String>,
+}
+
+impl<R: JsonSchema> Table<R> {
+    /// All columns.
+    ///
+    /// # Errors
+    /// As [`columns`].
+    pub fn columns(&self) -> Result<Vec<Column>> {
+        let measured = self.measures.iter().map(|name| Column { name: name.clone(), kind: Kind::Number });
+        Ok(columns::<R>()?.into_iter().chain(measured).collect())
+    }
 }
 
 /// The columns of a table, from its row's schema.

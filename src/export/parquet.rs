@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::column::{Column, Kind, Table, cells, columns};
+use super::column::{Column, Kind, Table, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
@@ -30,7 +30,7 @@ const GROUP: usize = 10_000;
 /// Kind `Machine` when it cannot be written.
 pub fn save<R: Serialize + JsonSchema>(table: &Table<R>, path: &Path) -> Result<PathBuf> {
     let failed = |error: ParquetError| Error::machine(format!("failed to write `{}`", path.display())).because(error);
-    let columns = columns::<R>()?;
+    let columns = table.columns()?;
     let schema = parse_message_type(&message(table.name, &columns)).map_err(failed)?;
     let written_by = KeyValue::new("autoexperiment".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![written_by])).build();

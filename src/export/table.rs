@@ -4,19 +4,20 @@
 //! The two structs are the definition: columns, their order and kinds follow from their JSON schemas, which are kept in
 //! `schemas/`. A column is never renamed; new ones come at the end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::column::{Table, cells, columns};
+use super::column::{Table, cells};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::{Source, jsonl};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::run::AttemptRecord;
+use crate::run::{AttemptRecord, measure_names, measured};
 use crate::score::Verdict;
 
 /// A row of the table of attempts: one record of the store, tries that infrastructure lost included.
@@ -82,6 +83,13 @@ pub struct AttemptRow {
     pub reasoning_tokens: u64,
     /// What the agent reported, as it wrote it.
     pub answer: Option<String>,
+    /// The kind of task.
+    pub family: String,
+    /// How much of the task was done, from 0 to 1, in families with partial credit.
+    pub score: Option<f64>,
+    /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
+    #[serde(flatten)]
+    pub measures: BTreeMap<String, Option<f64>>,
 }
 
 /// A row of the table of values: one gold value, and what one verdict found in its place.
@@ -202,6 +210,7 @@ fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: 
 #[must_use]
 pub fn attempts(source: &Source) -> Table<AttemptRow> {
     let pass = |verdict: &Option<Verdict>| verdict.as_ref().map(|verdict| verdict.pass);
+    let measures = measure_names(source.records().map(|(record, _)| record));
     let row = |(record, counts): (&AttemptRecord, bool)| AttemptRow {
         run: source.run.run.clone(),
         agent: record.agent.clone(),
@@ -233,8 +242,12 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         cached_tokens: record.usage.cached,
         reasoning_tokens: record.usage.reasoning,
         answer: record.answer.clone(),
+        family: record.family.clone(),
+        score: record.score(),
+        measures: measured(record, &measures),
     };
-    Table { name: "attempts", rows: source.records().map(row).collect() }
+    let rows = source.records().map(row).collect();
+    Table { name: "attempts", rows, measures: measures.clone() }
 }
 
 /// The table of values.
@@ -273,7 +286,7 @@ pub fn values(source: &Source) -> Table<ValueRow> {
             }
         }
     }
-    Table { name: "values", rows }
+    Table { name: "values", rows, measures: Vec::new() }
 }
 
 /// As CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
@@ -281,7 +294,7 @@ pub fn values(source: &Source) -> Table<ValueRow> {
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
 pub fn csv<R: Serialize + JsonSchema>(table: &Table<R>) -> Result<String> {
-    let heading: Vec<String> = columns::<R>()?.into_iter().map(|column| column.name).collect();
+    let heading: Vec<String> = table.columns()?.into_iter().map(|column| column.name).collect();
     let failed = || Error::internal("failed to write a table as CSV");
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(&heading).map_err(|error| failed().because(error))?;

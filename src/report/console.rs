@@ -1,5 +1,7 @@
 //! The summary for a terminal: three tables of at most 100 columns, each with a line that says what is in it.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{Cell, CellAlignment};
 
 use super::clean::clean;
@@ -16,6 +18,7 @@ pub fn console(summary: &Summary) -> String {
     if !summary.rows.is_empty() {
         parts.push(rates(&summary.rows, summary.level, summary.population));
         parts.push(ends(&summary.rows));
+        parts.extend(measures(&summary.rows));
         parts.push(spent(&summary.rows));
     }
     if !summary.verifiers.is_empty() {
@@ -78,6 +81,31 @@ fn ends(rows: &[Row]) -> String {
                   agrees with gold. unsupported: attempts reported rightly but not verified. ends: why attempts stopped.";
     let score = if is_graded { " score: percent of the task that was done, partial credit included." } else { "" };
     format!("How attempts ended\n{table}\n{}", wrap(&format!("{legend}{score}"), ""))
+}
+
+/// What a family measured beside passing: a row for each measure, a column for each agent, over all n.
+fn measures(rows: &[Row]) -> Option<String> {
+    let overall: Vec<&Row> = rows
+        .iter()
+        .filter(|row| {
+            row.n.is_none() || !rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
+        })
+        .collect();
+    let names: BTreeSet<&String> = overall.iter().flat_map(|row| row.measures.keys()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut table = plain_table();
+    let agents = overall.iter().map(|row| short_name(&row.agent, row.model.as_deref()));
+    table.set_header(std::iter::once("measure".to_owned()).chain(agents));
+    for name in names {
+        let value = |row: &&Row| row.measures.get(name).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+        table.add_row(std::iter::once(name.clone()).chain(overall.iter().map(value)));
+    }
+    let table = trimmed(table, &[0]);
+    let legend = "Means over samples of what this kind of task measures beside passing. reported_: of the answer as it \
+                  was given. verified_: of the work, run again.";
+    Some(format!("Measures\n{table}\n{}", wrap(legend, "")))
 }
 
 fn spent(rows: &[Row]) -> String {

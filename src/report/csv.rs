@@ -3,17 +3,20 @@
 //! Columns are named as on the console, with underscores for spaces. Rates are from 0 to 1, times in seconds, costs in
 //! dollars. Text cells are cleaned of control characters and cannot become formulas, see [`super::clean`].
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::clean::cell;
 use super::{Summary, end_name};
 use crate::error::{Error, Result};
-use crate::run::{AttemptRecord, counting};
+use crate::run::{AttemptRecord, counting, measure_names, measured};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`, and for each k above 1 `pass^k, pass^k_low, pass^k_high`.
+/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, and in families with partial
+/// credit `score` and the means of their measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -30,6 +33,10 @@ pub fn csv(summary: &Summary) -> Result<String> {
     for all in summary.rows.first().into_iter().flat_map(|row| &row.pass_all) {
         heading.extend(["", "_low", "_high"].map(|part| format!("pass^{}{part}", all.k)));
     }
+    let measures: BTreeSet<&String> = summary.rows.iter().flat_map(|row| row.measures.keys()).collect();
+    let has_score = summary.rows.iter().any(|row| row.score.is_some());
+    heading.extend(has_score.then(|| "score".to_owned()));
+    heading.extend(measures.iter().map(|name| (*name).clone()));
     let rows = summary.rows.iter().map(|row| {
         let mut cells = vec![
             cell(&row.agent),
@@ -54,13 +61,16 @@ pub fn csv(summary: &Summary) -> Result<String> {
             let bounds = all.interval.map(|interval| (interval.low, interval.high));
             cells.extend([all.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
         }
+        cells.extend(has_score.then(|| number(row.score)));
+        cells.extend(measures.iter().map(|name| number(row.measures.get(*name).copied())));
         cells
     });
     write(&heading, rows)
 }
 
 /// One row for each record: what it is (`agent, model, paper, sample, n, attempt`), whether it counts (`counts`, see
-/// [`super::Row`]), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, and what it took.
+/// [`super::Row`]), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it took, and in families
+/// with partial credit `score` and their measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -69,6 +79,10 @@ pub fn attempts_csv(records: &[AttemptRecord]) -> Result<String> {
     heading.extend(names(&["end_detail", "pass", "reported", "verified", "unsupported", "steps", "format_errors"]));
     heading.extend(names(&["cost", "input_tokens", "output_tokens", "tool_seconds", "model_seconds"]));
     heading.extend(names(&["verify_seconds", "wall_seconds", "changed_files", "ignored_files", "sandbox"]));
+    let measures = measure_names(records);
+    let has_score = records.iter().any(|record| record.score().is_some());
+    heading.extend(has_score.then(|| "score".to_owned()));
+    heading.extend(measures.iter().cloned());
     let rows = records.iter().zip(counting(records)).map(|(record, counts)| {
         let verdict = |verdict: &Option<crate::score::Verdict>| {
             verdict.as_ref().map(|verdict| verdict.pass.to_string()).unwrap_or_default()
@@ -82,6 +96,8 @@ pub fn attempts_csv(records: &[AttemptRecord]) -> Result<String> {
         let seconds = [record.tool_seconds, record.model_seconds, record.verify_seconds, record.wall_seconds];
         cells.extend(seconds.map(|seconds| seconds.to_string()));
         cells.extend([record.changed.len().to_string(), record.ignored.len().to_string(), cell(&record.sandbox)]);
+        cells.extend(has_score.then(|| number(record.score())));
+        cells.extend(measured(record, &measures).into_values().map(number));
         cells
     });
     write(&heading, rows)

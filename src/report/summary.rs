@@ -89,6 +89,9 @@ pub struct Row {
     /// else as reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// What the family measured, as [`AttemptRecord::measures`] names it, averaged over samples.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, f64>,
     /// Attempts that report rightly what their code does not bear out.
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
@@ -174,6 +177,8 @@ struct Tally<'a> {
     verified: usize,
     graded: usize,
     score: f64,
+    /// Sum and number, by measure.
+    measures: BTreeMap<String, (f64, usize)>,
 }
 
 /// One row; `None` without records.
@@ -205,6 +210,11 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
             tally.graded += 1;
             tally.score += score;
         }
+        for (name, value) in record.measures() {
+            let (sum, count) = tally.measures.entry(name).or_default();
+            *sum += value;
+            *count += 1;
+        }
     }
     // Sums must not depend on the order of the hash map.
     let mut samples: Vec<(&str, Tally<'_>)> = tallies.into_iter().collect();
@@ -231,6 +241,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
                 .map(|tally| tally.verified as f64 / tally.verifiable as f64),
         ),
         score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
+        measures: measures(&samples),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
         lost: ends.iter().filter(|(end, _)| end.is_infrastructure()).map(|(_, count)| count).sum(),
         ends,
@@ -243,6 +254,16 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         model_seconds: mean(|record| record.model_seconds),
         verify_seconds: mean(|record| record.verify_seconds),
     })
+}
+
+/// The means of all measures, each over the samples that have it.
+fn measures(samples: &[Tally<'_>]) -> BTreeMap<String, f64> {
+    let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, (sum, count)) in samples.iter().flat_map(|tally| &tally.measures) {
+        all.entry(name).or_default().push(sum / *count as f64);
+    }
+    let mean = |(name, values): (&str, Vec<f64>)| Some((name.to_owned(), average(values.into_iter())?));
+    all.into_iter().filter_map(mean).collect()
 }
 
 /// The mean, `None` of nothing.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::family::{Ready, Staged};
+use super::family::{Evidence, Ready, Staged};
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
@@ -176,7 +176,9 @@ impl RunContext {
         if !self.configuration.verify {
             return Ok(());
         }
-        match self.verify((ready, staged), changes, trajectory, cancel).await {
+        let answer = record.answer.clone();
+        let evidence = Evidence { answer: answer.as_deref(), changes };
+        match self.verify((ready, staged), &evidence, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
                 let mut verified: Verdict = ready.item().verified(&job.sample, &verification.results)?;

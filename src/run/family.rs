@@ -26,7 +26,7 @@ use crate::sample::{Sample, Withheld};
 use crate::sandbox::{Fault, Sandbox};
 use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::Protocol;
-use crate::workspace::Snapshot;
+use crate::workspace::{Changes, Snapshot};
 
 /// What n counts where nobody says it.
 pub const WITHHELD: &str = "withheld units";
@@ -56,6 +56,10 @@ pub trait Family: Send + Sync {
     /// it is worth knowing which.
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
+    }
+    /// Whether its tasks have a [`Task::forgery`].
+    fn forges(&self) -> bool {
+        false
     }
     /// The ids of these items, or of all when none is named; sorted, each once.
     ///
@@ -178,13 +182,14 @@ pub trait Ready: Send + Sync {
         false
     }
     /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one after
-    /// another, and hands over what each gave.
+    /// another, and hands over what each gave. A family that verifies what was reported reads it from the evidence.
     ///
     /// # Errors
     /// [`Fault::Lost`] when the sandbox died.
     async fn verify(
         &self,
         staged: &Staged<'_>,
+        _evidence: &Evidence<'_>,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
@@ -205,6 +210,15 @@ pub struct Staged<'a> {
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// What verification runs.
     pub checks: Vec<Check>,
+}
+
+/// What an attempt left, for verification.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// What the agent reported, as it wrote it.
+    pub answer: Option<&'a str>,
+    /// What it changed. Of these, verification's sandbox has what [`Ready::keeps_out`] does not name.
+    pub changes: &'a Changes,
 }
 
 /// What the attempts at a sample were to do, without what the right result is.

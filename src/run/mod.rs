@@ -26,7 +26,7 @@ pub use catalogue::Catalogue;
 pub use configuration::{Configuration, Draw, ModelChoice};
 pub use counting::{counting, scored};
 pub use interrupted::interrupted_attempts;
-pub use record::AttemptRecord;
+pub use record::{AttemptRecord, measure_names, measured};
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub use store::{Store, StoredTrajectory, is_file_name};
 pub use verifier_spec::{VERIFIER_FORMS, VerifierSpec};

@@ -1,5 +1,7 @@
 //! One line of `attempts.jsonl`: all that is known of a finished attempt.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +87,19 @@ pub struct AttemptRecord {
     pub sandbox: String,
 }
 
+/// Names of all that these records measured, sorted.
+pub fn measure_names<'a>(records: impl IntoIterator<Item = &'a AttemptRecord>) -> Vec<String> {
+    let names: BTreeSet<String> = records.into_iter().flat_map(|record| record.measures().into_keys()).collect();
+    names.into_iter().collect()
+}
+
+/// What a record measured under these names; `None` for what it did not.
+#[must_use]
+pub fn measured(record: &AttemptRecord, names: &[String]) -> BTreeMap<String, Option<f64>> {
+    let found = record.measures();
+    names.iter().map(|name| (name.clone(), found.get(name).copied())).collect()
+}
+
 /// The family of records and runs that name none.
 pub(super) fn masked() -> String {
     MASKED.to_owned()
@@ -143,6 +158,17 @@ impl AttemptRecord {
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         self.verified.as_ref().or(self.reported.as_ref())?.score
+    }
+
+    /// What its verdicts measured beside passing, each name with `reported_` or `verified_` in front.
+    #[must_use]
+    pub fn measures(&self) -> BTreeMap<String, f64> {
+        let verdicts = [("reported", &self.reported), ("verified", &self.verified)];
+        let of = |(source, verdict): (&str, &Option<Verdict>)| {
+            let named = |(name, value): (String, f64)| (format!("{source}_{name}"), value);
+            verdict.clone().map(|it| it.measures).unwrap_or_default().into_iter().map(named).collect::<Vec<_>>()
+        };
+        verdicts.into_iter().flat_map(of).collect()
     }
 
     /// Reported rightly, but the code does not bear it out.

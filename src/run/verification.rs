@@ -7,12 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::RunContext;
 use super::check::Measurement;
-use super::family::{Ready, Staged};
+use super::family::{Evidence, Ready, Staged};
 use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::{Cause, Fault};
-use crate::workspace::Changes;
 
 /// What verification gives.
 pub(super) struct Verification {
@@ -30,7 +29,7 @@ impl RunContext {
     pub(super) async fn verify(
         &self,
         item: (&dyn Ready, &Staged<'_>),
-        changes: &Changes,
+        evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
     ) -> Result<Verification> {
@@ -42,7 +41,7 @@ impl RunContext {
             results.clear();
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
-                tried = self.verify_once(item, changes, trajectory, &mut results) => tried,
+                tried = self.verify_once(item, evidence, trajectory, &mut results) => tried,
             };
             match tried {
                 Ok((ignored, seconds)) => return Ok(Verification { ignored, results, seconds }),
@@ -66,13 +65,13 @@ impl RunContext {
     async fn verify_once(
         &self,
         (ready, staged): (&dyn Ready, &Staged<'_>),
-        changes: &Changes,
+        evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         results: &mut Map<String, Value>,
     ) -> Result<(Vec<String>, f64)> {
         let begun = Instant::now();
         let workspace = self.workspace(staged)?;
-        let ignored = tokio::task::block_in_place(|| workspace.apply(changes, |path| ready.keeps_out(path)))?;
+        let ignored = tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
         let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
         let mut done = |measurement: Measurement| {
             results.insert(measurement.id.clone(), measurement.to_json());
@@ -84,7 +83,7 @@ impl RunContext {
                 stderr: measurement.stderr,
             });
         };
-        let verified = ready.verify(staged, sandbox.as_mut(), &mut done).await;
+        let verified = ready.verify(staged, evidence, sandbox.as_mut(), &mut done).await;
         verified.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         tokio::task::block_in_place(|| workspace.remove())?;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use crate::agent;
+use crate::agent::{self, Agent};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::run::attempt::LabelledAgent;
+use crate::run::family::Family;
 use crate::run::{Configuration, Planned, VerifierSpec};
 use crate::sample::Sample;
 use crate::sandbox::Backend;
@@ -39,11 +40,14 @@ pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration
 }
 
 /// Refuses agents that cannot attempt samples of this family.
-pub(super) fn require_family(agents: &[LabelledAgent], family: &str) -> Result<()> {
-    match agents.iter().find(|agent| agent.agent.only().is_some_and(|only| only != family)) {
+pub(super) fn require_family(agents: &[LabelledAgent], family: &dyn Family) -> Result<()> {
+    let name = family.name();
+    let cannot =
+        |agent: &dyn Agent| agent.only().is_some_and(|only| only != name) || (agent.forges() && !family.forges());
+    match agents.iter().find(|agent| cannot(agent.agent.as_ref())) {
         None => Ok(()),
         Some(agent) => {
-            Err(Error::usage(format!("agent `{}` cannot attempt samples of the family `{family}`", agent.label))
+            Err(Error::usage(format!("agent `{}` cannot attempt samples of the family `{name}`", agent.label))
                 .hint("use `react` without retrieval, `cli:NAME`, `scripted:FILE`, `gold` or `noop`"))
         }
     }

@@ -96,7 +96,7 @@ impl Run {
             model.as_ref(),
         )?;
         let family = options.families.get(&configuration.family)?.clone();
-        agents::require_family(&agents, family.name())?;
+        agents::require_family(&agents, family.as_ref())?;
         let mut items = Vec::new();
         for id in &configuration.papers {
             let item = family.load(&configuration.suite, id, (&configuration).into())?;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use autoexperiment::error::Kind;
-use autoexperiment::export::{Source, inspect};
+use autoexperiment::export::{Source, inspect, table};
 use autoexperiment::report;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::family::{Basis, Families, rescored};
@@ -111,7 +111,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     // It is reported.
     let options = report::Options { planned: resumed.planned, ..report::Options::default() };
     let table = report::console(&report::summarise(&resumed.records, &options));
-    for part in ["gold", "noop", "scripted", "score", "33.3", "100.0"] {
+    for part in ["gold", "noop", "scripted", "score", "33.3", "100.0", "Measures", "verified_right  3.000"] {
         assert!(table.contains(part), "{part}: {table}");
     }
 
@@ -136,6 +136,13 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let mut text = String::new();
     archive.by_name("samples/shell.extremes_0,1_epoch_1.json").unwrap().read_to_string(&mut text).unwrap();
     let sample: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let tables = table::export(&source, table::TableFormat::Csv, &base.join("tables")).unwrap();
+    let attempts = std::fs::read_to_string(&tables[0]).unwrap();
+    let heading = attempts.lines().next().unwrap();
+    assert!(heading.ends_with(",answer,family,score,reported_right,verified_right"), "{heading}");
+    assert_eq!(attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,3.0,3.0")).count(), 4 * 2, "{attempts}");
+    let table = report::attempts_csv(&resumed.records).unwrap();
+    assert!(table.lines().next().unwrap().ends_with(",sandbox,score,reported_right,verified_right"), "{table}");
     assert_eq!(sample["input"], "Sample `shell.extremes_0,1` of `shell`, 2 of its hints withheld.");
     assert_eq!(sample["scores"]["verified"]["metadata"]["score"], 1.0);
 }
@@ -155,6 +162,8 @@ async fn what_a_family_does_not_have_is_refused_before_anything_is_spent() {
     let agent = refused(|it| it.agents = vec!["mutant:0.5".parse().unwrap()]).await;
     assert_eq!(agent, "agent `mutant-0.5` cannot attempt samples of the family `puzzles`");
     assert_eq!(refused(|it| it.family = "riddles".into()).await, "there is no family `riddles`");
+    let forger = refused(|it| it.agents = vec!["forger".parse().unwrap()]).await;
+    assert_eq!(forger, "agent `forger` cannot attempt samples of the family `puzzles`");
     let hint = refused(|it| it.draw.samples = vec!["shell.extremes_7".into()]).await;
     assert_eq!(hint, "puzzle `shell.extremes` has no hint 7");
 }

@@ -242,6 +242,7 @@ impl Ready for ReadyPuzzle {
                 checks: vec![puzzle.check()],
                 answer: None,
             },
+            forgery: None,
             part: None,
         };
         Ok(Staged { task, snapshot: &self.snapshot, files: Vec::new(), checks: vec![puzzle.check()] })
