@@ -1,26 +1,37 @@
 //! `autoexperiment list`: what there is to run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use super::shared::{SuiteOptions, print, print_json, table};
 use crate::error::Result;
+use crate::run::family::{Basis, Families, Family};
 use crate::suite::{LoadedPaper, Suite};
 
 /// The numbers of masked functions that the table shows.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
+/// The n at which a family's items are asked for their number of samples.
+const ASKED: std::ops::RangeInclusive<usize> = 0..=50;
+/// How many of these n the table shows: the first ones at which there are samples.
+const COLUMNS: usize = 6;
 
 /// List papers with their functions, experiments and number of samples for each n
 ///
-/// For a paper that you name, lists its functions and experiments, with the numbers that sample ids use.
+/// For a paper that you name, lists its functions and experiments, with the numbers that sample ids use. With `--family`,
+/// lists the items of that kind of task with their number of samples for each n.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment list\n  autoexperiment list kmeanspp\n  autoexperiment list --json"
+    after_help = "Examples:\n  autoexperiment list\n  autoexperiment list kmeanspp\n  autoexperiment list --json\n  \
+                  autoexperiment list --family masked"
 )]
 pub struct Arguments {
-    /// Papers to show in detail.
+    /// Papers to show in detail, or the only items of the family to list.
     papers: Vec<String>,
+    /// List the items of this kind of task.
+    #[arg(long, value_name = "NAME")]
+    family: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -41,7 +52,20 @@ struct Row {
     mean_calls: f64,
 }
 
+/// An item of any family.
+#[derive(Serialize)]
+struct ItemRow {
+    item: String,
+    title: String,
+    checks: usize,
+    /// By n, where there are any; `None` beyond what can be counted.
+    samples: BTreeMap<usize, Option<u128>>,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(name) = &arguments.family {
+        return family(Families::standard().get(name)?.as_ref(), arguments);
+    }
     let suite = arguments.suite.open()?;
     if !arguments.papers.is_empty() {
         return details(&suite, arguments);
@@ -63,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         rows.iter().map(|row| {
             let mut cells =
                 vec![row.paper.clone(), row.year.to_string(), row.functions.to_string(), row.experiments.to_string()];
-            cells.extend(row.samples.iter().map(|count| count.map_or("> 10^38".to_owned(), |count| count.to_string())));
+            cells.extend(row.samples.iter().copied().map(number));
             cells.push(format!("{:.1}", row.mean_lines));
             cells.push(format!("{:.1}", row.mean_calls));
             cells
@@ -71,6 +95,39 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     );
     text.push_str("\nn=1 to n=5: samples with so many masked functions; lines and calls: means of the functions\n");
     print(&text)
+}
+
+fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
+    let suite = arguments.suite.folder()?;
+    let mut rows = Vec::new();
+    for id in family.items(&suite, &arguments.papers)? {
+        let item = family.load(&suite, &id, Basis::default())?;
+        let facts = item.facts();
+        let samples = ASKED.map(|n| (n, item.count(n))).filter(|(_, count)| *count != Some(0)).collect();
+        rows.push(ItemRow { item: id, title: facts.title, checks: facts.experiments.len(), samples });
+    }
+    if arguments.json {
+        return print_json(&rows);
+    }
+    let shown: BTreeSet<usize> = rows.iter().flat_map(|row| row.samples.keys().copied()).collect();
+    let shown: Vec<usize> = shown.into_iter().take(COLUMNS).collect();
+    let counts: Vec<String> = shown.iter().map(|n| format!("n={n}")).collect();
+    let header: Vec<&str> = ["item", "title", "checks"].into_iter().chain(counts.iter().map(String::as_str)).collect();
+    let mut text = table(
+        &header,
+        &(2..header.len()).collect::<Vec<_>>(),
+        rows.iter().map(|row| {
+            let samples = shown.iter().map(|n| number(row.samples.get(n).copied().unwrap_or(Some(0))));
+            [row.item.clone(), row.title.clone(), row.checks.to_string()].into_iter().chain(samples).collect()
+        }),
+    );
+    let _ = write!(text, "\nsamples of each item by n, the number of {}\n", family.axis());
+    print(&text)
+}
+
+/// A number of samples, as tables show it.
+fn number(count: Option<u128>) -> String {
+    count.map_or("> 10^38".to_owned(), |count| count.to_string())
 }
 
 fn row(loaded: &LoadedPaper) -> Row {

@@ -120,3 +120,19 @@ fn values(result: &serde_json::Value) -> usize {
         _ => 1,
     }
 }
+
+#[test]
+fn items_of_a_family_are_listed_with_their_samples_by_n() {
+    let lab = lab();
+    insta::assert_snapshot!(lab.ok(&["list", "--family", "masked"]).stdout, @"
+     item  title       checks  n=0  n=1  n=2  n=3
+     tiny  Tiny Means       3    1    4    5    2
+
+    samples of each item by n, the number of masked functions
+    ");
+    let listed = lab.ok(&["list", "--family", "masked", "tiny", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["samples"], serde_json::json!({"0": 1, "1": 4, "2": 5, "3": 2}));
+    let said = lab.fails(2, &["list", "--family", "riddles"]);
+    assert!(said.starts_with("error: there is no family `riddles`"), "{said}");
+}
