@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → model → agent → run → masked → families → audit → curtail → draft → import → verifier → session → report → export → view → cli
+//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → families → audit → curtail → draft → import → verifier → session → report → export → view → cli
 //! ```
 //!
 //! A run from Rust: the same that `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop` makes. (The
@@ -70,6 +70,7 @@ pub mod export;
 mod families;
 mod files;
 mod import;
+pub mod kernel;
 pub mod masked;
 pub mod model;
 pub mod report;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::account::{Account, Asker, NotAsked, Unanswered};
-use super::{Budget, Event, Trajectory, conversation};
+use super::{Budget, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
 
@@ -32,6 +32,8 @@ pub struct Context<'a> {
     pub cancel: CancellationToken,
     /// What was reported, as the agent wrote it; a later report replaces an earlier one.
     pub answer: Option<String>,
+    /// Its Python session, where it has one.
+    pub session: PythonSession,
 }
 
 impl Context<'_> {
@@ -126,6 +128,10 @@ impl Context<'_> {
         }
         self.budget.charge_time(begun.elapsed().max(left));
         Err(Fault::Refused("not finished: the tool time is used up".into()))
+    }
+
+    pub(crate) fn no_time_left(&self) -> bool {
+        self.budget.time_left().is_zero()
     }
 
     fn time_left(&self) -> Result<Duration, Fault> {

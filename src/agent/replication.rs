@@ -76,7 +76,12 @@ impl Replication {
             attempt,
             instructions: self.instructions(),
             answer: format!("one JSON object with an entry for each experiment, under the keys {}", keys.join(", ")),
-            solution: Solution { files: self.originals.clone(), checks: self.checks(), answer: None },
+            solution: Solution {
+                files: self.originals.clone(),
+                checks: self.checks(),
+                answer: None,
+                ..Solution::default()
+            },
             forgery: None,
             part: Some(Arc::new(self)),
         }

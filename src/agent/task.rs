@@ -35,11 +35,14 @@ impl Task {
     }
 }
 
-/// How a task is solved: files are written, commands run, and what they give is reported.
+/// How a task is solved: files are written, cells and commands run, and what they give is reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Solution {
     /// The files, by path in the repo.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// The cells, run in the attempt's Python session. Where there are no commands, the last JSON object that a cell
+    /// printed is the answer.
+    pub cells: Vec<String>,
     /// The commands, whose results by their keys are the answer.
     pub checks: Vec<Check>,
     /// The answer, where it is not what the commands give.

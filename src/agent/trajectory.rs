@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::End;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
+use crate::kernel::CellRecord;
 use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage};
 
 /// What can happen in an attempt.
@@ -174,6 +175,8 @@ pub enum Event {
         /// What is left of it.
         content: String,
     },
+    /// A cell of a notebook was run, before the agent began or by it, in tasks that count cells.
+    Cell(CellRecord),
     /// The agent reports.
     Answer {
         /// As it wrote it.

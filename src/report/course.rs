@@ -137,7 +137,7 @@ mod tests {
             assert_eq!((course.crashed.as_slice(), course.working_step), ([true, false].as_slice(), Some(2)), "{tool}");
             assert!(course.recovered());
         }
-        let waits = ran_by("execute", 1, "run()", "still running after 5 seconds; `wait` for it");
+        let waits = ran_by("execute", 1, "run()", "still running after 5 seconds; `continue_wait` waits on");
         assert_eq!(Course::of(&[waits]), Course::default());
     }
 

@@ -26,6 +26,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         answer: None,
         reported: Some(verdict(pass)),
         verified: Some(verdict(pass)),
+        observed: serde_json::Map::new(),
         results: serde_json::Map::new(),
         pass,
         steps: 10 + attempt,

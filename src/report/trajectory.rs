@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::clean::{clean, middle_cut, short};
 use super::end_name;
 use crate::agent::{Event, Line};
+use crate::kernel::{By, State};
 use crate::model::Role;
 use crate::sandbox::Exit;
 
@@ -133,6 +134,12 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
         Event::Shortened { message, .. } => {
             heading(Kind::Heading, &format!("the observation in message {message} was shortened"));
         }
+        Event::Cell(cell) => {
+            let by = if cell.by == By::Prefix { "cell before the agent began" } else { "cell" };
+            heading(Kind::Heading, &format!("{by}: {}, {:.1} s", state_name(cell.state), cell.seconds));
+            body(text, &cell.code, Some(Kind::Call), colour);
+            body(text, &cell.output, Some(Kind::Shown), colour);
+        }
         Event::Answer { raw } => {
             heading(Kind::Good, "answer");
             body(text, raw, None, colour);
@@ -150,6 +157,19 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             }
             body(text, stderr, Some(Kind::Shown), colour);
         }
+    }
+}
+
+fn state_name(state: State) -> String {
+    match state {
+        State::Done => "done".to_owned(),
+        State::Failed => "a shell command failed".to_owned(),
+        State::Raised => "raised an exception".to_owned(),
+        State::Running => "still running".to_owned(),
+        State::Killed => "ended with its session".to_owned(),
+        State::Ended(code) => format!("ended the session, exit code {code}"),
+        State::Silent => "no answer".to_owned(),
+        State::OutOfTime => "the tool time is used up".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::family::{Evidence, Ready, Staged};
+use super::family::{Evidence, Findings, Ready, Staged, Work};
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
@@ -70,8 +70,8 @@ impl RunContext {
             sandbox: record.sandbox.clone(),
         });
         match self.work(job, agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
-            Ok(Some(changes)) => {
-                self.judge(job, (ready, &staged), &changes, &mut trajectory, &mut record, cancel).await?;
+            Ok(Some((changes, work))) => {
+                self.judge(job, (ready, &staged), (&changes, &work), &mut trajectory, &mut record, cancel).await?;
             }
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
@@ -104,12 +104,12 @@ impl RunContext {
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
-    ) -> Result<Option<Changes>> {
+    ) -> Result<Option<(Changes, Work)>> {
         let workspace = self.workspace(staged)?;
         let mut spec = self.machine.spec(ready.env(), &workspace);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
-        let mut budget = Budget::new(self.configuration.limits);
+        let mut budget = Budget::new(ready.limits(self.configuration.limits));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
         let mut context = Context {
@@ -120,9 +120,26 @@ impl RunContext {
             trajectory,
             cancel: cancel.clone(),
             answer: None,
+            session: crate::agent::PythonSession::default(),
         };
-        let mut ended = agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await;
+        let begun = tokio::select! {
+            () = cancel.cancelled() => Err(Error::new(Kind::Interrupted, "the run was stopped")),
+            begun = ready.begin(staged, &mut context) => begun,
+        };
+        let mut ended = match begun {
+            Ok(()) => agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await,
+            Err(error) if error.kind == Kind::Interrupted => End::Cancelled.into(),
+            Err(error) => return Err(error),
+        };
+        let mut work = Work::default();
+        if !ended.end.is_infrastructure() && ended.end != End::SandboxKilled {
+            match ready.finish(staged, &mut context).await {
+                Ok(done) => work = done,
+                Err(fault) => ended = fault.into(),
+            }
+        }
         record.answer = context.answer.take();
+        record.observed.clone_from(&work.observed);
         // Gone before the diff is taken: nothing writes any more.
         let destroyed = sandbox.destroy().await;
         let is_gone = destroyed.is_err();
@@ -157,7 +174,7 @@ impl RunContext {
             list.push(change.path.clone());
         }
         record.unlisted = changes.unlisted;
-        Ok(Some(changes))
+        Ok(Some((changes, work)))
     }
 
     /// The verdicts.
@@ -165,27 +182,27 @@ impl RunContext {
         &self,
         job: &Job,
         (ready, staged): (&dyn Ready, &Staged<'_>),
-        changes: &Changes,
+        (changes, work): (&Changes, &Work),
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let reported = ready.item().reported(&job.sample, record.answer.as_deref())?;
+        let reported = ready.item().reported_by(&job.sample, &Findings::of(record))?;
         record.pass = reported.pass;
         record.reported = Some(reported);
         if !self.configuration.verify {
             return Ok(());
         }
         let answer = record.answer.clone();
-        let evidence = Evidence { answer: answer.as_deref(), changes };
+        let evidence = Evidence { answer: answer.as_deref(), changes, work };
         match self.verify((ready, staged), &evidence, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
-                let mut verified: Verdict = ready.item().verified(&job.sample, &verification.results)?;
+                record.results = verification.results;
+                let mut verified: Verdict = ready.item().verified_by(&job.sample, &Findings::of(record))?;
                 verified.warnings.extend(left_behind(record));
                 record.pass &= verified.pass;
                 record.verified = Some(verified);
-                record.results = verification.results;
                 record.verify_seconds = round(verification.seconds);
             }
             Err(error) if is_fatal(&error) => return Err(error),

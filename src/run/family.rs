@@ -19,9 +19,10 @@ use super::event::Observer;
 use super::machine::Machine;
 use super::record::AttemptRecord;
 use crate::agent::prompts::general_digest;
-use crate::agent::{Check, Task};
+use crate::agent::{Check, Context, Limits, Task};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::kernel::CellRecord;
 use crate::sample::{Sample, Withheld};
 use crate::sandbox::{Fault, Sandbox};
 use crate::score::{Rule, Tolerance, Verdict};
@@ -128,6 +129,20 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// As [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
+    /// Scores what an agent reported where more than its answer counts, as how it was found.
+    ///
+    /// # Errors
+    /// As [`Item::reported`].
+    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+        self.reported(sample, findings.answer)
+    }
+    /// Scores what verification found where more than its results counts, as whether they are what was reported.
+    ///
+    /// # Errors
+    /// As [`Item::verified`].
+    fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+        self.verified(sample, findings.results)
+    }
     /// Makes it ready on this machine. With `baseline` it is shown that what it is compared with can be reached here.
     ///
     /// # Errors
@@ -177,6 +192,24 @@ pub trait Ready: Send + Sync {
     /// # Errors
     /// As [`Item::require`].
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
+    /// What an attempt may spend in a run with these limits.
+    fn limits(&self, asked: Limits) -> Limits {
+        asked
+    }
+    /// What is done in the sandbox before the agent begins, outside its budget.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` when it cannot be done: the attempt is lost.
+    async fn begin(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// What is kept of the agent's work beside its answer and the files that it changed, while its sandbox lives.
+    ///
+    /// # Errors
+    /// [`Fault::Lost`] when the sandbox died.
+    async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Work, Fault> {
+        Ok(Work::default())
+    }
     /// Whether an attempt's change to this path is not taken over to verification.
     fn keeps_out(&self, _path: &str) -> bool {
         false
@@ -197,6 +230,52 @@ pub trait Ready: Send + Sync {
             done(measure(sandbox, check).await?);
         }
         Ok(())
+    }
+    /// Whether verification also repeats what the agent did, in another sandbox over the files that it began with, after
+    /// these results.
+    fn repeats(&self, _staged: &Staged<'_>, _evidence: &Evidence<'_>, _results: &Map<String, Value>) -> bool {
+        false
+    }
+    /// Repeats what the agent did.
+    ///
+    /// # Errors
+    /// [`Fault::Lost`] when the sandbox died.
+    async fn repeat(
+        &self,
+        _staged: &Staged<'_>,
+        _evidence: &Evidence<'_>,
+        _sandbox: &mut dyn Sandbox,
+        _done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// What is known of an agent's work beside its answer and the files that it changed.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    /// What the record keeps of it, as the family has it.
+    pub observed: Map<String, Value>,
+    /// The cells that ran in its Python session; in the trajectory they are kept.
+    pub cells: Vec<CellRecord>,
+}
+
+/// What an attempt is scored by.
+#[derive(Debug, Clone, Copy)]
+pub struct Findings<'a> {
+    /// What the agent reported.
+    pub answer: Option<&'a str>,
+    /// What was seen of its work: [`Work::observed`].
+    pub observed: &'a Map<String, Value>,
+    /// What verification found, by the check's id; empty before it.
+    pub results: &'a Map<String, Value>,
+}
+
+impl<'a> Findings<'a> {
+    /// What a record holds.
+    #[must_use]
+    pub fn of(record: &'a AttemptRecord) -> Self {
+        Self { answer: record.answer.as_deref(), observed: &record.observed, results: &record.results }
     }
 }
 
@@ -219,6 +298,8 @@ pub struct Evidence<'a> {
     pub answer: Option<&'a str>,
     /// What it changed. Of these, verification's sandbox has what [`Ready::keeps_out`] does not name.
     pub changes: &'a Changes,
+    /// What else is known of its work.
+    pub work: &'a Work,
 }
 
 /// What the attempts at a sample were to do, without what the right result is.
@@ -375,11 +456,11 @@ pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Res
     if record.is_infrastructure() {
         return Ok(again);
     }
-    let reported = item.reported(sample, record.answer.as_deref())?;
+    let reported = item.reported_by(sample, &Findings::of(record))?;
     again.pass = reported.pass;
     again.reported = Some(reported);
     if record.verified.is_some() {
-        let verified = item.verified(sample, &record.results)?;
+        let verified = item.verified_by(sample, &Findings::of(record))?;
         again.pass &= verified.pass;
         again.verified = Some(verified);
     }

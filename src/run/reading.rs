@@ -324,6 +324,7 @@ impl Outcome<'_> {
             answer: None,
             reported: self.reported.map(verdict),
             verified: self.verified.map(verdict),
+            observed: serde_json::Map::new(),
             results: serde_json::Map::new(),
             pass: self.pass,
             steps: self.steps,

@@ -45,6 +45,9 @@ pub struct AttemptRecord {
     /// The agent's code, run again by us, against gold; absent with `--no-verify` or after infrastructure failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verdict>,
+    /// What was seen of the agent's work beside its answer, in families where it counts.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub observed: serde_json::Map<String, serde_json::Value>,
     /// What verification read, check by check, so that a stored run can be scored again.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub results: serde_json::Map<String, serde_json::Value>,
@@ -128,6 +131,7 @@ impl AttemptRecord {
             answer: None,
             reported: None,
             verified: None,
+            observed: serde_json::Map::new(),
             results: serde_json::Map::new(),
             pass: false,
             steps: 0,

@@ -9,15 +9,15 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::Nesting;
+use super::Units;
 use super::combination::{count, unrank};
 use crate::error::{Error, Result};
 
-/// Draws at most `limit` sets of `n` of a paper's functions; all of them where there are fewer.
+/// Draws at most `limit` sets of `n` of an item's units, such as a paper's functions; all of them where there are fewer.
 ///
 /// # Errors
 /// Kind `Usage` when there are more than u128 combinations.
-pub fn draw(paper: &str, functions: &Nesting, n: usize, limit: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
     let too_many =
         || Error::usage(format!("paper `{paper}` has more combinations of {n} functions than can be counted"));
     let total = count(functions.len(), n).ok_or_else(too_many)?;
@@ -70,7 +70,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::sample::Withheld;
+    use crate::sample::{Nesting, Withheld};
 
     fn ids(item: &str, samples: &[Vec<usize>]) -> Vec<String> {
         let id = |units: &Vec<usize>| Withheld { item: item.to_owned(), units: units.clone() }.to_string();

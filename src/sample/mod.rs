@@ -6,6 +6,8 @@
 mod combination;
 mod draw;
 mod nesting;
+mod units;
+mod up_sets;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +15,8 @@ use std::str::FromStr;
 pub use combination::{count, unrank};
 pub use draw::draw;
 pub use nesting::Nesting;
+pub use units::Units;
+pub use up_sets::{MOST_STEPS, UpSets};
 
 use crate::error::{Error, Result};
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use answer::{find_answer, parse_answer};
-pub use result::read_result;
+pub use result::{last_json_line, read_result};
 pub use strict::{check_gold, score_experiment};
 
 /// Which rule decides.

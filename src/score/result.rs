@@ -44,7 +44,8 @@ pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Res
 }
 
 /// The last line that is a JSON object.
-fn last_json_line(stdout: &[u8]) -> Option<Value> {
+#[must_use]
+pub fn last_json_line(stdout: &[u8]) -> Option<Value> {
     stdout
         .rsplit(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii)

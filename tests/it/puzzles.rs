@@ -240,7 +240,7 @@ impl Ready for ReadyPuzzle {
             solution: Solution {
                 files: vec![("answer.sh".into(), puzzle.solution.into())],
                 checks: vec![puzzle.check()],
-                answer: None,
+                ..Solution::default()
             },
             forgery: None,
             part: None,

@@ -317,6 +317,7 @@ impl World {
             trajectory,
             cancel: self.cancel.clone(),
             answer: None,
+            session: crate::agent::PythonSession::default(),
         };
         let ended = attempt(agent, &task.clone().task("doubling_0", 0), &mut context).await;
         let answer = context.answer.take();

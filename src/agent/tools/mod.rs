@@ -169,8 +169,6 @@ pub struct Session {
     last: Option<(String, Map<String, Value>, String)>,
     /// The open file, of tools that see files through a window.
     window: Option<swe_agent::Window>,
-    /// The running Python session, of tools that have one.
-    python: Option<super_agent::Python>,
 }
 
 impl Session {

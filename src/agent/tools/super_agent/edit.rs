@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::Context;
 use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, read_text};
+use crate::agent::{Context, python};
 use crate::sandbox::Fault;
 
 /// Lines around a place that are shown with it.
@@ -37,6 +37,7 @@ impl Tool for Edit {
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
+        python::stop(context).await?;
         let file = session.path(context, &path).await?;
         if old_lines.trim().is_empty() {
             return match context.read(&file, READ_LIMIT).await {

@@ -4,9 +4,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::session;
-use crate::agent::Context;
 use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::{Context, python};
 
 /// Runs Python code.
 pub struct Execute;
@@ -21,15 +20,15 @@ pub(crate) struct Arguments {
 #[async_trait]
 impl Tool for Execute {
     const NAME: &'static str = "execute";
-    const DESCRIPTION: &'static str = "Run Python code in a session that keeps its variables from call to call, as a notebook does: the value of a last expression is shown, `!command` runs a shell command, `%cd folder` changes the folder. A call returns after 5 minutes at most; then `wait` or `interrupt`.";
+    const DESCRIPTION: &'static str = "Run Python code in a session that keeps its variables from call to call, as a notebook does: the value of a last expression is shown, `!command` runs a shell command, `%cd folder` changes the folder, `%%bash`, `%%writefile FILE`, `%pip`, `%env` and `%ls` work. A call returns after 5 minutes at most; then `continue_wait` or `interrupt`: anything else interrupts the code.";
     type Arguments = Arguments;
 
     async fn run(
         &self,
         Arguments { code }: Arguments,
         context: &mut Context<'_>,
-        session: &mut Session,
+        _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        session::execute(&code, context, session).await.map(Outcome::Observation)
+        Ok(Outcome::Observation(python::execute(&code, context).await?))
     }
 }

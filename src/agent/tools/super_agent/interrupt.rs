@@ -4,9 +4,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::session;
-use crate::agent::Context;
 use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::{Context, python};
 
 /// Interrupts running code.
 pub struct Interrupt;
@@ -26,8 +25,8 @@ impl Tool for Interrupt {
         &self,
         Arguments {}: Arguments,
         context: &mut Context<'_>,
-        session: &mut Session,
+        _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        session::interrupt(context, session).await.map(Outcome::Observation)
+        Ok(Outcome::Observation(python::interrupt(context).await?))
     }
 }

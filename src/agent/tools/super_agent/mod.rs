@@ -3,7 +3,6 @@
 mod edit;
 mod execute;
 mod interrupt;
-mod session;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -11,5 +10,4 @@ mod wait;
 pub use edit::Edit;
 pub use execute::Execute;
 pub use interrupt::Interrupt;
-pub use session::Python;
 pub use wait::Wait;

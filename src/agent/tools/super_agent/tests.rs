@@ -38,31 +38,54 @@ async fn the_session_keeps_its_variables_and_shows_output_values_and_errors() {
     let trace = "Traceback (most recent call last):\n  File \"<cell 3>\", line 1, in <module>\n    1 / 0\n";
     assert!(shown[2].starts_with(trace) && shown[2].ends_with("ZeroDivisionError: division by zero"), "{}", shown[2]);
     assert!(shown[3].contains("SyntaxError") && !shown[3].contains("<string>"), "{}", shown[3]);
-    assert_eq!(shown[4..7], ["no output", "from-the-shell\nexit code 3\n'/'", "1"]);
+    assert_eq!(shown[4..7], ["no output", "from-the-shell\n/\n'/'", "1"]);
     assert_eq!(shown[7..], ["SystemExit: 4", "(21, '__main__')", "child\nerr"]);
+}
+
+#[tokio::test]
+async fn the_lines_of_a_notebook_beside_python_work() {
+    let cells = [
+        ("%mkdir sub\n%cd sub\n%pwd", "/sub'"),
+        ("%%writefile a.txt\none\ntwo", "Writing a.txt"),
+        ("%%writefile -a a.txt\nthree", "Appending to a.txt"),
+        ("lines = !cat a.txt\nlines", "['one', 'two', 'three']"),
+        ("name = 'a.txt'\n!wc -l {name} | \\\n  cut -d' ' -f1\n!echo $name $HOME_IS_NOT_SET", "3\na.txt"),
+        ("%ls", "a.txt"),
+        ("%env COLOUR=red", "env: COLOUR=red"),
+        ("!echo $COLOUR", "red"),
+        ("text = '''\n!not a command\n'''\n!echo ran\nlen(text)", "ran\n16"),
+        ("for i in range(2):\n    !echo {i}", "0\n1"),
+        ("1;", "no output"),
+        ("%%bash\nfalse", "CalledProcessError: Command 'b'false'' returned non-zero exit status 1."),
+        ("%nothing", "UsageError: Line magic function `%nothing` not found."),
+    ];
+    let attempt = observe(cells.iter().map(|(code, _)| python(code)).collect()).await;
+    for ((code, end), shown) in cells.iter().zip(attempt.observations()) {
+        assert!(shown.ends_with(end), "{code}: {shown}");
+    }
 }
 
 #[tokio::test]
 async fn code_that_runs_on_is_waited_for_or_interrupted_and_the_session_lives() {
     let attempt = observe(vec![
         python("import time\nx = 5\nprint('begun')\ntime.sleep(7)\nprint('slept')"),
-        python("x"),
-        call("wait", json!({})),
-        call("wait", json!({})),
+        call("continue_wait", json!({})),
+        call("continue_wait", json!({})),
         python("!sleep 300"),
         call("interrupt", json!({})),
+        python("!sleep 300"),
         python("x"),
     ])
     .await;
     let shown = attempt.observations();
-    let still = "still running after 5 seconds; `wait` for it, or stop it with `interrupt`\n";
+    let still = "still running after 5 seconds; `continue_wait` waits on, `interrupt` stops it\n";
     assert_eq!(shown[0], format!("{still}output so far:\nbegun"));
-    assert!(shown[1].starts_with("error: the code of an earlier call is still running"), "{}", shown[1]);
-    assert_eq!(shown[2], "begun\nslept");
-    assert_eq!(shown[3], "error: nothing is running");
-    assert_eq!(shown[4], format!("{still}no output so far"));
-    assert!(shown[5].ends_with("KeyboardInterrupt"), "{}", shown[5]);
-    assert_eq!(shown[6], "5");
+    assert_eq!(shown[1], "begun\nslept");
+    assert_eq!(shown[2], "error: nothing is running");
+    assert_eq!(shown[3], format!("{still}no output so far"));
+    assert!(shown[4].ends_with("KeyboardInterrupt"), "{}", shown[4]);
+    assert_eq!(shown[5], format!("{still}no output so far"));
+    assert_eq!(shown[6], "5", "anything else interrupts");
 }
 
 #[tokio::test]

@@ -1,12 +1,11 @@
-//! `wait`: for code that is still running.
+//! `continue_wait`: for code that is still running.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::session;
-use crate::agent::Context;
 use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::{Context, python};
 
 /// Waits for running code.
 pub struct Wait;
@@ -17,8 +16,8 @@ pub(crate) struct Arguments {}
 
 #[async_trait]
 impl Tool for Wait {
-    const NAME: &'static str = "wait";
-    const DESCRIPTION: &'static str = "Wait for the code that is still running, for 5 more minutes at most.";
+    const NAME: &'static str = "continue_wait";
+    const DESCRIPTION: &'static str = "Wait for the code that is still running, for as long again at most.";
     const WAITS: bool = true;
     type Arguments = Arguments;
 
@@ -26,8 +25,8 @@ impl Tool for Wait {
         &self,
         Arguments {}: Arguments,
         context: &mut Context<'_>,
-        session: &mut Session,
+        _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        session::wait(context, session).await.map(Outcome::Observation)
+        Ok(Outcome::Observation(python::wait(context).await?))
     }
 }

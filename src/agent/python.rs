@@ -1,0 +1,162 @@
+//! An attempt's Python session, within its budget: cells are run, recorded, and shown to models.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use super::trajectory::seconds;
+use super::{Context, Event};
+use crate::kernel::{By, CellRecord, Host, Kernel, Shown, State};
+use crate::sandbox::{Command, Exec, Fault};
+
+#[async_trait]
+impl Host for Context<'_> {
+    async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
+        Context::exec(self, command, wall, output).await
+    }
+
+    fn is_spent(&self) -> bool {
+        self.no_time_left()
+    }
+}
+
+/// Runs a cell for as long as a call may take, and says how it went. What an earlier call has left running is interrupted.
+///
+/// # Errors
+/// What the sandbox says; [`Fault::Refused`] where no session can be started.
+pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<Shown, Fault> {
+    stop(context).await?;
+    let mut kernel = match context.session.kernel.take() {
+        Some(kernel) => kernel,
+        None => Kernel::start(context).await?,
+    };
+    let patience = context.session.patience();
+    let begun = Instant::now();
+    let shown = kernel.run(code, patience, context).await;
+    keep(kernel, shown, Some(code), begun, context)
+}
+
+/// Runs a cell to its end, however many calls that takes, for an agent that waits for each.
+///
+/// # Errors
+/// As [`cell`].
+pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<Shown, Fault> {
+    let mut shown = cell(code, context).await?;
+    while shown.state == State::Running {
+        shown = wait_on(context).await?;
+    }
+    Ok(shown)
+}
+
+/// Runs a cell, for a model.
+///
+/// # Errors
+/// As [`cell`].
+pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fault> {
+    Ok(told(&cell(code, context).await?, context))
+}
+
+/// Waits for what is running, for a model.
+///
+/// # Errors
+/// [`Fault::Refused`] when nothing is; what the sandbox says.
+pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
+    Ok(told(&wait_on(context).await?, context))
+}
+
+async fn wait_on(context: &mut Context<'_>) -> Result<Shown, Fault> {
+    let mut kernel = running(context)?;
+    let (patience, begun) = (context.session.patience(), Instant::now());
+    let shown = kernel.wait(patience, context).await;
+    keep(kernel, shown, None, begun, context)
+}
+
+/// Interrupts what is running, for a model; where that does not help, ends the session.
+///
+/// # Errors
+/// [`Fault::Refused`] when nothing is running; what the sandbox says.
+pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
+    let mut kernel = running(context)?;
+    let begun = Instant::now();
+    let shown = kernel.interrupt(context).await;
+    let shown = keep(kernel, shown, None, begun, context)?;
+    Ok(told(&shown, context))
+}
+
+/// Interrupts what an earlier call has left running, if anything.
+///
+/// # Errors
+/// What the sandbox says.
+pub async fn stop(context: &mut Context<'_>) -> Result<(), Fault> {
+    if let Ok(mut kernel) = running(context) {
+        let begun = Instant::now();
+        let shown = kernel.interrupt(context).await;
+        keep(kernel, shown, None, begun, context)?;
+    }
+    Ok(())
+}
+
+/// The session with running code.
+fn running(context: &Context<'_>) -> Result<Kernel, Fault> {
+    let nothing = || Fault::Refused("nothing is running".to_owned());
+    context.session.kernel.clone().filter(Kernel::is_running).ok_or_else(nothing)
+}
+
+/// Keeps the session where it still lives, and records the cell. `code` is `None` for one that had begun before.
+fn keep(
+    kernel: Kernel,
+    shown: Result<Shown, Fault>,
+    code: Option<&str>,
+    begun: Instant,
+    context: &mut Context<'_>,
+) -> Result<Shown, Fault> {
+    let is_over = shown.as_ref().is_ok_and(|shown| shown.state.is_end());
+    context.session.kernel = (!is_over).then_some(kernel);
+    let shown = shown?;
+    record(By::Agent, code, &shown, begun.elapsed(), context);
+    Ok(shown)
+}
+
+/// Records a cell where cells count. One that had begun before gets its output anew.
+pub fn record(by: By, code: Option<&str>, shown: &Shown, took: Duration, context: &mut Context<'_>) {
+    let Some(cells) = &mut context.session.cells else { return };
+    let Shown { state, output } = shown.clone();
+    match (code, cells.last_mut()) {
+        (None, Some(last)) => {
+            (last.state, last.output) = (state, output);
+            last.seconds = seconds(Duration::from_secs_f64(last.seconds) + took);
+        }
+        (None, None) => return,
+        (Some(code), _) => {
+            cells.push(CellRecord { by, code: code.to_owned(), output, state, seconds: seconds(took) });
+        }
+    }
+    if let Some(cell) = cells.last() {
+        context.trajectory.push(&Event::Cell(cell.clone()));
+    }
+}
+
+/// What a model is shown.
+fn told(shown: &Shown, context: &Context<'_>) -> String {
+    let Shown { state, output } = shown;
+    let output = output.strip_suffix('\n').unwrap_or(output);
+    let so_far = if output.is_empty() { "no output so far".to_owned() } else { format!("output so far:\n{output}") };
+    match state {
+        State::OutOfTime => "stopped because the tool time is used up".to_owned(),
+        State::Running => format!(
+            "still running after {} seconds; `continue_wait` waits on, `interrupt` stops it\n{so_far}",
+            context.session.patience().as_secs()
+        ),
+        State::Done | State::Failed | State::Raised if output.is_empty() => "no output".to_owned(),
+        State::Done | State::Failed | State::Raised => output.to_owned(),
+        State::Killed => format!(
+            "the code did not stop when it was interrupted, so the session was ended; the next call begins a new one\n\
+             {so_far}"
+        ),
+        State::Ended(code) => format!(
+            "the Python session has ended with exit code {code} and what it held is lost; the next call begins a new \
+             one\n{output}"
+        ),
+        State::Silent => "the Python session does not answer; the next call begins a new one".to_owned(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Cells: how files of them are split, how one went, what is kept of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a cell went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It ran to its end.
+    Done,
+    /// It ran to its end, and a shell command in it failed.
+    Failed,
+    /// It raised an exception.
+    Raised,
+    /// It is still running.
+    Running,
+    /// It did not stop when it was interrupted, and the session was ended.
+    Killed,
+    /// The session ended with this exit code.
+    Ended(i32),
+    /// The session does not answer.
+    Silent,
+    /// The attempt's tool time was used up.
+    OutOfTime,
+}
+
+impl State {
+    /// What the session says.
+    pub(super) fn of(word: &str) -> Self {
+        match word.trim() {
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            "raised" => Self::Raised,
+            other => other.strip_prefix("ended ").and_then(|code| code.parse().ok()).map_or(Self::Silent, Self::Ended),
+        }
+    }
+
+    /// Whether the session has ended with it.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Killed | Self::Ended(_) | Self::Silent)
+    }
+}
+
+/// Who ran a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The harness, before the agent began.
+    Prefix,
+    /// The agent.
+    Agent,
+}
+
+/// A cell that was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellRecord {
+    /// Who ran it.
+    pub by: By,
+    /// Its code.
+    pub code: String,
+    /// What it wrote, raw; of more than 4 MiB beginning and end.
+    pub output: String,
+    /// How it went.
+    pub state: State,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// The cells of a file: lines that begin with `# %%` separate them.
+#[must_use]
+pub fn split_cells(text: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("# %%") {
+            cells.push(String::new());
+        } else if let Some(cell) = cells.last_mut() {
+            cell.push_str(line);
+        }
+    }
+    let cells = cells.into_iter().map(|cell| cell.trim_matches('\n').trim_end().to_owned());
+    cells.filter(|cell| !cell.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_split_at_its_marks_and_empty_cells_are_none() {
+        assert_eq!(
+            split_cells("a = 1\n\n# %% more\n!ls\n# %%\n\n# %%\n%%bash\necho\n"),
+            ["a = 1", "!ls", "%%bash\necho"]
+        );
+        assert!(split_cells("\n").is_empty());
+    }
+
+    #[test]
+    fn the_word_of_a_session_is_its_state() {
+        assert_eq!(["done", "ended 7", ""].map(State::of), [State::Done, State::Ended(7), State::Silent]);
+    }
+}

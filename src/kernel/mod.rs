@@ -1,0 +1,212 @@
+//! A Python session with the cells of a notebook: a process in a sandbox that lives from cell to cell and ends with the
+//! sandbox.
+//!
+//! It is reached through commands and files alone, so it works in every sandbox: a command writes the code to a file, wakes
+//! the process by a named pipe and waits at another one. A command that is stopped at its time limit leaves the process
+//! running; the next one waits on, or interrupts it. What cells may be is in `session.py`.
+
+mod cell;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use cell::{By, CellRecord, State, split_cells};
+
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
+
+/// Bytes kept of a cell's output: what is longer loses its middle.
+pub const MOST_OUTPUT: usize = 4 << 20;
+/// What an interrupted session has to come to an end.
+const TO_STOP: Duration = if cfg!(test) { Duration::from_secs(3) } else { Duration::from_secs(10) };
+/// What a session has to begin.
+const TO_START: Duration = Duration::from_mins(1);
+/// What short commands have.
+const SHORTLY: Duration = Duration::from_secs(20);
+/// Between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(1);
+
+const SOURCE: &str = include_str!("session.py");
+
+/// Makes the folder and starts the process. The shell that waits for it holds both ends of `in`, so that nobody who writes
+/// to it is ever kept waiting, and says when it is gone.
+const START: &str = r#"
+folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/done" || exit 1
+(
+    exec 3<> "$folder/in"
+    python -u -c "$1" "$folder" 3>&-
+    code=$?
+    while [ -p "$folder/done" ]; do
+        echo "ended $code" > "$folder/word.new" && mv -f "$folder/word.new" "$folder/word"
+        echo > "$folder/done"
+    done
+) > /dev/null 2>&1 < /dev/null &
+echo "$folder"
+set -- "$folder"
+"#;
+
+/// Takes the code and wakes the process.
+const WAKE: &str = r#"cat > "$1/code" && rm -f "$1/word" && echo run > "$1/in" || exit 1
+"#;
+/// Waits for the process, then shows how it went in a line of its own. The word in the file counts; `done` only tells that it
+/// may be there: a command that is stopped while it reads would take the news with it.
+const AWAIT: &str = r#"
+until [ -s "$1/word" ]; do read -r _ < "$1/done"; [ -p "$1/done" ] || exit 1; done
+cat "$1/word"
+"#;
+/// Shows the output, of a long one beginning and end.
+const SHOW: &str = r#"
+size=$(wc -c < "$1/out" 2> /dev/null || echo 0)
+if [ "$size" -le "$2" ]; then cat "$1/out" 2> /dev/null
+else
+    head -c "$(($2 / 2))" "$1/out"
+    printf '\n[... %s bytes not shown ...]\n' "$((size - $2))"
+    tail -c "$(($2 / 2))" "$1/out"
+fi
+true
+"#;
+
+/// Whoever runs commands in the sandbox: an attempt, within its budget, or the harness itself.
+#[async_trait]
+pub trait Host: Send {
+    /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
+    async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault>;
+    /// Whether a command was stopped because nothing may be run any more.
+    fn is_spent(&self) -> bool {
+        false
+    }
+}
+
+/// The harness itself, which has no budget.
+pub struct Harness<'a>(pub &'a mut dyn Sandbox);
+
+#[async_trait]
+impl Host for Harness<'_> {
+    async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
+        self.0.exec(command, &ExecLimits { wall, grace: GRACE, output }).await
+    }
+}
+
+/// A running session.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Its folder in the sandbox.
+    folder: String,
+    /// Whether code is still running that nobody has waited for.
+    running: bool,
+}
+
+/// How a cell went so far, and its output, raw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// How it went.
+    pub state: State,
+    /// What it wrote to both streams, and the value of a last expression.
+    pub output: String,
+}
+
+impl Kernel {
+    /// Starts a session in the workspace, with the sandbox's `python`.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] where none can be started; what the sandbox says.
+    pub async fn start(host: &mut dyn Host) -> Result<Self, Fault> {
+        let mut command = Command::shell(&format!("{START}{AWAIT}"));
+        command.argv.extend(["sh".into(), SOURCE.into()]);
+        let exec = host.exec(&command, TO_START, MOST_OUTPUT).await?;
+        let printed = String::from_utf8_lossy(&exec.stdout);
+        match (printed.trim_end().split_once('\n'), exec.exit) {
+            (Some((folder, "ready")), Exit::Code(0)) => Ok(Self { folder: folder.to_owned(), running: false }),
+            (Some((_, ended)), Exit::Code(0)) => {
+                Err(Fault::Refused(format!("no Python session could be started: it {ended}")))
+            }
+            _ => Err(Fault::Refused("no Python session could be started".to_owned())),
+        }
+    }
+
+    /// Whether code is still running.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// Runs a cell, for `patience` at most.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] while earlier code runs; what the sandbox says.
+    pub async fn run(&mut self, code: &str, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+        if code.contains('\0') {
+            return Err(Fault::Refused("Python code cannot hold a NUL character".to_owned()));
+        }
+        if self.running {
+            return Err(Fault::Refused("the code of an earlier call is still running".to_owned()));
+        }
+        let mut command = self.script(&format!("{WAKE}{AWAIT}{SHOW}"));
+        command.stdin = code.as_bytes().to_vec();
+        self.finish(command, patience, host).await
+    }
+
+    /// Waits for what is running.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] when nothing is; what the sandbox says.
+    pub async fn wait(&mut self, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+        self.require_running()?;
+        self.finish(self.script(&format!("{AWAIT}{SHOW}")), patience, host).await
+    }
+
+    /// Interrupts what is running, as Ctrl-C does; where that does not help, ends the session ([`State::Killed`]).
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] when nothing is running; what the sandbox says.
+    pub async fn interrupt(&mut self, host: &mut dyn Host) -> Result<Shown, Fault> {
+        self.require_running()?;
+        self.signal("INT", host).await?;
+        let shown = self.finish(self.script(&format!("{AWAIT}{SHOW}")), TO_STOP, host).await?;
+        if shown.state != State::Running {
+            return Ok(shown);
+        }
+        self.running = false;
+        self.signal("KILL", host).await?;
+        Ok(Shown { state: State::Killed, output: self.output_so_far(host).await? })
+    }
+
+    fn require_running(&self) -> Result<(), Fault> {
+        if self.running { Ok(()) } else { Err(Fault::Refused("nothing is running".to_owned())) }
+    }
+
+    /// Runs a command that waits for the session, and says what came of it.
+    async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+        // Were the call dropped here, nobody would know whether code is running.
+        self.running = true;
+        let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
+        if exec.exit == Exit::TimedOut {
+            if host.is_spent() {
+                return Ok(Shown { state: State::OutOfTime, output: String::new() });
+            }
+            return Ok(Shown { state: State::Running, output: self.output_so_far(host).await? });
+        }
+        self.running = false;
+        let printed = String::from_utf8_lossy(&exec.stdout);
+        let (word, output) = printed.split_once('\n').unwrap_or((&printed, ""));
+        Ok(Shown { state: State::of(word), output: output.to_owned() })
+    }
+
+    async fn output_so_far(&self, host: &mut dyn Host) -> Result<String, Fault> {
+        let exec = host.exec(&self.script(SHOW), SHORTLY, MOST_OUTPUT + 4096).await?;
+        Ok(String::from_utf8_lossy(&exec.stdout).into_owned())
+    }
+
+    /// Sends a signal to the session and to all that it has started.
+    async fn signal(&self, name: &str, host: &mut dyn Host) -> Result<(), Fault> {
+        // Without `--`, which dash takes for a number here.
+        let command = self.script(&format!(r#"kill -{name} "-$(cat "$1/pid")""#));
+        host.exec(&command, SHORTLY, MOST_OUTPUT).await.map(drop)
+    }
+
+    fn script(&self, text: &str) -> Command {
+        let mut command = Command::shell(text);
+        command.argv.extend(["sh".into(), self.folder.clone().into(), MOST_OUTPUT.to_string().into()]);
+        command
+    }
+}

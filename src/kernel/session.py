@@ -1,0 +1,256 @@
+# A Python session that lasts, with the cells of a notebook. Waits for a line on `in`, runs what stands in `code` with
+# its output in `out`, then says in `word` how it went, and on `done` that there is something to read. Run as
+# `python -u -c THIS FOLDER`, where all these are. Standard library only.
+import ast
+import io
+import linecache
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tokenize
+import traceback
+import types
+
+folder = sys.argv[1]
+sys.argv = [""]
+# A group of its own, so that an interrupt reaches what the session has started and nothing else.
+os.setsid()
+main = types.ModuleType("__main__")
+sys.modules["__main__"] = main
+# Whether a shell command of this cell failed, which raises nothing, as in a notebook.
+failed = False
+before = os.getcwd()
+
+ALIASES = {"ls": "ls -F", "ll": "ls -lF", "mkdir": "mkdir", "rmdir": "rmdir", "cat": "cat", "cp": "cp", "mv": "mv", "rm": "rm"}
+MAGIC = re.compile(r"(?P<indent>\s*)(?:(?P<target>[A-Za-z_][\w.]*)\s*=\s*)?(?P<sign>!!?|%(?!%))(?P<text>.*)", re.DOTALL)
+
+
+def expanded(text):
+    """`{expression}` and `$name` as notebooks put them into commands; as it is where that fails."""
+    def named(it):
+        if it[0] == "$$":
+            return "$"
+        return str(main.__dict__[it[1]]) if it[1] in main.__dict__ else it[0]
+    try:
+        text = re.sub(r"(?<!\$)\{([^{}]+)\}", lambda it: str(eval(it[1], main.__dict__)), text)
+    except Exception:
+        return text
+    return re.sub(r"\$\$|\$([A-Za-z_]\w*)", named, text)
+
+
+def command(text, keep=False):
+    global failed
+    sys.stdout.flush()
+    sys.stderr.flush()
+    stdout = subprocess.PIPE if keep else None
+    done = subprocess.run(["bash", "-c", text], stdin=subprocess.DEVNULL, stdout=stdout)
+    main._exit_code = done.returncode
+    failed = failed or done.returncode != 0
+    return done.stdout.decode(errors="replace").splitlines() if keep else None
+
+
+def shell(text):
+    command(expanded(text))
+
+
+def lines_of(text):
+    return command(expanded(text), keep=True)
+
+
+def magic(text):
+    """A line magic: what it gives back is a value like any other."""
+    global before
+    name, _, rest = expanded(text.strip()).partition(" ")
+    rest = rest.strip()
+    if name in ALIASES:
+        return command(f"{ALIASES[name]} {rest}")
+    if name == "pip":
+        command(f"{shlex.quote(sys.executable)} -m pip {rest}")
+        print("Note: you may need to restart the kernel to use updated packages.")
+    elif name == "pwd":
+        return os.getcwd()
+    elif name == "cd":
+        here = os.getcwd()
+        os.chdir(before if rest == "-" else os.path.expanduser(rest.strip("\"'") or "~"))
+        before = here
+        print(os.getcwd())
+    elif name in ("env", "set_env"):
+        if not rest:
+            return dict(os.environ)
+        key, _, value = (rest.partition("=") if "=" in rest else rest.partition(" "))
+        if not value and "=" not in rest:
+            return os.environ.get(key) if key in os.environ else usage(f"Environment does not have key: {key}")
+        os.environ[key.strip()] = value.strip()
+        print(f"env: {key.strip()}={value.strip()}")
+    elif name not in ("matplotlib", "load_ext", "autoreload", "config"):
+        usage(f"Line magic function `%{name}` not found.")
+
+
+def usage(what):
+    global failed
+    failed = True
+    print(f"UsageError: {what}", file=sys.stderr)
+
+
+def cell_magic(code):
+    """A cell that is a magic as a whole; whether it was one."""
+    global failed
+    head, _, body = code.lstrip().partition("\n")
+    name, _, rest = head[2:].strip().partition(" ")
+    if name in ("bash", "sh"):
+        sys.stdout.flush()
+        status = subprocess.run([name, "-c", body], stdin=subprocess.DEVNULL).returncode
+        if status:
+            failed = True
+            raise subprocess.CalledProcessError(status, body.encode())
+    elif name in ("writefile", "file"):
+        words = shlex.split(expanded(rest))
+        path = os.path.expanduser(words[-1]) if words else ""
+        if not path or path == "-a":
+            return usage("%%writefile takes the name of a file")
+        append = "-a" in words[:-1]
+        print(f"{'Appending to' if append else 'Overwriting' if os.path.exists(path) else 'Writing'} {words[-1]}")
+        with open(path, "a" if append else "w", encoding="utf-8") as file:
+            # A notebook's cell ends without a line break, its file with one.
+            file.write(body if body.endswith("\n") else body + "\n")
+    else:
+        usage(f"Cell magic `%%{name}` not found.")
+
+
+def is_open(text):
+    """Whether the text ends within a string or brackets, so that the next line is no statement."""
+    if text.rstrip("\n").endswith("\\"):
+        return True
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(text).readline):
+            pass
+    except tokenize.TokenError:
+        return True
+    except (SyntaxError, IndentationError):
+        pass
+    return False
+
+
+def plain(code):
+    """Python for the lines that notebooks take beside it."""
+    done, lines = [], code.split("\n")
+    while lines:
+        line = lines.pop(0)
+        found = MAGIC.fullmatch(line)
+        if not found or is_open("".join(it + "\n" for it in done)):
+            done.append(line)
+            continue
+        text, more = found["text"], 0
+        while text.endswith("\\") and lines:
+            text, more = text[:-1] + lines.pop(0), more + 1
+        if found["sign"] == "%":
+            call = f"__magic__({text!r})"
+        else:
+            call = f"{'__lines__' if found['target'] or found['sign'] == '!!' else '__shell__'}({text!r})"
+        target = f"{found['target']} = " if found["target"] else ""
+        # So many lines as before, for the numbers in tracebacks.
+        done += [found["indent"] + target + call] + [""] * more
+    return "\n".join(done)
+
+
+def parsed(code, name):
+    try:
+        return ast.parse(code, name), code
+    except SyntaxError:
+        other = plain(code)
+        if other == code:
+            raise
+        return ast.parse(other, name), other
+
+
+def run(code, name):
+    if code.lstrip().startswith("%%"):
+        return cell_magic(code)
+    tree, code = parsed(code, name)
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    # The value of a last expression is shown, as in a notebook, unless a semicolon ends it.
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), main.__dict__)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), name, "eval"), main.__dict__)
+        if value is not None and not quiet(code):
+            main._ = value
+            print(repr(value))
+
+
+def quiet(code):
+    try:
+        kept = [token for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.string.strip() and token.type != tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    return bool(kept) and kept[-1].string == ";"
+
+
+def cell(number):
+    global failed
+    failed, word = False, "done"
+    out = os.open(f"{folder}/out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.close(out)
+    try:
+        with open(f"{folder}/code", encoding="utf-8", newline="") as file:
+            code = file.read()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        run(code, f"<cell {number}>")
+        word = "failed" if failed else "done"
+    except SystemExit as end:
+        word = "raised"
+        print(f"SystemExit: {end.code}")
+    except BaseException as error:
+        word = "raised"
+        # Without the frames of this file.
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == "<string>":
+            trace = trace.tb_next
+        traceback.print_exception(type(error), error, trace)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass
+    return word
+
+
+def say(word):
+    with open(f"{folder}/word.new", "w") as file:
+        file.write(word + "\n")
+    os.rename(f"{folder}/word.new", f"{folder}/word")
+    try:
+        with open(f"{folder}/done", "w") as file:
+            file.write("\n")
+    except OSError:
+        # Whoever waited was stopped meanwhile; the next one finds the word.
+        pass
+
+
+main.__shell__ = shell
+main.__lines__ = lines_of
+main.__magic__ = magic
+if "" not in sys.path:
+    sys.path.insert(0, "")
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with open(f"{folder}/pid", "w") as file:
+    file.write(str(os.getpid()))
+asked = open(f"{folder}/in")
+say("ready")
+number = 0
+while asked.readline():
+    number += 1
+    try:
+        word = cell(number)
+    except KeyboardInterrupt:
+        # It came when the cell was at its end.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        word = "raised"
+    say(word)

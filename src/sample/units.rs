@@ -1,0 +1,31 @@
+//! What samples withhold, and which sets of it.
+
+use super::Nesting;
+
+/// The units of an item, of which a sample withholds n.
+pub trait Units {
+    /// Number of units.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Whether a sample can withhold these: places, ascending.
+    fn allows(&self, chosen: &[usize]) -> bool;
+    /// Number of allowed sets of `n`, exact, or `None` beyond u128.
+    fn count(&self, n: usize) -> Option<u128>;
+}
+
+impl Units for Nesting {
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+
+    fn allows(&self, chosen: &[usize]) -> bool {
+        Self::allows(self, chosen)
+    }
+
+    fn count(&self, n: usize) -> Option<u128> {
+        Self::count(self, n)
+    }
+}

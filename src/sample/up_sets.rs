@@ -1,0 +1,72 @@
+//! Steps that need earlier ones: a sample that withholds a step withholds all that need it.
+
+use super::Units;
+
+/// Steps in an order, each with the earlier steps that it needs; the allowed sets are the up-sets of that order.
+#[derive(Debug, Clone)]
+pub struct UpSets {
+    /// For each step all that it needs, directly or not, as bits.
+    needs: Vec<u32>,
+}
+
+/// The most steps that an item can have.
+pub const MOST_STEPS: usize = 20;
+
+impl UpSets {
+    /// From the places of the earlier steps that each step needs.
+    ///
+    /// # Panics
+    /// For more than [`MOST_STEPS`] steps, and one that needs itself or a later one; manifests with such are refused.
+    #[must_use]
+    pub fn new(needs: &[Vec<usize>]) -> Self {
+        assert!(needs.len() <= MOST_STEPS, "at most {MOST_STEPS} steps");
+        let mut all: Vec<u32> = Vec::with_capacity(needs.len());
+        for (step, direct) in needs.iter().enumerate() {
+            assert!(direct.iter().all(|&earlier| earlier < step), "a step needs earlier ones only");
+            all.push(direct.iter().fold(0, |bits, &earlier| bits | 1 << earlier | all[earlier]));
+        }
+        Self { needs: all }
+    }
+
+    /// Whether no step outside the set needs one inside.
+    fn is_up(&self, set: u32) -> bool {
+        self.needs.iter().enumerate().all(|(step, needs)| set >> step & 1 == 1 || needs & set == 0)
+    }
+}
+
+impl Units for UpSets {
+    fn len(&self) -> usize {
+        self.needs.len()
+    }
+
+    fn allows(&self, chosen: &[usize]) -> bool {
+        chosen.iter().all(|&step| step < self.len()) && self.is_up(chosen.iter().fold(0, |bits, step| bits | 1 << step))
+    }
+
+    fn count(&self, n: usize) -> Option<u128> {
+        let sets = (0..1_u32 << self.len()).filter(|set| set.count_ones() as usize == n && self.is_up(*set));
+        Some(sets.count() as u128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::draw;
+
+    #[test]
+    fn what_needs_a_withheld_step_is_withheld_too() {
+        // 0 <- 1 <- 3, 0 <- 2 <- 3, and 4 by itself.
+        let steps = UpSets::new(&[vec![], vec![0], vec![0], vec![1, 2], vec![]]);
+        assert!(steps.allows(&[]) && steps.allows(&[3]) && steps.allows(&[1, 3]) && steps.allows(&[0, 1, 2, 3, 4]));
+        assert!(!steps.allows(&[1]) && !steps.allows(&[0, 3]) && !steps.allows(&[7]));
+        let counts: Vec<u128> = (0..=5).map(|n| steps.count(n).unwrap()).collect();
+        assert_eq!(counts, [1, 2, 3, 3, 2, 1]);
+        for (n, count) in counts.iter().enumerate() {
+            let drawn = draw("x", &steps, n, 100, 3).unwrap();
+            assert_eq!(drawn.len() as u128, *count);
+            assert!(drawn.iter().all(|set| steps.allows(set)));
+        }
+        assert_eq!(UpSets::new(&[vec![], vec![0], vec![1]]).count(2), Some(1), "of a chain there is one");
+    }
+}
