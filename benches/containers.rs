@@ -115,7 +115,7 @@ async fn measure(flavour: Flavour, growth: usize) {
     let place = tempfile::tempdir().unwrap();
     let snapshot = Snapshot::take(&repo(place.path()), &place.path().join("cache"), None).unwrap();
     let begun = Instant::now();
-    let images = backend.build(&[], Some((snapshot.tree(), snapshot.digest()))).await.unwrap();
+    let images = backend.build(&[], &[], Some((snapshot.tree(), snapshot.digest()))).await.unwrap();
     println!("images of a repo of {} MB: {:.1} s", FILES * BYTES / 1_000_000, begun.elapsed().as_secs_f64());
     let image = images.last().unwrap();
     let masked = [(PathBuf::from("1/1.txt"), b"masked".to_vec()), (PathBuf::from("paper.txt"), vec![b'x'; 20_000])];
@@ -131,6 +131,7 @@ async fn measure(flavour: Flavour, growth: usize) {
     let spec = |workspace: &Workspace| Spec {
         layers: workspace.layers().clone(),
         read_only: Vec::new(),
+        hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
     };

@@ -198,6 +198,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         scratch: Scratch::create(&base.path().join("scratch")).unwrap(),
         envs: Arc::new(Venv::new()),
         limits: SandboxLimits::default(),
+        hidden: Vec::new(),
         cache: cache.clone(),
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();
@@ -359,6 +360,7 @@ async fn large_workspace() {
         let spec = Spec {
             layers: workspace.layers().clone(),
             read_only: Vec::new(),
+            hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
         };

@@ -40,7 +40,13 @@ fn spec(backend: &dyn Backend, base: &Path, number: usize) -> Spec {
         LayersKind::Overlay => Layers::Overlay { lower: folder("lower"), upper: folder("upper"), work: folder("work") },
         LayersKind::Copy | LayersKind::Image => Layers::Copy { dir: folder("copy") },
     };
-    Spec { layers, read_only: Vec::new(), variables: BTreeMap::new(), limits: SandboxLimits::default() }
+    Spec {
+        layers,
+        read_only: Vec::new(),
+        hidden: Vec::new(),
+        variables: BTreeMap::new(),
+        limits: SandboxLimits::default(),
+    }
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {

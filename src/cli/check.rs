@@ -2,6 +2,7 @@
 
 use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
+use crate::sandbox::doctor::in_sight;
 use crate::suite::{Evidence, LoadedPaper, Problem, check};
 use crate::workspace::repo_digest;
 
@@ -22,6 +23,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers)?;
+    for seen in in_sight(&[suite.root().to_owned()]) {
+        talk!(
+            "warning: the suite `{}` lies in `{}`, which sandboxes show: they cover it where they can and start no run \
+             where not; `autoexperiment doctor` says which",
+            seen.hidden.display(),
+            seen.shown.display()
+        );
+    }
     let mut errors = 0;
     for id in &papers {
         // A paper that cannot be loaded must not hide what is wrong with the others.

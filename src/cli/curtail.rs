@@ -85,7 +85,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             arguments.paper
         );
     }
-    let machine = Arc::new(arguments.machine.open(&arguments.env.options()).await?);
+    let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let progress = Progress::new(false);
     let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
     let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);

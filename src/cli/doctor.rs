@@ -1,9 +1,11 @@
 //! `autoexperiment doctor`: what works on this machine, and how to get the rest.
 
-use super::shared::{PlaceOptions, print, print_json};
+use super::shared::{PlaceOptions, SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::report::clean;
+use crate::run::machine::private;
 use crate::sandbox::{SandboxKind, choose, doctor};
+use crate::suite::Suite;
 
 /// Show what works on this machine, and how to get the rest
 ///
@@ -15,11 +17,17 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    suite: SuiteOptions,
+    #[command(flatten)]
     places: PlaceOptions,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let findings = doctor::examine(None, &arguments.places.cache()?).await;
+    let (cache, suite) = (arguments.places.cache()?, arguments.suite.folder()?);
+    let mut hidden = private(&cache, &arguments.places.scratch());
+    // Without a suite there is nothing to hide in this folder.
+    hidden.extend(Suite::open(&suite).is_ok().then_some(suite));
+    let findings = doctor::examine(None, &cache, &hidden).await;
     if arguments.json {
         print_json(&findings)?;
     } else {

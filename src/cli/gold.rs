@@ -48,7 +48,7 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
-    let machine = arguments.machine.open(&arguments.env.options()).await?;
+    let machine = arguments.machine.open(&arguments.env.options(), suite.root()).await?;
     let progress = Progress::new(false);
     let mut checks = Vec::new();
     for id in suite.select(&arguments.papers)? {

@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, print_json, table};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
-use crate::run::machine::Machine;
+use crate::run::machine::{Machine, private};
 use crate::run::scratch::Scratch;
 use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
 use crate::suite::{LoadedPaper, Protocol};
@@ -120,25 +120,27 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 
 async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[String]) -> Result<()> {
     if papers.is_empty() {
-        for name in backend.build(&[], None).await?.iter().take(1) {
+        for name in backend.build(&[], &[], None).await?.iter().take(1) {
             print(&format!("{name}\n"))?;
         }
         return Ok(());
     }
     let suite = arguments.suite.open()?;
+    let (cache, scratch) = (arguments.places.cache()?, arguments.places.scratch());
     let machine = Machine {
-        cache: arguments.places.cache()?,
+        cache: cache.clone(),
         backend: backend.clone(),
-        scratch: Scratch::create(&arguments.places.scratch())?,
+        scratch: Scratch::create(&scratch)?,
         envs: arguments.env.options().open()?,
         limits: SandboxLimits::default(),
+        hidden: [private(&cache, &scratch), vec![suite.root().to_owned()]].concat(),
     };
     let progress = Progress::new(false);
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;
         let repo = (ready.snapshot.tree(), ready.snapshot.digest());
-        let names = backend.build(&ready.env.read_only, Some(repo)).await?;
+        let names = backend.build(&ready.env.read_only, &machine.hidden, Some(repo)).await?;
         progress.finish();
         for name in names {
             print(&format!("{id}\t{name}\n"))?;

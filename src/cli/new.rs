@@ -127,7 +127,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let env_id = arguments.begin_env(&mut draft)?;
     // A new env is locked for a venv; for conda it is locked later.
     let envs = Options { kind: EnvKind::Venv, ..Options::default() };
-    let machine = Arc::new(arguments.machine.open(&envs).await?);
+    let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
     let progress = Progress::new(false);
     let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
     progress.finish();

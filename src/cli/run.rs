@@ -1,6 +1,6 @@
 //! `autoexperiment run`: make attempts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::environment::EnvOptions;
 use super::exit::Exit;
@@ -167,9 +167,9 @@ impl MachineOptions {
         SandboxLimits { memory: self.memory << 20, cpus: self.cpus, ..SandboxLimits::default() }
     }
 
-    /// Finds out what the machine can do and makes a scratch folder.
-    pub async fn open(&self, envs: &env::Options) -> Result<Machine> {
-        Machine::open(&run::machine::MachineOptions {
+    /// Finds out what the machine can do and makes a scratch folder. No sandbox will show the suite's folder.
+    pub async fn open(&self, envs: &env::Options, suite: &Path) -> Result<Machine> {
+        let mut machine = Machine::open(&run::machine::MachineOptions {
             cache: self.places.cache()?,
             scratch: self.places.scratch(),
             sandbox: self.sandbox,
@@ -178,7 +178,9 @@ impl MachineOptions {
             limits: self.limits(),
             envs: envs.clone(),
         })
-        .await
+        .await?;
+        machine.hidden.push(suite.to_owned());
+        Ok(machine)
     }
 }
 
@@ -277,7 +279,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         }
         None => Folder::NamedByTime(arguments.runs.clone()),
     };
-    let machine = arguments.machine.open(&arguments.env.options()).await?;
+    let machine = arguments.machine.open(&arguments.env.options(), &configuration.suite).await?;
     let options = Options { baseline: !arguments.no_baseline, ..Options::on(machine) };
     let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     show(Run::open(configuration, folder, options)?, &shown).await

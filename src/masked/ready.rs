@@ -54,6 +54,7 @@ impl ReadyPaper {
             .envs
             .build(&loaded.env_dir, &machine.cache, &|progress| observer.on(RunEvent::Env(progress)))
             .await?;
+        machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
         let experiments = task_experiments(&loaded, protocol)?;
         Ok(Self { loaded, snapshot, env, base, experiments })

@@ -1,6 +1,6 @@
 //! Where things are kept and run on this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::scratch::Scratch;
@@ -21,6 +21,9 @@ pub struct Machine {
     pub envs: Arc<dyn env::Backend>,
     /// Limits of a sandbox.
     pub limits: SandboxLimits,
+    /// Folders that no sandbox may show; see [`Spec::hidden`]. The cache, the scratch folder and the user's home; what
+    /// works on a suite or a run adds these.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// What is asked of a machine.
@@ -67,6 +70,12 @@ pub fn default_scratch() -> PathBuf {
     std::env::temp_dir().join(format!("autoexperiment-{}", nix::unistd::getuid()))
 }
 
+/// What no sandbox may show of a machine, whatever runs: the cache, the scratch folder and the user's home.
+#[must_use]
+pub fn private(cache: &Path, scratch: &Path) -> Vec<PathBuf> {
+    [cache.to_owned(), scratch.to_owned()].into_iter().chain(std::env::home_dir()).collect()
+}
+
 impl Machine {
     /// Finds out what the machine can do, and makes a scratch folder.
     ///
@@ -83,7 +92,16 @@ impl Machine {
             scratch: Scratch::create(&options.scratch)?,
             envs: options.envs.open()?,
             limits: options.limits,
+            hidden: private(cache, &options.scratch),
         })
+    }
+
+    /// Checks that sandboxes can show an env, and folders of an agent's, without what is hidden.
+    ///
+    /// # Errors
+    /// Kind `Machine`, naming both folders.
+    pub fn conceals(&self, shown: &[PathBuf]) -> Result<()> {
+        self.backend.conceals(shown, &self.hidden)
     }
 
     /// A fresh workspace over a repo, with these files laid over it.
@@ -100,6 +118,7 @@ impl Machine {
         Spec {
             layers: workspace.layers().clone(),
             read_only: env.read_only.clone(),
+            hidden: self.hidden.clone(),
             variables: env.variables.clone(),
             limits: self.limits,
         }

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::docker::{Flavour, inspect};
+use super::exposed::{exposures, system};
 use super::local::Report;
 
 /// Free disk below which a build of an env and a few attempts may not fit: bytes.
@@ -25,14 +26,59 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Looks at everything. `exe` as for [`super::choose`]; `folder` is where envs and attempts will be kept.
-pub async fn examine(exe: Option<&Path>, folder: &Path) -> Vec<Finding> {
+/// Looks at everything. `exe` as for [`super::choose`]; `folder` is where envs and attempts will be kept, `hidden` what no
+/// agent may see.
+pub async fn examine(exe: Option<&Path>, folder: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
     let report = Report::collect(exe).await;
     let mut findings = sandbox(&report);
     findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
     findings.push(python());
     findings.push(disk(folder));
+    findings.push(out_of_sight(&in_sight(hidden), report.namespaces.is_ok()));
     findings
+}
+
+/// A folder that agents must not see, and the folder that every sandbox shows in which it lies.
+pub struct InSight {
+    /// As `/usr/local/src/suite`.
+    pub hidden: PathBuf,
+    /// As `/usr`.
+    pub shown: PathBuf,
+    /// Whether it is all of the folder that is shown, so that no sandbox can cover it.
+    pub is_whole: bool,
+}
+
+/// Which of these folders lie in what every sandbox shows: the system's folders and the prefix of the Python that
+/// [`examine`] finds.
+#[must_use]
+pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
+    let prefix = interpreter().map(|found| found.prefix);
+    let found =
+        exposures(prefix.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
+    let seen = |found: super::exposed::Exposure| InSight {
+        is_whole: found.is_whole(),
+        hidden: found.hidden,
+        shown: found.shown,
+    };
+    found.into_iter().map(seen).collect()
+}
+
+fn out_of_sight(found: &[InSight], namespaces: bool) -> Finding {
+    let is_refused = |one: &&InSight| one.is_whole || !namespaces;
+    let refused = found.iter().find(is_refused);
+    Finding {
+        name: "suite, cache and home out of sight",
+        ok: refused.is_none(),
+        detail: refused.or(found.first()).map_or_else(
+            || "none lies in a folder that sandboxes show".into(),
+            |one| {
+                let what = if is_refused(&one) { "no run starts" } else { "sandboxes cover it" };
+                format!("`{}` lies in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
+            },
+        ),
+        remedy: refused
+            .map(|one| format!("move `{}`, or use a Python whose prefix does not contain it", one.hidden.display())),
+    }
 }
 
 /// What a report of the sandboxes means.
@@ -119,25 +165,45 @@ async fn engine(flavour: Flavour) -> Finding {
 
 /// The first `python3` or `python` in PATH that is 3.9 or newer.
 fn python() -> Finding {
-    let found: Vec<_> = ["python3", "python"].into_iter().filter_map(version).collect();
-    let good = found.iter().find(|(_, version)| *version >= (3, 9));
-    let describe = |(path, (major, minor)): &(PathBuf, (u32, u32))| format!("{major}.{minor} at {}", path.display());
+    let found = interpreter();
+    let is_good = found.as_ref().is_some_and(Interpreter::is_good);
+    let describe = |Interpreter { path, version: (major, minor), .. }| format!("{major}.{minor} at {}", path.display());
     Finding {
         name: "python",
-        ok: good.is_some(),
-        detail: good.or(found.first()).map_or_else(|| "none in PATH".into(), describe),
-        remedy: good.is_none().then(|| "install Python 3.9 or newer, with its venv module".into()),
+        ok: is_good,
+        detail: found.map_or_else(|| "none in PATH".into(), describe),
+        remedy: (!is_good).then(|| "install Python 3.9 or newer, with its venv module".into()),
     }
 }
 
-/// An interpreter's own path and version.
-fn version(name: &str) -> Option<(PathBuf, (u32, u32))> {
-    let code = "import sys; print(sys.executable, sys.version_info[0], sys.version_info[1], sep='\\n')";
+/// An interpreter in PATH.
+struct Interpreter {
+    path: PathBuf,
+    prefix: PathBuf,
+    version: (u32, u32),
+}
+
+impl Interpreter {
+    fn is_good(&self) -> bool {
+        self.version >= (3, 9)
+    }
+}
+
+/// The first one that is new enough, or else the first.
+fn interpreter() -> Option<Interpreter> {
+    let mut found: Vec<_> = ["python3", "python"].into_iter().filter_map(ask).collect();
+    let good = found.iter().position(Interpreter::is_good).unwrap_or(0);
+    (good < found.len()).then(|| found.swap_remove(good))
+}
+
+/// What an interpreter says of itself.
+fn ask(name: &str) -> Option<Interpreter> {
+    let code = "import sys; print(sys.executable, sys.base_prefix, *sys.version_info[:2], sep='\\n')";
     let said = Command::new(name).args(["-I", "-c", code]).output().ok()?;
     let said = String::from_utf8(said.stdout).ok()?;
     let mut lines = said.lines();
-    let path = PathBuf::from(lines.next()?);
-    Some((path, (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?)))
+    let (path, prefix) = (lines.next()?.into(), lines.next()?.into());
+    Some(Interpreter { path, prefix, version: (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?) })
 }
 
 /// What is free where envs and attempts are kept.
@@ -180,6 +246,19 @@ mod tests {
         assert!(sandbox(&broken).iter().all(|finding| !finding.ok && finding.remedy.is_some()));
         assert!(sandbox(&broken)[0].detail.contains("EPERM"));
         assert!(sandbox(&fine).iter().all(|finding| finding.ok && finding.remedy.is_none()));
+    }
+
+    #[test]
+    fn what_would_be_seen_is_a_finding_that_names_both_folders() {
+        let seen = |is_whole| InSight { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
+        assert!(out_of_sight(&[], false).ok);
+        for (found, namespaces, ok) in
+            [(seen(false), true, true), (seen(false), false, false), (seen(true), true, false)]
+        {
+            let finding = out_of_sight(&[found], namespaces);
+            assert_eq!((finding.ok, finding.remedy.is_none()), (ok, ok));
+            assert!(finding.detail.contains("/usr/local/src/s") && finding.detail.contains("`/usr`"), "{finding:?}");
+        }
     }
 
     #[test]

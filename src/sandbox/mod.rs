@@ -9,6 +9,7 @@ mod conversation;
 mod disk;
 mod docker;
 pub mod doctor;
+mod exposed;
 mod fault;
 mod files;
 mod init;
@@ -114,6 +115,9 @@ pub struct Spec {
     pub layers: Layers,
     /// Host folders visible read-only at the same path: the env's prefix and its interpreter's.
     pub read_only: Vec<PathBuf>,
+    /// Host folders that nobody inside may see, though they lie in one that is shown: suite, cache, scratch, runs, home.
+    /// Folders of `read_only` that lie in them are shown nevertheless.
+    pub hidden: Vec<PathBuf>,
     /// The environment, whole: nothing is inherited from the host.
     pub variables: BTreeMap<String, String>,
     /// Limits of the sandbox.
@@ -235,6 +239,14 @@ pub trait Backend: Send + Sync {
     /// Kind `Infrastructure` or `Machine` when there is none and it cannot be made.
     async fn base(&self) -> Result<Option<String>> {
         Ok(None)
+    }
+    /// Whether sandboxes can show the folders `shown`, and those that they show to everybody, without `hidden` ones.
+    /// [`Backend::start`] checks it, too; asked before, it fails a run before its first attempt.
+    ///
+    /// # Errors
+    /// Kind `Machine`, naming a hidden folder and the one in which it would be seen.
+    fn conceals(&self, _shown: &[PathBuf], _hidden: &[PathBuf]) -> Result<()> {
+        Ok(())
     }
     /// Starts a sandbox.
     ///

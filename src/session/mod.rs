@@ -85,7 +85,8 @@ impl Run {
     }
 
     /// Opens and loads everything that the settings name.
-    fn over(configuration: Configuration, place: Place, options: Options) -> Result<Self> {
+    fn over(configuration: Configuration, place: Place, mut options: Options) -> Result<Self> {
+        options.machine.hidden.extend([configuration.suite.clone(), place.folder().to_owned()]);
         let agents = agents::open_agents(&configuration, &options.machine.cache)?;
         let model = agents::open_model(&agents, &configuration)?;
         agents::require_listener(&agents, options.machine.backend.as_ref())?;

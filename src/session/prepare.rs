@@ -21,6 +21,7 @@ pub(super) async fn prepare(
 ) -> Result<Vec<Box<dyn Ready>>> {
     for agent in agents {
         agent.agent.prepare(&options.machine.cache, &|told| observer.on(RunEvent::Env(told))).await?;
+        options.machine.conceals(&agent.agent.read_only())?;
     }
     let mut ready = Vec::with_capacity(items.len());
     for item in items {

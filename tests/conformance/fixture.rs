@@ -133,7 +133,10 @@ impl<'b> Fixture<'b> {
     pub fn spec(&mut self) -> (Spec, PathBuf) {
         let (layers, written) = self.layers();
         let variables = BTreeMap::from([("MARKER".to_owned(), self.marker.clone())]);
-        (Spec { layers, read_only: vec![self.exe.clone()], variables, limits: self.limits }, written)
+        (
+            Spec { layers, read_only: vec![self.exe.clone()], hidden: Vec::new(), variables, limits: self.limits },
+            written,
+        )
     }
 
     pub async fn start(&mut self) -> Result<Inside, String> {

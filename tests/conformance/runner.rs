@@ -192,10 +192,10 @@ pub fn run(words: &[&str]) -> ExitCode {
                         // A first image may take minutes, which are no case's.
                         let begun = Instant::now();
                         let mut folders = vec![own.clone()];
-                        let mut built = backend.build(&folders, None).await;
+                        let mut built = backend.build(&folders, &[], None).await;
                         if let (Ok(_), Some((prefix, _))) = (&built, visibility::interpreter()) {
                             folders.push(prefix);
-                            built = backend.build(&folders, None).await;
+                            built = backend.build(&folders, &[], None).await;
                         }
                         if let Err(error) = built {
                             println!("  FAILED: {}: no image: {error:?}", flavour.name());

@@ -155,6 +155,56 @@ crate::cases! {
         ensure!(!shown.join("new").exists(), "it was added to");
     }
 
+    a_hidden_folder_in_a_shown_one_cannot_be_seen(fixture) {
+        let shown = fixture.host.path().join("prefix");
+        let at = |name: &str| shown.join(name);
+        for folder in ["lib", "src/suite/papers", "cache/env", "cache/snapshots"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for (file, text) in [
+            ("lib/useful.py", "useful"),
+            ("src/other.py", "useful"),
+            ("cache/env/useful.py", "useful"),
+            ("src/suite/papers/gold.json", "TOP SECRET"),
+            ("cache/snapshots/original.py", "TOP SECRET"),
+        ] {
+            std::fs::write(at(file), text).unwrap();
+        }
+        std::fs::set_permissions(fixture.host.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        // Named by a link, as a home on another disk is.
+        let link = fixture.host.path().join("link");
+        std::os::unix::fs::symlink(at("src/suite"), &link).unwrap();
+        let (mut spec, _) = fixture.spec();
+        spec.read_only.extend([shown.clone(), at("cache/env")]);
+        spec.hidden = vec![link.clone(), at("src/suite/papers"), at("cache"), fixture.host.path().to_path_buf()];
+        let told = |error: &autoexperiment::error::Error, hidden: &std::path::Path| {
+            error.kind == autoexperiment::error::Kind::Machine
+                && [hidden, &shown].iter().all(|path| error.message.contains(&path.display().to_string()))
+        };
+        match fixture.backend.start(&spec).await {
+            Ok(mut sandbox) => {
+                let script = format!(
+                    "cd {0} && cat lib/useful.py src/other.py cache/env/useful.py; grep -r SECRET {0} {1} /workspace; \
+                     find {0} -name '*.json' -o -name original.py; touch {0}/cache/x {0}/src/suite/x 2>/dev/null && echo written",
+                    shown.display(), link.display(),
+                );
+                let done = sandbox.exec(&Command::shell(&script), &limits(10.0)).await.map_err(|fault| fault.to_string())?;
+                let said = String::from_utf8_lossy(&done.stdout).into_owned();
+                ensure!(said == "usefulusefuluseful", "{said} {}", String::from_utf8_lossy(&done.stderr));
+                sandbox.destroy().await.map_err(|fault| fault.to_string())?;
+            }
+            Err(error) if fixture.backend.name() == "landlock" => {
+                ensure!(told(&error, &link), "{error}");
+                let early = fixture.backend.conceals(&spec.read_only, &spec.hidden);
+                ensure!(early.is_err_and(|early| told(&early, &link)), "not told before");
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        // Nothing would be left of a folder that is hidden as a whole.
+        spec.hidden = vec![shown.clone()];
+        ensure!(fixture.backend.start(&spec).await.is_err_and(|error| told(&error, &shown)), "it was shown");
+    }
+
     an_interpreter_that_lives_in_a_home_works(fixture) {
         let Some((prefix, program)) = interpreter() else {
             println!("skipped: an_interpreter_that_lives_in_a_home_works: there is no python3");

@@ -34,6 +34,7 @@ mod puzzles;
 mod run;
 mod sandbox;
 mod scrub;
+mod sight;
 mod suite;
 mod terminal;
 mod verifiers;

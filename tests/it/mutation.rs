@@ -30,6 +30,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
             scratch: Scratch::create(&lab.path("scratch"))?,
             envs: Arc::new(autoexperiment::env::Venv::new()),
             limits: SandboxLimits::default(),
+            hidden: Vec::new(),
         });
         // Envs are shared by all labs, what trials gave is not.
         std::os::unix::fs::symlink(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/envs"), lab.path("cache/envs"))

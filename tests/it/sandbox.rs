@@ -27,6 +27,7 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     let spec = Spec {
         layers: Layers::Copy { dir: dir.to_path_buf() },
         read_only: Vec::new(),
+        hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
     };
@@ -87,6 +88,7 @@ async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
         let spec = Spec {
             layers: Layers::Copy { dir: dir.path().to_path_buf() },
             read_only: Vec::new(),
+            hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
         };
@@ -101,6 +103,7 @@ async fn a_workspace_that_is_not_there_is_named() {
     let spec = Spec {
         layers: Layers::Copy { dir: PathBuf::from("/nowhere/at/all") },
         read_only: Vec::new(),
+        hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
     };
@@ -148,7 +151,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
 
 #[tokio::test]
 async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
-    let findings = doctor::examine(Some(program()), Path::new("/tmp")).await;
+    let findings = doctor::examine(Some(program()), Path::new("/tmp"), &[]).await;
     for finding in &findings {
         println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
         assert_eq!(finding.remedy.is_none(), finding.ok, "{finding:?}");

@@ -74,6 +74,7 @@ pub(super) async fn start(
         owner: None,
         source: (&spec.layers).into(),
         read_only: Vec::new(),
+        masked: Vec::new(),
         variables: spec.variables.clone(),
         limits: spec.limits.into(),
         procs_files: Vec::new(),

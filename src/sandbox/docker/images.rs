@@ -21,6 +21,7 @@ use super::{USER, base, libraries, registry};
 use crate::error::{Error, Kind, Result};
 use crate::files::hex;
 use crate::sandbox::WORKDIR;
+use crate::sandbox::exposed::exposures;
 
 /// Raised when what images hold changes.
 const FORMAT: &str = "1";
@@ -28,6 +29,9 @@ const FORMAT: &str = "1";
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
 /// Where the base's loader looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
+
+/// Host folders that are shown, and those that are not, though they lie in the former.
+type Shown<'a> = (&'a [PathBuf], &'a [PathBuf]);
 
 type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
 
@@ -57,10 +61,10 @@ impl Images {
     }
 
     /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
-    pub(super) async fn build(&self, read_only: &[PathBuf], repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
-        let mut names = vec![self.base().await?, self.env(read_only).await?];
+    pub(super) async fn build(&self, shown: Shown<'_>, repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
+        let mut names = vec![self.base().await?, self.env(shown).await?];
         if let Some((tree, digest)) = repo {
-            names.push(self.repo(read_only, tree, digest).await?);
+            names.push(self.repo(shown, tree, digest).await?);
         }
         Ok(names)
     }
@@ -81,19 +85,36 @@ impl Images {
         .await
     }
 
+    /// What is left out of the folders' layers, by the paths that it has on this machine and in the image.
+    pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
+        // Of the system's own folders only an interpreter is taken.
+        let own =
+            read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
+        let mut left_out = Vec::new();
+        for exposure in exposures(own, hidden) {
+            if exposure.is_whole() {
+                return Err(exposure.refusal("and nothing of that is left without it"));
+            }
+            left_out.extend(exposure.at.canonicalize());
+            left_out.push(exposure.at);
+        }
+        Ok(left_out)
+    }
+
     /// The base with these folders of the host at their own paths, and the libraries that their programs need: a layer
     /// each, interpreters first, so that envs share them.
-    pub(super) async fn env(&self, read_only: &[PathBuf]) -> Result<String> {
+    pub(super) async fn env(&self, (read_only, hidden): Shown<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
         folders.sort();
         folders.dedup();
+        let left_out = Self::left_out(read_only, hidden)?;
         self.once(
-            &format!("env {folders:?}"),
+            &format!("env {folders:?} without {left_out:?}"),
             Box::pin(async {
                 let mut folders = expand(folders)
                     .map_err(|error| Error::machine("failed to find the env's interpreter").because(error))?;
-                let spare = Arc::new(spare(&folders));
+                let spare: Arc<Vec<PathBuf>> = Arc::new(spare(&folders).into_iter().chain(left_out).collect());
                 folders.sort_by_key(|folder| (folder.is_file(), folder.join("pyvenv.cfg").is_file()));
                 let mut top = base;
                 for folder in folders {
@@ -136,12 +157,12 @@ impl Images {
     }
 
     /// The env with the snapshot at `tree` as its workspace.
-    pub(super) async fn repo(&self, read_only: &[PathBuf], tree: &Path, digest: &str) -> Result<String> {
-        let key = format!("repo {digest} {read_only:?}");
+    pub(super) async fn repo(&self, shown: Shown<'_>, tree: &Path, digest: &str) -> Result<String> {
+        let key = format!("repo {digest} {shown:?}");
         self.once(
             &key,
             Box::pin(async {
-                let env = self.env(read_only).await?;
+                let env = self.env(shown).await?;
                 let mut hasher = Sha256::new_with_prefix(format!("repo {FORMAT}\n{}\n", self.identity(&env).await?));
                 hasher.update(digest);
                 let name = format!("{PREFIX}/repo:{}", pack::short(hasher));

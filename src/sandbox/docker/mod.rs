@@ -153,13 +153,18 @@ impl DockerBackend {
         Store::new(self.engine.clone())
     }
 
-    /// Makes or finds the images for these folders: the base, the env over it and, for a repo's snapshot (folder and
+    /// Makes or finds the images for these folders, without the hidden ones in them: the base, the env over it and, for a repo's snapshot (folder and
     /// digest), the repo over that. Their names, the base first.
     ///
     /// # Errors
     /// As [`Backend::start`].
-    pub async fn build(&self, read_only: &[PathBuf], repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
-        self.images.build(read_only, repo).await
+    pub async fn build(
+        &self,
+        read_only: &[PathBuf],
+        hidden: &[PathBuf],
+        repo: Option<(&Path, &str)>,
+    ) -> Result<Vec<String>> {
+        self.images.build((read_only, hidden), repo).await
     }
 
     async fn tools(&self) -> Result<Arc<Tools>> {
@@ -178,7 +183,7 @@ impl DockerBackend {
             return Err(Error::internal(format!("sandbox `{}` was given folders to mount", self.name())));
         };
         let tools = self.tools().await?;
-        let image = self.images.repo(&spec.read_only, tree, digest).await?;
+        let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;
         container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
     }
 
@@ -192,6 +197,7 @@ impl DockerBackend {
         let spec = Spec {
             layers: Layers::Image { tree, digest: "empty".into(), upper },
             read_only: Vec::new(),
+            hidden: Vec::new(),
             variables: std::collections::BTreeMap::new(),
             limits: SandboxLimits::default(),
         };
@@ -235,6 +241,10 @@ impl Backend for DockerBackend {
     async fn base(&self) -> Result<Option<String>> {
         let base = self.images.base().await?;
         self.images.digest(&base).await.map(Some)
+    }
+
+    fn conceals(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<()> {
+        Images::left_out(shown, hidden).map(drop)
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {

@@ -48,6 +48,7 @@ use serve::{Server, send};
 use wire::{ENVELOPE, OsBytes, Place, Reply, Setup, Source, receive};
 
 pub(super) use root::HOME;
+pub(super) use root::readable as shown_to_all;
 
 /// The argument that turns this program into an init. Standard input is its socket; if it is not a socket, standard
 /// input and output are two pipes to the harness.

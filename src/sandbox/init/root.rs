@@ -49,8 +49,8 @@ const SETTINGS_FILES: &[&str] = &[
 ];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
-/// Host folders that commands may read in every sandbox, whether by bind or by a landlock rule.
-pub(super) fn readable() -> impl Iterator<Item = &'static Path> {
+/// Host folders that commands may read in every sandbox on the host, whether by bind or by a landlock rule.
+pub(in crate::sandbox) fn readable() -> impl Iterator<Item = &'static Path> {
     SYSTEM.iter().chain(SETTINGS).chain(SETTINGS_FILES).map(Path::new)
 }
 
@@ -60,6 +60,8 @@ struct Sources {
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, Vec<u8>)>,
+    /// Folders in the trees that are covered by empty ones.
+    masks: Vec<PathBuf>,
     workspace: Workspace,
 }
 
@@ -79,6 +81,7 @@ impl Sources {
             trees: Vec::new(),
             links: Vec::new(),
             files: Vec::new(),
+            masks: setup.masked.iter().map(|path| path.as_path().into()).collect(),
             workspace: doing("open the workspace", Workspace::open(&setup.source))?,
         };
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
@@ -99,7 +102,9 @@ impl Sources {
             if path.parent().is_none() {
                 return Err(io::Error::other("the whole of / cannot be made visible"));
             }
-            let covered = sources.trees.iter().any(|(parent, ..)| path.starts_with(parent));
+            let is_masked =
+                |parent: &Path| sources.masks.iter().any(|mask| path.starts_with(mask) && mask.starts_with(parent));
+            let covered = sources.trees.iter().any(|(parent, ..)| path.starts_with(parent) && !is_masked(parent));
             if !covered && path.exists() {
                 let tree = clone_tree(path, READ_ONLY | NO_SUID | NO_DEVICES);
                 sources.trees.push((path.into(), doing(format!("bind `{}`", path.display()), tree)?, path.is_dir()));
@@ -192,16 +197,7 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
 
     writable(user)?;
     settings(&sources)?;
-    for (path, tree, is_folder) in &sources.trees {
-        let to = staged(path);
-        if *is_folder {
-            fs::create_dir_all(&to)?;
-        } else {
-            fs::create_dir_all(to.parent().unwrap_or(&to))?;
-            fs::write(&to, b"")?;
-        }
-        doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
-    }
+    trees(&sources)?;
     let workspace = staged(Path::new(WORKDIR));
     fs::create_dir_all(&workspace)?;
     doing("mount the workspace", sources.workspace.mount(&workspace, in_user_namespace))?;
@@ -228,6 +224,40 @@ fn writable(user: (u32, u32)) -> io::Result<()> {
     let home = staged(Path::new(HOME));
     folder(&home, 0o700)?;
     chown(&home, Some(user.0), Some(user.1))
+}
+
+/// Attaches the trees and covers what they must not show: outer folders before inner ones, so that a tree within a mask
+/// is seen.
+fn trees(sources: &Sources) -> io::Result<()> {
+    let trees = sources.trees.iter().map(|(path, tree, is_folder)| (path.as_path(), Some((tree, *is_folder))));
+    let mut places: Vec<_> = trees.chain(sources.masks.iter().map(|path| (path.as_path(), None))).collect();
+    places.sort_by_key(|(path, _)| *path);
+    let mut covered = Vec::new();
+    for (path, tree) in places {
+        let to = staged(path);
+        match tree {
+            Some((tree, is_folder)) => {
+                if is_folder {
+                    fs::create_dir_all(&to)?;
+                } else {
+                    fs::create_dir_all(to.parent().unwrap_or(&to))?;
+                    fs::write(&to, b"")?;
+                }
+                doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
+            }
+            // What is not there is covered already, by a mask around it.
+            None if !to.is_dir() => {}
+            None => {
+                let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+                let options = Some("mode=0755,size=64k,nr_inodes=1000");
+                let result = mount(Some("tmpfs"), &to, Some("tmpfs"), flags, options);
+                doing(format!("cover `{}`", path.display()), result.map_err(Into::into))?;
+                covered.push(to);
+            }
+        }
+    }
+    // Only now: trees within them needed places.
+    covered.iter().try_for_each(|mask| set_attributes_at(mask, READ_ONLY | NO_SUID | NO_DEVICES))
 }
 
 fn settings(sources: &Sources) -> io::Result<()> {

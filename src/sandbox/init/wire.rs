@@ -108,6 +108,8 @@ pub(in crate::sandbox) struct Setup {
     pub(in crate::sandbox) owner: Option<(u32, u32)>,
     pub(in crate::sandbox) source: Source,
     pub(in crate::sandbox) read_only: Vec<OsBytes>,
+    /// Folders in those that are shown which an empty one covers.
+    pub(in crate::sandbox) masked: Vec<OsBytes>,
     pub(in crate::sandbox) variables: BTreeMap<String, String>,
     pub(in crate::sandbox) limits: Limits,
     /// The files through which the init enters its control groups.
@@ -302,6 +304,7 @@ mod tests {
                 work: "/w".into(),
             },
             read_only: vec!["/opt/python".into()],
+            masked: vec!["/opt/python/suite".into()],
             procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],
             variables: [("A".to_owned(), "b".to_owned())].into(),
             limits: SandboxLimits { cpus: Some(1.5), ..SandboxLimits::default() }.into(),

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use nix::unistd::getuid;
 
 use super::disk::Watch;
+use super::exposed::{Exposure, exposures, system};
 use super::init::MARKER;
 use super::init::wire::{Place, Setup};
 use super::{Backend, Sandbox, Spec, WORKDIR};
@@ -146,7 +147,12 @@ impl Backend for LocalBackend {
         warnings
     }
 
+    fn conceals(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<()> {
+        self.masks(shown, hidden).map(drop)
+    }
+
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        let masks = self.masks(&spec.read_only, &spec.hidden)?;
         if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
             return Err(Error::machine("no limit of CPUs can be set here: there is no cpu control group to write to")
                 .hint("leave `--cpus` away, or use `--sandbox docker`"));
@@ -186,6 +192,7 @@ impl Backend for LocalBackend {
             owner: self.owner,
             source: (&spec.layers).into(),
             read_only: spec.read_only.iter().map(Into::into).collect(),
+            masked: masks.iter().map(|mask| (&mask.at).into()).collect(),
             variables: spec.variables.clone(),
             limits: spec.limits.into(),
             procs_files: cgroup.procs_files().iter().map(Into::into).collect(),
@@ -206,6 +213,20 @@ impl Backend for LocalBackend {
 }
 
 impl LocalBackend {
+    /// What is to be covered. Landlock can cover nothing in a folder that it shows.
+    fn masks(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
+        let found =
+            exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
+        let why = |exposure: &Exposure| match self.mode {
+            Mode::Landlock => Some("and without namespaces nothing in a folder can be covered"),
+            _ => exposure.is_whole().then_some("and nothing of that is left without it"),
+        };
+        match found.iter().find_map(|exposure| Some((exposure, why(exposure)?))) {
+            Some((exposure, why)) => Err(exposure.refusal(why)),
+            None => Ok(found),
+        }
+    }
+
     /// A private folder for temporary files, where the sandbox cannot have an own /tmp.
     fn scratch(&self) -> Result<tempfile::TempDir> {
         let base = std::env::temp_dir();

@@ -52,6 +52,14 @@ impl Lab {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// The tiny suite, made ready, in a folder below this one.
+    pub fn below(folder: &Path) -> Self {
+        let ready = Self::new();
+        let lab = Self { folder: tempfile::Builder::new().prefix("lab-").tempdir_in(folder).unwrap() };
+        copy(&ready.path(""), &lab.path(""));
+        lab
+    }
+
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }

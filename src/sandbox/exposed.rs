@@ -1,0 +1,159 @@
+//! Folders that must stay out of sight although they lie in one that sandboxes show: a suite below `/usr/local/src`, a
+//! cache below an interpreter's own prefix.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::init::shown_to_all;
+use crate::error::Error;
+
+/// A folder that must stay hidden, in one that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exposure {
+    /// The folder that is shown.
+    pub(super) shown: PathBuf,
+    /// The folder that must stay hidden.
+    pub(super) hidden: PathBuf,
+    /// Where it would be seen: a path in `shown`, or `shown` itself.
+    pub(super) at: PathBuf,
+}
+
+impl Exposure {
+    /// Whether it is all of the folder that is shown, so that nothing would be left of that.
+    pub(super) fn is_whole(&self) -> bool {
+        self.at == self.shown
+    }
+
+    /// Why no sandbox starts.
+    pub(super) fn refusal(&self, why: &str) -> Error {
+        let Self { shown, hidden, .. } = self;
+        let (shown, hidden) = (shown.display(), hidden.display());
+        Error::machine(format!("agents would see `{hidden}`: it lies in `{shown}`, which every sandbox shows, {why}"))
+            .hint(format!(
+                "move `{hidden}` to another place, or use an interpreter whose prefix does not contain it; `--suite`, \
+                 `--cache`, `--scratch` and `--runs` name the places"
+            ))
+    }
+}
+
+/// The host's folders that every sandbox in own namespaces or by landlock shows.
+pub(super) fn system() -> impl Iterator<Item = &'static Path> {
+    // A link of the system leads into another of its folders.
+    shown_to_all().filter(|folder| !folder.is_symlink())
+}
+
+/// Which of the hidden folders can be seen in those that are shown, by their real paths and by other mounts of their file
+/// system. Folders that do not exist can't be seen.
+pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
+    let mounts = Mount::all();
+    let hidden: Vec<(&PathBuf, Vec<PathBuf>)> =
+        hidden.iter().filter_map(|folder| Some((folder, aliases(&folder.canonicalize().ok()?, &mounts)))).collect();
+    let mut found = Vec::new();
+    for shown in shown {
+        let Ok(real) = shown.canonicalize() else { continue };
+        for (folder, aliases) in &hidden {
+            for rest in aliases.iter().filter_map(|alias| alias.strip_prefix(&real).ok()) {
+                let at = if rest.as_os_str().is_empty() { shown.to_owned() } else { shown.join(rest) };
+                found.push(Exposure { shown: shown.to_owned(), hidden: (*folder).clone(), at });
+            }
+        }
+    }
+    found
+}
+
+/// All paths of a folder whose real path is given.
+fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+    // Of mounts at one place, the last one counts.
+    let home =
+        mounts.iter().filter(|mount| real.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len());
+    let mut all = vec![real.to_owned()];
+    let Some((home, rest)) = home.and_then(|home| Some((home, real.strip_prefix(&home.point).ok()?))) else {
+        return all;
+    };
+    let in_file_system = home.root.join(rest);
+    let others = mounts.iter().filter(|mount| mount.device == home.device);
+    all.extend(others.filter_map(|mount| Some(mount.point.join(in_file_system.strip_prefix(&mount.root).ok()?))));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A mount of this process's namespace.
+struct Mount {
+    /// Major and minor number of the file system's device.
+    device: String,
+    /// Which folder of the file system is mounted.
+    root: PathBuf,
+    /// Where.
+    point: PathBuf,
+}
+
+impl Mount {
+    fn all() -> Vec<Self> {
+        let lines = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        lines.lines().filter_map(Self::parse).collect()
+    }
+
+    /// A line of `/proc/self/mountinfo`, as proc(5) has it.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ').skip(2);
+        let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(Self { device: device.to_owned(), root: unescaped(root), point: unescaped(point) })
+    }
+}
+
+/// A path in which spaces, tabs, line ends and backslashes are written as three octal digits.
+fn unescaped(text: &str) -> PathBuf {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'\\').then(|| std::str::from_utf8(after.get(..3)?).ok()).flatten();
+        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter::once;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_found_in_what_is_shown_by_its_real_path() {
+        let place = tempfile::tempdir().unwrap();
+        let shown = place.path().canonicalize().unwrap().join("prefix");
+        let suite = shown.join("src/suite");
+        std::fs::create_dir_all(&suite).unwrap();
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&suite, &link).unwrap();
+        let found = exposures(once(shown.as_path()), std::slice::from_ref(&link));
+        assert_eq!(found, [Exposure { shown: shown.clone(), hidden: link, at: suite.clone() }]);
+        assert!(!found[0].is_whole());
+        assert!(exposures(once(suite.as_path()), std::slice::from_ref(&shown)).is_empty(), "the other way around");
+        assert!(exposures(once(suite.as_path()), std::slice::from_ref(&suite))[0].is_whole());
+        assert!(exposures(once(shown.as_path()), &[shown.join("none")]).is_empty());
+    }
+
+    #[test]
+    fn a_folder_is_found_by_another_mount_of_its_file_system() {
+        let lines = [
+            "21 1 254:0 / / rw shared:1 - ext4 /dev/vda rw",
+            "40 21 254:0 /data/my\\040suites /usr/share/s rw - ext4 /dev/vda rw",
+            "41 21 0:9 / /usr/share/other rw - tmpfs none rw",
+        ];
+        let mounts: Vec<Mount> = lines.into_iter().filter_map(Mount::parse).collect();
+        let found = aliases(Path::new("/data/my suites/one"), &mounts);
+        assert_eq!(found, [PathBuf::from("/data/my suites/one"), "/usr/share/s/one".into()]);
+        assert_eq!(aliases(Path::new("/usr/share/other/x"), &mounts), [PathBuf::from("/usr/share/other/x")]);
+    }
+}

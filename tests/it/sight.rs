@@ -1,0 +1,54 @@
+//! Suites and caches in places that every sandbox shows.
+
+use serde_json::json;
+
+use crate::support::{Lab, json_lines};
+
+#[test]
+#[ignore = "needs root to write to /usr/local/src"]
+fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
+    let lab = Lab::below("/usr/local/src".as_ref());
+    let suite = lab.path("");
+    let suite = suite.display();
+    let search = format!(
+        "{{ cat {suite}/papers/tiny/gold.json; grep -rl arithmetic {suite}; find / -name gold.json; \
+         ls {suite}/scratch {suite}/repos; }} > stolen.txt 2>/dev/null; grep -c . stolen.txt; ls -d /usr/local/src"
+    );
+    let steps = [
+        json!({"tool": "command_line", "arguments": {"command": search}}),
+        json!({"tool": "final_answer", "arguments": {"answer": {}}}),
+    ];
+    lab.write("s", &json_lines(&steps));
+    let agent = format!("scripted:{}", lab.path("s").display());
+    let cache = lab.path("cache").display().to_string();
+    // The envs' cache in the suite's folder, too: of that the env alone is to be seen.
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--agent", "gold", "--cache", &cache, "--name", "r"]);
+    let patch = lab.read("runs/r/diffs/scripted/tiny_0.0.patch");
+    assert!(!patch.contains("arithmetic") && !patch.contains("gold.json"), "{patch}");
+    let trajectory = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
+    assert!(trajectory.contains("0\\n/usr/local/src"), "{trajectory}");
+    let gold = lab.records("r").into_iter().find(|record| record["agent"] == "gold").unwrap();
+    assert_eq!(gold["pass"], true, "{gold:#}");
+    // Both commands say so before anything runs.
+    let said = lab.run(&["check", "tiny"]).stderr;
+    assert!(said.contains("lies in `/usr`"), "{said}");
+    let said = lab.run(&["doctor"]).stdout;
+    assert!(said.contains("lies in `/usr`"), "{said}");
+}
+
+#[test]
+fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    let ask = "python -c 'import sys; print(sys.base_prefix)' > prefix.txt";
+    lab.write("s", &json_lines(&[json!({"tool": "command_line", "arguments": {"command": ask}})]));
+    let agent = format!("scripted:{}", lab.path("s").display());
+    let arguments = ["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--name"];
+    lab.ok(&[&arguments[..], &["first"]].concat());
+    let patch = lab.read("runs/first/diffs/scripted/tiny_0.0.patch");
+    let prefix = patch.lines().find_map(|line| line.strip_prefix("+/")).unwrap();
+    let output = lab.command(&[&arguments[..], &["r"]].concat()).env("HOME", format!("/{prefix}")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains(&format!("agents would see `/{prefix}`")) && said.contains("hint: move"), "{said}");
+    assert!(!lab.path("runs/r").exists());
+}
