@@ -10,6 +10,7 @@ mod docstring;
 mod encoding;
 mod extent;
 mod function;
+mod joined;
 mod mask;
 mod module;
 mod mutate;

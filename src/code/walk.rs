@@ -7,6 +7,7 @@ use tree_sitter::{Language, Node, Parser, Tree, TreeCursor};
 
 use super::extent;
 use super::function::Function;
+use super::joined;
 
 /// The grammar.
 pub(super) static PYTHON: LazyLock<Language> = LazyLock::new(|| tree_sitter_python::LANGUAGE.into());
@@ -15,7 +16,15 @@ pub(super) static PYTHON: LazyLock<Language> = LazyLock::new(|| tree_sitter_pyth
 pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&PYTHON).ok()?;
-    parser.parse(text, None)
+    let tree = parser.parse(text, None)?;
+    if !tree.root_node().has_error() {
+        return Some(tree);
+    }
+    let again = joined::stretches(text).and_then(|kept| {
+        parser.set_included_ranges(&kept).ok()?;
+        parser.parse(text, None).filter(|again| !again.root_node().has_error())
+    });
+    Some(again.unwrap_or(tree))
 }
 
 /// The numbers of the node kinds and fields that matter here.

@@ -115,3 +115,16 @@ fn an_empty_file_has_no_functions() {
         assert_eq!(labels(source).len(), 0);
     }
 }
+
+#[test]
+fn a_line_inside_brackets_may_be_indented_less_than_its_block() {
+    let source = "class A:\n    def f(self):\n        (bar.\nbaz)\n        (a +  # why\n  b(\n))\n        return x(\n  1)\n\n    def g(self):\n        y = (p and\n q)\n";
+    let module = parse(source);
+    assert_eq!(
+        module.functions().iter().map(|it| (it.label(), it.first_line, it.lines())).collect::<Vec<_>>(),
+        [("A.f".to_owned(), 2, 8), ("A.g".to_owned(), 11, 3),]
+    );
+    assert_eq!(module.calls(0), ["b", "x"]);
+    refused("def f():\n    x = 1\n  (a +\nb)\n");
+    refused("def f():\n    (a.\nb\n");
+}

@@ -1,0 +1,102 @@
+//! Where a line goes on inside brackets, for a parser that must not look at how far such a line is indented.
+//!
+//! The grammar's scanner knows that it is inside brackets only where a bracket may be closed. Behind an operator or a
+//! dot none may, and there it takes a line that is indented less than its block for the end of the block. Python does
+//! not: `(a.\nb)` is one expression wherever `b` stands.
+
+use std::ops::Range;
+
+use tree_sitter::{Point, Range as Stretch};
+
+/// The text without the ends of those lines, and without the comments before them: what is left reads the same, and
+/// keeps its places. `None` when there is no such line.
+pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
+    let gaps = gaps(text);
+    if gaps.is_empty() {
+        return None;
+    }
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1))
+        .collect();
+    let point = |at: usize| {
+        let row = starts.partition_point(|&start| start <= at) - 1;
+        Point::new(row, at - starts[row])
+    };
+    let edges = std::iter::once(0).chain(gaps.iter().flat_map(|gap| [gap.start, gap.end])).chain([text.len()]);
+    let edges: Vec<usize> = edges.collect();
+    let kept = edges.chunks_exact(2).map(|edge| Stretch {
+        start_byte: edge[0],
+        end_byte: edge[1],
+        start_point: point(edge[0]),
+        end_point: point(edge[1]),
+    });
+    Some(kept.collect())
+}
+
+/// Line ends inside brackets, each with the comment before it, but those that alone keep two words apart.
+fn gaps(text: &[u8]) -> Vec<Range<usize>> {
+    let mut gaps = Vec::new();
+    let mut depth = 0_usize;
+    let mut last = 0_u8;
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            quote @ (b'"' | b'\'') => {
+                at = behind_string(text, at);
+                last = quote;
+                continue;
+            }
+            b'#' | b'\n' => {
+                let end = text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |line| at + line + 1);
+                if depth > 0 && !(ends_word(last) && text.get(end).copied().is_some_and(ends_word)) {
+                    gaps.push(at..end);
+                }
+                at = end;
+                continue;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if !text[at].is_ascii_whitespace() {
+            last = text[at];
+        }
+        at += 1;
+    }
+    gaps
+}
+
+/// Whether the byte may be part of a name, a number or a string's quotes.
+fn ends_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80 || matches!(byte, b'_' | b'"' | b'\'')
+}
+
+/// The place behind the string that begins with the quote at `at`.
+fn behind_string(text: &[u8], at: usize) -> usize {
+    let quote = text[at];
+    let triple = text[at..].starts_with(&[quote; 3]);
+    let mut at = at + if triple { 3 } else { 1 };
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 1,
+            b'\n' if !triple => return at,
+            byte if byte == quote && !triple => return at + 1,
+            byte if byte == quote && text[at..].starts_with(&[quote; 3]) => return at + 3,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gaps;
+
+    #[test]
+    fn only_lines_inside_brackets_are_joined_and_no_two_words() {
+        let text = b"x = (a +  # why\nb)\ny = [1\n2]\nz = '(.\\\n'\nw = '''(\n+\n'''\n(v.\n\nu)\n";
+        let found: Vec<&[u8]> = gaps(text).into_iter().map(|gap| &text[gap]).collect();
+        assert_eq!(found, [&b"# why\n"[..], b"\n", b"\n"]);
+    }
+}
