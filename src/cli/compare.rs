@@ -6,9 +6,9 @@ use super::naming::distinct_folders;
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{clean, compare, compare_console, contenders};
+use crate::report::{Merged, clean, compare, compare_console, contenders};
 use crate::run::RunFile;
-use crate::run::reading::{Detail, labels, read};
+use crate::run::reading::Detail;
 use crate::stats::{Intervals, Population};
 
 /// Compare agents, models or settings on the same samples
@@ -34,9 +34,6 @@ pub struct Arguments {
     /// Compare even if suites, gold or budgets differ.
     #[arg(long)]
     force: bool,
-    /// Accepted from scripts for earlier versions, which drew intervals at random.
-    #[arg(long, value_name = "N", hide = true)]
-    replicates: Option<u32>,
     /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
@@ -50,27 +47,25 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
-    let mut runs: Vec<(&str, RunFile)> = Vec::new();
-    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+    let mut runs: Vec<(&str, &RunFile)> = Vec::new();
     // Half a comparison would look like a whole one: all must be there.
-    let readings = folders.iter().map(|folder| read(folder, Detail::Outcome)).collect::<Result<Vec<_>>>()?;
-    let names = labels(&readings);
+    let merged = Merged::read_all(&distinct_folders(&arguments.run, &arguments.runs)?, Detail::Outcome)?;
     let mut differences = Vec::new();
-    for (name, reading) in names.iter().zip(readings) {
+    for reading in &merged.runs {
         for note in &reading.notes {
-            talk!("{}: {}", clean(name), clean(note));
+            talk!("{}", clean(&reading.note(note)));
         }
-        let prefix = if names.len() > 1 { format!("{name}/") } else { String::new() };
-        all.extend(contenders(&reading.records, &prefix));
-        let Some(run) = reading.run else {
-            if names.len() > 1 {
+        all.extend(contenders(&reading.records));
+        let name = &reading.name;
+        let Some(run) = &reading.run else {
+            if merged.runs.len() > 1 {
                 differences.push(format!("`{name}` has no run file: what its attempts were measured by is not known"));
             }
             continue;
         };
         // Without `--every-pair` all are compared with the first run's first contender only.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
-        differences.extend(others.iter().flat_map(|other| differ([other.0, name], [&other.1, &run])));
+        differences.extend(others.iter().flat_map(|other| differ([other.0, name], [other.1, run])));
         runs.push((name, run));
     }
     for difference in &differences {
@@ -83,9 +78,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if all.len() < 2 {
         return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
             .hint("name two runs, or one with several agents"));
-    }
-    if arguments.replicates.is_some() {
-        talk!("`--replicates` does nothing: intervals and p values are computed, not drawn");
     }
     let how = Intervals { population: arguments.intervals, ..Intervals::default() };
     let rows = compare(&all, arguments.every_pair, arguments.by_n, how);

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::naming::{distinct_folders, read_runs, report_options, unplanned_options};
+use super::naming::distinct_folders;
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, Line, Trajectory};
 use crate::error::{Result, with_causes};
-use crate::report::{self, Course, Options};
+use crate::report::{self, Course, Merged, MergedRun, Options};
 use crate::run::family::{Basis, Families, Family, Item};
-use crate::run::reading::{Detail, Reading, labels};
-use crate::run::{AttemptRecord, RunFile, Store};
+use crate::run::reading::Detail;
+use crate::run::{AttemptRecord, RunFile};
 use crate::sample::Sample;
 use crate::stats::{Intervals, Population};
-use crate::verifier::stored::choices;
 use crate::view::Reader;
 
 /// Print pass rates by agent and n from stored runs
@@ -121,60 +120,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         };
     }
     let detail = if arguments.output.is_detailed() { Detail::Whole } else { Detail::Outcome };
-    let named = read_runs(&arguments.run, &arguments.runs, detail)?;
-    let (mut records, mut stores) = (Vec::new(), Vec::new());
-    let mut options: Option<Options> = None;
-    let mut notes = named.notes;
-    let mut chosen = Vec::new();
+    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+    let mut merged = Merged::read(&folders, detail)?.with_choices();
     let families = Families::standard();
     let units = if arguments.difficulty {
-        self::names(&named.readings, arguments.suite.as_ref(), &families)
+        self::names(&merged.runs, arguments.suite.as_ref(), &families)
     } else {
         Names::default()
     };
-    let names = labels(&named.readings);
-    for (mut reading, name) in named.readings.into_iter().zip(names) {
-        let mut asked = match &reading.run {
-            Some(run) => report_options(&run.planned, run.configuration.k, arguments.output.k()),
-            None => unplanned_options(&reading.records, arguments.output.k()),
-        };
-        let several = arguments.run.len() > 1;
-        let prefix = if several { format!("{name}/") } else { String::new() };
-        // The same agent in two runs is two rows, not one with twice the attempts.
-        for agent in reading
-            .records
-            .iter_mut()
-            .map(|record| &mut record.agent)
-            .chain(asked.planned.iter_mut().map(|planned| &mut planned.agent))
-        {
-            agent.insert_str(0, &prefix);
-        }
-        match choices(&reading.store) {
-            Ok(found) => {
-                chosen.extend(found.records.into_iter().map(|mut choice| {
-                    choice.agent.insert_str(0, &prefix);
-                    choice
-                }));
-                reading.notes.extend(found.notes);
-            }
-            Err(error) => reading.notes.push(with_causes(&error)),
-        }
-        notes.extend(reading.notes.iter().map(|note| if several { format!("{name}: {note}") } else { note.clone() }));
-        records.append(&mut reading.records);
-        stores.push((prefix, reading.store));
-        match &mut options {
-            None => options = Some(asked),
-            Some(options) => {
-                options.planned.append(&mut asked.planned);
-                options.ks.append(&mut asked.ks);
-                options.ks.sort_unstable();
-                options.ks.dedup();
-            }
-        }
-    }
-    let options = Options { notes, choices: chosen, ..options.unwrap_or_default() };
+    let options = merged.options(arguments.output.k());
+    let records = merged.take_records();
     if arguments.how {
-        return show_how(arguments, &records, &stores, &options);
+        return show_how(arguments, &records, &merged, &options);
     }
     if arguments.difficulty {
         return show_difficulty(arguments, &records, (&families, units), &options);
@@ -192,11 +149,11 @@ struct Names {
 
 /// The names of what the samples of runs withhold. An item that is not the one that was run may have other units in the
 /// same places. Each run's items are looked for in its own suite, unless one is named.
-fn names(readings: &[Reading], suite: Option<&PathBuf>, families: &Families) -> Names {
+fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Names {
     // By item: its samples, and the runs that tried them.
     let mut tried: BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)> = BTreeMap::new();
-    for (place, reading) in readings.iter().enumerate() {
-        for sample in reading.records.iter().filter_map(|record| families.sample(record).ok()) {
+    for (place, run) in merged.iter().enumerate() {
+        for sample in run.records.iter().filter_map(|record| families.sample(record).ok()) {
             let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
             item.0.insert(sample);
             item.1.insert(place);
@@ -205,7 +162,7 @@ fn names(readings: &[Reading], suite: Option<&PathBuf>, families: &Families) -> 
     let mut found = Names::default();
     for ((family, id), (samples, runs)) in tried {
         let Ok(family) = families.get(&family) else { continue };
-        let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| readings[place].run.as_ref()).collect();
+        let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
         match item(family.as_ref(), &id, &runs, suite) {
             Ok(item) => {
                 for sample in &samples {
@@ -274,22 +231,12 @@ fn show_difficulty(
 }
 
 /// How attempts went, from their trajectories.
-fn show_how(
-    arguments: &Arguments,
-    records: &[AttemptRecord],
-    stores: &[(String, Store)],
-    options: &Options,
-) -> Result<()> {
+fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &Options) -> Result<()> {
     let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
     let rows = report::how(records, intervals, |record| {
-        // The longest: one run's label may begin with another's.
-        let of_run = stores
-            .iter()
-            .filter_map(|(prefix, store)| Some((store, record.agent.strip_prefix(prefix.as_str())?)))
-            .min_by_key(|(_, agent)| agent.len());
-        let Some((store, agent)) = of_run else { return Ok(None) };
+        let Some((run, agent)) = merged.origin(&record.agent) else { return Ok(None) };
         // One that is gone or broken is counted as not read.
-        let lines = Trajectory::read(&store.trajectory(agent, &record.sample, record.attempt));
+        let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
         // What a program of its own runs is not in events of ours.
         let seen = |lines: &Vec<Line>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
         Ok(lines.ok().filter(seen).map(|lines| Course::of(&lines)))

@@ -15,7 +15,7 @@ use crate::stats::{
 /// The attempts of one agent and model in one run.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// How it is called in tables: `run/agent model`.
+    /// How it is called in tables: `agent model`, and `run/agent model` beside other runs.
     pub name: String,
     /// By sample.
     samples: BTreeMap<String, Tries>,
@@ -106,14 +106,14 @@ pub struct Comparison {
     pub mcnemar_p: f64,
 }
 
-/// The contenders among a run's records, in the order of their names; `prefix` goes before each.
+/// The contenders among a run's records, in the order of their names.
 #[must_use]
-pub fn contenders(records: &[AttemptRecord], prefix: &str) -> Vec<Contender> {
+pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
     for (record, _) in records.iter().zip(counting(records)).filter(|(_, counts)| *counts) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
             let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
-            Contender { name: format!("{prefix}{}{model}", record.agent), samples: BTreeMap::new() }
+            Contender { name: format!("{}{model}", record.agent), samples: BTreeMap::new() }
         });
         let blank = || Tries { paper: record.paper.clone(), n: record.n, passes: BTreeMap::new(), lost: 0 };
         let tries = contender.samples.entry(record.sample.clone()).or_insert_with(blank);
@@ -311,7 +311,7 @@ mod tests {
             records.push(record("a", &format!("x_{i}"), 0, i < 5));
             records.push(record("b", &format!("x_{}", i + 2), 0, i < 13));
         }
-        let rows = compare(&contenders(&records, ""), false, false, Intervals::default());
+        let rows = compare(&contenders(&records), false, false, Intervals::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.unmatched), (18, 4));
         // Of samples 2 to 19, a passes 2, 3, 4 and b passes 2 to 14.
@@ -330,7 +330,7 @@ mod tests {
         also_lost.end = End::ModelError;
         let records =
             [lost, record("a", "x_0", 0, true), record("b", "x_0", 0, true), record("a", "x_1", 0, true), also_lost];
-        let rows = compare(&contenders(&records, ""), false, false, Intervals::default());
+        let rows = compare(&contenders(&records), false, false, Intervals::default());
         assert_eq!((rows[0].samples, rows[0].unmatched, rows[0].p), (1, 1, 1.0));
     }
 
@@ -342,11 +342,11 @@ mod tests {
                 records.push(record(agent, &format!("x_{i}"), 0, pass));
             }
         }
-        let all = contenders(&records, "run/");
+        let all = contenders(&records);
         assert_eq!(compare(&all, false, false, Intervals::default()).len(), 2);
         let rows = compare(&all, true, false, Intervals::default());
         assert_eq!(rows.len(), 3);
-        assert_eq!((rows[0].first.as_str(), rows[0].second.as_str()), ("run/a", "run/b"));
+        assert_eq!((rows[0].first.as_str(), rows[0].second.as_str()), ("a", "b"));
         assert!((rows[0].adjusted_p - 3.0 * rows[0].p).abs() < 1e-12);
         assert!(rows.iter().all(|row| row.adjusted_p >= row.p));
     }

@@ -1,8 +1,9 @@
 //! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them. And over a suite:
 //! [`suite_rows`].
 //!
-//! Nothing here reads or writes files: records come in, text goes out, and the caller prints or saves it. Whatever an
-//! agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it reaches a terminal.
+//! [`Merged`] reads stored runs. Nothing else here reads or writes files: records come in, text goes out, and the caller
+//! prints or saves it. Whatever an agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it
+//! reaches a terminal.
 
 mod clean;
 mod compare;
@@ -14,6 +15,7 @@ pub mod figures;
 mod how;
 pub mod html;
 mod json;
+mod merged;
 mod names;
 mod power;
 mod status;
@@ -35,6 +37,7 @@ pub use csv::{attempts_csv, csv, values_csv};
 pub use difficulty::{Decline, Difficulty, FunctionDifficulty, Point, difficulty, difficulty_console};
 pub use how::{HowRow, Share, how, how_console};
 pub use json::{Document, json};
+pub use merged::{Merged, MergedRun, ks};
 pub(crate) use names::end_name;
 use names::full_name;
 pub use power::{Known, PowerRow, power_console, power_rows};

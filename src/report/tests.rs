@@ -334,7 +334,7 @@ fn a_comparison_of_long_names_keeps_its_numbers_whole() {
         }
     }
     for by_n in [false, true] {
-        let rows = compare(&contenders(&records, ""), false, by_n, Intervals::default());
+        let rows = compare(&contenders(&records), false, by_n, Intervals::default());
         let text = compare_console(&rows, Intervals::default());
         assert_fits(&text);
         let row = &rows[0];

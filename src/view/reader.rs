@@ -8,14 +8,13 @@ use itertools::Itertools as _;
 
 use crate::agent::spec::labelled;
 use crate::error::{Result, with_causes};
-use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::report::html::{Begun, Material, Origin, RunFacts, SampleFacts};
+use crate::report::{Merged, MergedRun, Options};
 use crate::run::family::{Basis, Families, Item, ItemFacts, WITHHELD};
-use crate::run::reading::{Detail, Reading, Readings, labels, read_all};
-use crate::run::{AttemptRecord, Planned, RunFile, Store, StoredTrajectory, is_file_name};
+use crate::run::reading::Detail;
+use crate::run::{RunFile, Store, StoredTrajectory, is_file_name};
 use crate::sample::{MASKED, Sample};
-use crate::verifier::stored::choices;
 
 /// What is known of items, by family and id: themselves, or why they cannot be read.
 type Items = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
@@ -99,87 +98,53 @@ impl Reader {
     /// # Errors
     /// Kind `Store` when none of the runs can be read.
     pub fn gather(&mut self) -> Result<Gathered> {
-        let Readings { readings, notes } = read_all(&self.folders, Detail::Whole)?;
-        let several = self.folders.len() > 1;
-        let mut material = Material {
-            options: Options { ks: Vec::new(), intervals: self.intervals, ..Options::default() },
-            notes,
-            ..Material::default()
-        };
-        let (mut stores, mut ks) = (Vec::new(), self.ks.clone());
+        let mut merged = Merged::read(&self.folders, Detail::Whole)?.with_choices();
+        let mut options = merged.options(&self.ks);
+        // The overview's own figures are of pass@1, whatever else was asked for.
+        options.ks.push(1);
+        options.ks.sort_unstable();
+        options.ks.dedup();
+        let notes = std::mem::take(&mut options.notes);
+        let mut material =
+            Material { options: Options { intervals: self.intervals, ..options }, notes, ..Material::default() };
         let (mut samples, mut axes) = (BTreeMap::new(), BTreeSet::new());
-        let names = labels(&readings);
-        for (place, (reading, name)) in readings.into_iter().zip(&names).enumerate() {
-            let Reading { store, run, mut records, notes } = reading;
-            let folder = store.folder();
-            let label = |agent: &str| if several { format!("{name}/{agent}") } else { agent.to_owned() };
-            let about = |note: String| if several { format!("{name}: {note}") } else { note };
-            material.notes.extend(notes.into_iter().map(&about));
-            material.runs.push(run_facts(name, folder, run.as_ref()));
-            if self.ks.is_empty() {
-                let attempts = records.iter().map(|record| record.attempt as usize + 1).max().unwrap_or(1);
-                ks.extend([1, run.as_ref().map_or(attempts, |run| run.configuration.k as usize)]);
-            }
-            if let Some(run) = &run {
-                material.options.planned.extend(
-                    run.planned.iter().map(|planned| Planned { agent: label(&planned.agent), ..planned.clone() }),
-                );
-            }
-            if let Some(run) = &run {
+        for (place, one) in merged.runs.iter().enumerate() {
+            let (run, records) = (one.run.as_ref(), &one.records);
+            material.runs.push(run_facts(&one.name, one.store.folder(), run));
+            if let Some(run) = run {
                 let set = &run.configuration;
                 for (name, agent) in labelled(&set.agents, &set.settings) {
                     let condition = Condition::of(&name, agent, &set.settings, set.limits.steps);
-                    material.conditions.insert(label(&name), condition);
+                    material.conditions.insert(one.label(&name), condition);
                 }
             }
             // A run from before agents were labelled so still says what it calls them.
-            let steps = run.as_ref().map(|run| run.configuration.limits.steps);
-            for record in &records {
-                let unknown = || Condition { base: record.agent.clone(), steps, ..Condition::default() };
-                material.conditions.entry(label(&record.agent)).or_insert_with(unknown);
+            let steps = run.map(|run| run.configuration.limits.steps);
+            for record in records {
+                let agent = one.own(&record.agent).unwrap_or(&record.agent).to_owned();
+                let unknown = || Condition { base: agent.clone(), steps, ..Condition::default() };
+                material.conditions.entry(record.agent.clone()).or_insert_with(unknown);
+                material.origins.push(Origin { run: place, agent });
             }
-            let (begun, note) = begun(&store, &records, place);
-            let family = run.as_ref().map_or(MASKED, |run| &run.configuration.family);
+            let (begun, note) = begun(one, place);
+            let family = run.map_or(MASKED, |run| &run.configuration.family);
             let tried = records.iter().map(|record| (record.family.as_str(), record.sample.as_str()));
             let tried: BTreeSet<(&str, &str)> =
-                tried.chain(begun.iter().map(|one| (family, one.sample.as_str()))).collect();
+                tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str()))).collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
-            self.facts_of(run.as_ref(), &tried, &mut axes, &mut material);
+            self.facts_of(run, &tried, &mut axes, &mut material);
             samples.extend(tried.into_iter().map(|sample| (sample.id().to_owned(), sample)));
-            material.begun.extend(begun.into_iter().map(|one| {
-                // Its record will name the model: until then it is the one that was planned.
-                let planned = run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == one.agent);
-                Begun { agent: label(&one.agent), model: planned.and_then(|planned| planned.model.clone()), ..one }
-            }));
-            material.notes.extend(note.map(&about));
-            match choices(&store) {
-                Ok(choices) => {
-                    material.options.choices.extend(choices.records.into_iter().map(|mut choice| {
-                        choice.agent = label(&choice.agent);
-                        choice
-                    }));
-                    material.notes.extend(choices.notes.into_iter().map(&about));
-                }
-                Err(error) => material.notes.push(about(with_causes(&error))),
-            }
-            for record in &mut records {
-                material.origins.push(Origin { run: place, agent: record.agent.clone() });
-                record.agent = label(&record.agent);
-            }
-            material.records.append(&mut records);
-            stores.push(store);
+            material.begun.extend(begun);
+            material.notes.extend(note.map(|note| one.note(&note)));
         }
+        material.records = merged.take_records();
         let one = axes.first().filter(|_| axes.len() == 1);
         one.copied().unwrap_or(WITHHELD).clone_into(&mut material.axis);
-        // The overview's own figures are of pass@1, whatever else was asked for.
-        ks.push(1);
-        ks.sort_unstable();
-        ks.dedup();
-        material.options.ks = ks;
-        material.title = match names.as_slice() {
-            [one] => format!("Run {one}"),
-            several => format!("Runs {}", several.join(", ")),
+        material.title = match merged.runs.as_slice() {
+            [one] => format!("Run {}", one.name),
+            several => format!("Runs {}", several.iter().map(|run| &run.name).join(", ")),
         };
+        let stores = merged.runs.into_iter().map(|run| run.store).collect();
         Ok(Gathered { material, stores, samples, items: self.items.clone() })
     }
 
@@ -278,18 +243,21 @@ fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
 }
 
 /// The attempts that have a trajectory and no record, and what could not be read.
-fn begun(store: &Store, records: &[AttemptRecord], run: usize) -> (Vec<Begun>, Option<String>) {
+fn begun(run: &MergedRun, place: usize) -> (Vec<Begun>, Option<String>) {
     let stored: HashSet<(&str, &str, u32)> =
-        records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
-    let trajectories = match store.trajectories() {
+        run.records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
+    let trajectories = match run.store.trajectories() {
         Ok(trajectories) => trajectories,
         Err(error) => return (Vec::new(), Some(error.to_string())),
     };
     let mut found = Vec::new();
     for StoredTrajectory { agent, sample, attempt, .. } in trajectories {
-        if !stored.contains(&(agent.as_str(), sample.as_str(), attempt)) {
-            let origin = Origin { run, agent: agent.clone() };
-            found.push(Begun { origin, agent, model: None, sample, attempt });
+        let label = run.label(&agent);
+        if !stored.contains(&(label.as_str(), sample.as_str(), attempt)) {
+            // Its record will name the model: until then it is the one that was planned.
+            let planned = run.run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == agent);
+            let model = planned.and_then(|planned| planned.model.clone());
+            found.push(Begun { origin: Origin { run: place, agent }, agent: label, model, sample, attempt });
         }
     }
     (found, None)

@@ -142,7 +142,7 @@ fn ends(rows: &[Row]) -> Table {
 /// Contenders against each other on the samples that both have, and how to read it.
 fn comparisons(material: &Material) -> (Table, String) {
     let (all, absent): (Vec<Contender>, Vec<Contender>) =
-        contenders(&material.records, "").into_iter().partition(|contender| contender.all_lost_note().is_none());
+        contenders(&material.records).into_iter().partition(|contender| contender.all_lost_note().is_none());
     let how = material.options.intervals;
     let every_pair = all.len() <= EVERY_PAIR;
     let found = compare(&all, every_pair, false, how);
