@@ -1,0 +1,1 @@
+!python rank.py --config config.json

@@ -1,0 +1,1 @@
+%pip install Boruta==0.3

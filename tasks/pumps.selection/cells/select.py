@@ -1,0 +1,1 @@
+!python select_features.py

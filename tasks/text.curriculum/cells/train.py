@@ -1,0 +1,1 @@
+!python curriculum/train.py --pacing root --start 0.1
