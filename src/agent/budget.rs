@@ -28,6 +28,12 @@ impl Default for Limits {
     }
 }
 
+/// What one command of an attempt with these limits may take unless the model says otherwise.
+#[must_use]
+pub fn command_limit(limits: &Limits) -> Duration {
+    Duration::try_from_secs_f64((limits.seconds / 3.0).clamp(10.0, 300.0).round()).unwrap_or(Duration::from_mins(5))
+}
+
 /// What is left of an attempt's limits.
 #[derive(Debug, Clone)]
 pub struct Budget {
@@ -100,6 +106,13 @@ impl Budget {
     #[must_use]
     pub fn time_left(&self) -> Duration {
         Duration::try_from_secs_f64(self.until.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
+    }
+
+    /// What one command may take unless the model says otherwise: 5 minutes, or a third of the attempt's time where that
+    /// is less, but not less than 10 seconds.
+    #[must_use]
+    pub fn command_limit(&self) -> Duration {
+        command_limit(&self.limits)
     }
 
     /// Steps that are left.

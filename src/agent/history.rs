@@ -6,6 +6,11 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Message, Role};
+
+/// Characters that are left of an older observation with [`History::Super`], and of one that was shortened for want of room.
+pub const SHORT: usize = 500;
+
 /// Which steps a model is shown again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -24,6 +29,29 @@ pub enum History {
 
 /// How histories are written.
 pub const FORMS: &str = "`full`, `window:K`, `summary:K` or `super`";
+
+impl History {
+    /// Whether the next call of the model shows this observation of an earlier step whole. The last reply among the
+    /// messages is the one that is being acted upon.
+    #[must_use]
+    pub fn still_shows(self, messages: &[Message], observation: &str) -> bool {
+        let kept = match self {
+            Self::Full | Self::Super => 0,
+            // So many replies stay, the newest among them.
+            Self::Window(steps) | Self::Summary(steps) => messages
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, message)| message.role == Role::Assistant)
+                .nth((steps as usize).saturating_sub(1))
+                .map_or(0, |(place, _)| place),
+        };
+        if self == Self::Super && observation.chars().count() > SHORT {
+            return false;
+        }
+        messages[kept..].iter().any(|said| said.role != Role::Assistant && said.content.contains(observation))
+    }
+}
 
 impl FromStr for History {
     type Err = String;

@@ -3,14 +3,12 @@
 //! Each change is an event that [`conversation::take`](super::conversation::take) carries out, live and when a record is
 //! read, so that the record still holds exactly what the model was shown.
 
-use super::history::History;
+use super::history::{History, SHORT};
 use super::prompts::dynamic;
 use super::tools::{Failure, ask, cut_middle};
 use super::{Context, Ended, Event, transcript};
 use crate::model::{Message, Reply, Role, Thought};
 
-/// Characters that are left of an observation that was shortened.
-const SHORT: usize = 500;
 /// Characters that are left of the newest one, where shortening all others is not enough.
 const NEWEST: usize = 2000;
 /// Bytes to a token until a reply has told: few, so that nothing overflows.

@@ -145,7 +145,7 @@ fn told(shown: &Shown, context: &Context<'_>) -> String {
         State::OutOfTime => "stopped because the tool time is used up".to_owned(),
         State::Running => format!(
             "still running after {} seconds; `continue_wait` waits on, `interrupt` stops it\n{so_far}",
-            context.session.patience().as_secs()
+            context.session.patience().as_secs_f64()
         ),
         State::Done | State::Failed | State::Raised if output.is_empty() => "no output".to_owned(),
         State::Done | State::Failed | State::Raised => output.to_owned(),

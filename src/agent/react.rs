@@ -1,4 +1,4 @@
-//! `react`: the model decides, step by step: it thinks, calls one tool and sees the result (Yao et al., 2023), as in
+//! `react`: the model decides, step by step: it thinks, calls tools and sees the results (Yao et al., 2023), as in
 //! the original's main agent. Prompt, history, tools and the way of calling them are settings.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,11 @@ impl React {
     /// Those of the embedding model.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         let retriever = settings.retriever(cache)?;
-        let tool_calling = ToolCalling { tools: ToolSet::of(settings.tools), protocol: settings.protocol };
+        let tool_calling = ToolCalling {
+            tools: ToolSet::of(settings.tools),
+            protocol: settings.protocol,
+            one_call: settings.one_call,
+        };
         let tools_bytes =
             tool_calling.offered().iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
         Ok(Self { name, settings, tool_calling, retriever, tools_bytes })
@@ -61,7 +65,7 @@ impl React {
         let tries = self.settings.reflexion;
         let mut why = None;
         let mut lesson = None;
-        let mut session = Session::default();
+        let mut session = Session::of(self.settings.history);
         let mut number = 0;
         loop {
             number += 1;
@@ -101,6 +105,7 @@ impl React {
         let tool_calling = &self.tool_calling;
         let Work { limits, lesson, request, session } = work;
         request.tools = tool_calling.offered().to_vec();
+        request.one_call = tool_calling.one_call && !request.tools.is_empty();
         let system = if task.part::<Replication>().is_some() { dynamic::system } else { dynamic::general_system };
         let system = system(self.settings.prompt, tool_calling, self.settings.history);
         say(Role::System, system, &mut request.messages, context);
@@ -196,7 +201,8 @@ impl Agent for React {
             return self.reflect(task, model, context).await;
         }
         let limits = *context.budget.limits();
-        let mut work = Work { limits, lesson: None, request: Request::default(), session: Session::default() };
+        let session = Session::of(self.settings.history);
+        let mut work = Work { limits, lesson: None, request: Request::default(), session };
         self.work(task, model, &mut work, context).await
     }
 }

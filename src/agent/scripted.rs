@@ -57,7 +57,9 @@ impl Scripted {
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { tool_calling: ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools }, script })
+        let tool_calling =
+            ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: false };
+        Ok(Self { tool_calling, script })
     }
 }
 

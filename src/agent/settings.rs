@@ -64,6 +64,8 @@ pub struct Settings {
     pub tools: ToolChoice,
     /// How it calls them.
     pub protocol: Protocol,
+    /// Whether it makes one call in each step, as in the paper.
+    pub one_call: bool,
     /// Tries within an attempt, each but the first after a plan from the one before; 0 and 1 are one try.
     pub reflexion: u32,
 }
@@ -85,6 +87,7 @@ impl Default for Settings {
             context_tokens: None,
             tools: ToolChoice::default(),
             protocol: Protocol::default(),
+            one_call: false,
             reflexion: 0,
         }
     }
@@ -143,7 +146,7 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
 }
 
 /// All that can be set for an agent alone, in the order of labels.
-static KEYS: [Key; 13] = [
+static KEYS: [Key; 14] = [
     Key {
         name: "paper",
         option: "--paper",
@@ -257,6 +260,16 @@ static KEYS: [Key; 13] = [
             Ok(())
         },
         write: |settings| written(settings.protocol),
+        heeded: by_react,
+    },
+    Key {
+        name: "one-call",
+        option: "--one-call",
+        read: |settings, text| {
+            settings.one_call = text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())?;
+            Ok(())
+        },
+        write: |settings| settings.one_call.to_string(),
         heeded: by_react,
     },
     Key {
@@ -467,7 +480,7 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

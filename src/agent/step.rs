@@ -1,5 +1,5 @@
-//! One step: the calls of a reply become one action, its observation is cut to what a model can take, recorded
-//! and shown. Used by `react`, with a model's replies, and by `scripted`, with a script's.
+//! One step: the calls of a reply are run in order, and what each shows is cut to what a model can take, recorded and
+//! shown. Used by `react`, with a model's replies, and by `scripted`, with a script's.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,27 @@ pub enum Next {
     End(Ended),
 }
 
-/// Acts upon a reply. One action a step, as in the original: of several calls only the first one is run, the others
-/// are answered with a note and the reply counts as a format error, but not as one that could not be read.
+/// Most calls of one reply that are run.
+const MOST_CALLS: usize = 32;
+
+/// Characters that a model is shown of all observations of one step, as far as each can have [`LEAST_SHOWN`].
+const STEP_LIMIT: usize = 4 * OBSERVATION_LIMIT;
+const LEAST_SHOWN: usize = 3000;
+
+/// What one call led to.
+enum Ran {
+    /// An observation, with the seconds of tool time that it took.
+    Observed(String, f64),
+    /// Nothing: the call is malformed.
+    Wrong(String),
+    /// The attempt's end.
+    End(Next),
+}
+
+/// Acts upon a reply: its calls are run in order, and each is answered by itself. A call that is malformed is answered with
+/// what is wrong with it and keeps no other from being run; the reply then counts as a format error, but not as one that
+/// could not be acted upon. Where one call a reply was asked for (`--one-call`, and calls that are written into the text),
+/// only the first one is run, the others are answered with a note, and the reply counts as a format error likewise.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,
@@ -35,50 +54,83 @@ pub async fn act(
         Ok(calls) => calls,
         Err(what) => return refuse(&what, reply, tool_calling, messages, context),
     };
-    let Some((call, others)) = calls.split_first() else {
-        return refuse("the reply has no tool call", reply, tool_calling, messages, context);
-    };
+    session.next_step();
+    let one = tool_calling.is_one_call() || calls.iter().any(|call| call.id.is_none());
+    let (to_run, others) = calls.split_at(calls.len().min(if one { 1 } else { MOST_CALLS }));
+    let limit = (STEP_LIMIT / to_run.len().max(1)).clamp(LEAST_SHOWN, OBSERVATION_LIMIT);
+    let (mut acted, mut wrong) = (false, false);
+    for call in to_run {
+        match run(call, limit, tool_calling, session, messages, context).await {
+            Ran::Observed(mut content, seconds) => {
+                acted = true;
+                if !others.is_empty() && call.id.is_none() {
+                    content = format!("{content}\n\nNote: {}.", too_many(calls.len(), to_run.len()));
+                }
+                let (step, call_id, tool) = (context.budget.steps, call.id.clone(), call.name.clone());
+                let arguments = call.arguments.clone().unwrap_or_default().into();
+                let observation = Event::Observation { step, call_id, tool, arguments, content, seconds };
+                context.tell(messages, &observation);
+            }
+            Ran::Wrong(what) => {
+                let what = in_short(&what, reply, context);
+                if !wrong {
+                    count(&what, context);
+                }
+                wrong = true;
+                let content = dynamic::format_error(&what, tool_calling);
+                let role = if call.id.is_some() { Role::Tool } else { Role::User };
+                context.tell(messages, &Event::Message { role, content, call_id: call.id.clone() });
+            }
+            Ran::End(next) => return next,
+        }
+    }
+    if !others.is_empty() && !wrong {
+        count(&too_many(calls.len(), to_run.len()), context);
+    }
+    for other in others.iter().filter(|other| other.id.is_some()) {
+        let content = format!("not run: {}", too_many(calls.len(), to_run.len()));
+        context.tell(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
+    }
+    if acted { Next::Step } else { Next::Retry }
+}
+
+fn too_many(calls: usize, run: usize) -> String {
+    let which = if run == 1 { "only the first one was run".to_owned() } else { format!("only the first {run} were run") };
+    format!("{calls} tool calls in one reply; {which}")
+}
+
+/// Runs one call. What the model is shown of it is cut to `limit` characters.
+async fn run(
+    call: &Call,
+    limit: usize,
+    tool_calling: &ToolCalling,
+    session: &mut Session,
+    messages: &[Message],
+    context: &mut Context<'_>,
+) -> Ran {
     let Some(tool) = tool_calling.tools.get(&call.name) else {
-        let what = format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>());
-        return refuse(&what, reply, tool_calling, messages, context);
+        return Ran::Wrong(format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>()));
     };
     let arguments = match &call.arguments {
         Ok(arguments) => arguments,
-        Err(what) => {
-            let what = format!("the arguments of `{}` are {what}", call.name);
-            return refuse(&what, reply, tool_calling, messages, context);
-        }
+        Err(what) => return Ran::Wrong(format!("the arguments of `{}` are {what}", call.name)),
     };
-    let step = context.budget.steps;
     let tool_time = context.budget.tool_time;
     let content = match tool.call(arguments.clone(), context, session).await {
         Ok(Outcome::Observation(text)) => text,
-        Ok(Outcome::Answer(raw)) => return answered(raw, context),
+        Ok(Outcome::Answer(raw)) => return Ran::End(answered(raw, context)),
         Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return refuse(&what, reply, tool_calling, messages, context),
-        Err(Failure::Lost(loss)) => return Next::End(loss.into()),
-        Err(Failure::Model(error)) => return Next::End(Ended::from(&error)),
+        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
+        Err(Failure::Lost(loss)) => return Ran::End(Next::End(loss.into())),
+        Err(Failure::Model(error)) => return Ran::End(Next::End(Ended::from(&error))),
     };
     let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
-    let mut content = cut_middle(&content, OBSERVATION_LIMIT).into_owned();
-    if session.same_as_before(&call.name, arguments, &content) && !tool.waits() {
-        content = dynamic::same_as_before(tool_calling);
+    let content = cut_middle(&content, limit).into_owned();
+    let same = session.same_as_before(&call.name, arguments, &content);
+    if same && !tool.waits() && session.history.still_shows(messages, &content) {
+        return Ran::Observed(dynamic::same_as_before(tool_calling), seconds);
     }
-    if !others.is_empty() {
-        let what = format!("{} tool calls in one reply; only the first one was run", calls.len());
-        count(&what, context);
-        if call.id.is_none() {
-            content = format!("{content}\n\nNote: {what}.");
-        }
-    }
-    let (call_id, tool, arguments) = (call.id.clone(), call.name.clone(), arguments.clone().into());
-    let observation = Event::Observation { step, call_id, tool, arguments, content, seconds };
-    context.tell(messages, &observation);
-    for other in others.iter().filter(|other| other.id.is_some()) {
-        let content = "not run: one tool call a reply, and this was not the first".to_owned();
-        context.tell(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
-    }
-    Next::Step
+    Ran::Observed(content, seconds)
 }
 
 /// Acts upon the last reply, in which only an answer counts. It is taken as it is: there is no step left to correct
@@ -126,7 +178,17 @@ fn count(what: &str, context: &mut Context<'_>) {
     context.trajectory.push(&Event::FormatError { step: context.budget.steps, what: what.to_owned() });
 }
 
-/// Counts a reply that could not be acted upon, and tells the model what was expected. Providers demand that each
+/// What was wrong with a reply, cut to what a model can use. Not being told that its reply was cut off, a model writes the
+/// same long one again.
+fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
+    let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
+    if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
+        let _ = write!(what, " (the reply was cut off at {most} tokens, so write a shorter one)");
+    }
+    what
+}
+
+/// Counts a reply without a call that could be read, and tells the model what was expected. Providers demand that each
 /// of their own calls is answered, so the first one is told what was wrong, the others that they were not run.
 fn refuse(
     what: &str,
@@ -135,11 +197,7 @@ fn refuse(
     messages: &mut Vec<Message>,
     context: &mut Context<'_>,
 ) -> Next {
-    let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
-    // Not being told, a model writes the same long reply again.
-    if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
-        let _ = write!(what, " (the reply was cut off at {most} tokens, so write a shorter one)");
-    }
+    let what = in_short(what, reply, context);
     count(&what, context);
     let content = dynamic::format_error(&what, tool_calling);
     match reply.tool_calls.split_first() {

@@ -11,6 +11,8 @@ pub struct ToolCalling {
     pub tools: ToolSet,
     /// How they are called.
     pub protocol: Protocol,
+    /// Whether a reply may make one call only, as in the paper.
+    pub one_call: bool,
 }
 
 impl ToolCalling {
@@ -21,6 +23,13 @@ impl ToolCalling {
             Protocol::Tools => self.tools.shown(),
             Protocol::Text => &[],
         }
+    }
+
+    /// Whether a reply may make one call only: where that is asked for, and where calls are written into the text. Models
+    /// that write several there make up what the first ones show.
+    #[must_use]
+    pub fn is_one_call(&self) -> bool {
+        self.one_call || self.protocol == Protocol::Text
     }
 
     /// The calls of a reply, in order; an error when there is none.

@@ -110,8 +110,8 @@ pub enum Event {
         /// Seconds waited.
         seconds: f64,
     },
-    /// A reply could not be acted upon: malformed call, unknown tool, several calls at once, of which
-    /// only the first one was run. What the model was told about it follows.
+    /// A reply could not be acted upon, or not upon all of it: malformed call, unknown tool, more calls than were asked
+    /// for.
     FormatError {
         /// Number of the step.
         step: u32,

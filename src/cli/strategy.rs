@@ -65,6 +65,10 @@ pub struct DynamicOptions {
     /// How the model calls tools.
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "tools", help_heading = "Dynamic agent")]
     protocol: Protocol,
+    /// One tool call per step, as in the paper. The provider is asked for no more than one if it has a switch for that.
+    /// Without this, all calls of a reply run, in order.
+    #[arg(long, help_heading = "Dynamic agent")]
+    one_call: bool,
     /// Tries within an attempt, each with a K-th of its budget. After a failed try (no answer, or experiments that give
     /// no result), the model writes a plan for the next.
     #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Dynamic agent")]
@@ -80,6 +84,7 @@ impl DynamicOptions {
             context_tokens: self.context_tokens,
             tools: self.tools,
             protocol: self.protocol,
+            one_call: self.one_call,
             reflexion: self.reflexion,
             ..settings
         }

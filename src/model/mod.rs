@@ -129,6 +129,9 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// How to sample.
     pub sampling: Sampling,
+    /// Whether the reply is to make at most one tool call, for providers that can be told so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_call: bool,
     /// Number of this call within its attempt, from 0: the place in a script.
     pub call: u32,
     /// Whether a program of its own has written it: what is wrong with it is then the program's doing, also at the first

@@ -203,7 +203,7 @@ impl Provider {
     ) -> Result<Reply, Failure> {
         let settings = &self.settings;
         let chat = wire::request(settings.kind, request);
-        let options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), &request.sampling);
+        let options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), request);
         let waits = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(settings.first_wait)

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ContentPart, MessageContent, ReasoningEffort,
+    CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatRole, ContentPart, MessageContent, ReasoningEffort,
     StreamEnd, Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
 };
 use serde_json::{Value, json};
 
-use super::{Message, Reply, Request, Role, Sampling, Thought, ToolCall, Usage};
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage};
 
 /// Providers refuse messages without text.
 const EMPTY: &str = "(empty)";
@@ -29,7 +29,18 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
         .flat_map(|message| &message.tool_calls)
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
-    let mut messages: Vec<ChatMessage> = request.messages.iter().map(|said| message(kind, said, &names)).collect();
+    let mut messages: Vec<ChatMessage> = Vec::with_capacity(request.messages.len());
+    for said in &request.messages {
+        // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its documentation).
+        match messages.last_mut() {
+            Some(last) if kind == AdapterKind::Anthropic && last.role == ChatRole::Tool && is_result(said) => {
+                for part in message(kind, said, &names).content {
+                    last.content.push(part);
+                }
+            }
+            _ => messages.push(message(kind, said, &names)),
+        }
+    }
     // Anthropic caches only up to a mark. An agent sends its whole history at every step, so mark the newest message:
     // the next step then reads all of it at a tenth of the price. A single question would only pay for the write.
     let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
@@ -48,6 +59,11 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
             .with_description(tool.description.as_str())
             .with_schema(tool.parameters.clone())
     }))
+}
+
+/// Whether the message is what a call showed.
+fn is_result(message: &Message) -> bool {
+    message.role == Role::Tool && message.tool_call_id.is_some()
 }
 
 fn message(kind: AdapterKind, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
@@ -111,7 +127,8 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
 
 /// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
 /// `-low` or `-high` at its end as the effort of reasoning and cut it off.
-pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> ChatOptions {
+pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, request: &Request) -> ChatOptions {
+    let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
     options.max_tokens = sampling.max_tokens;
@@ -130,7 +147,25 @@ pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, sampling
         let budget = if kind == AdapterKind::Anthropic && budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { budget };
         options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(budget));
     }
+    if request.one_call
+        && !request.tools.is_empty()
+        && let Some(switch) = one_call(kind, model)
+    {
+        options = options.with_extra_body(switch);
+    }
     options
+}
+
+/// How a provider is asked for at most one call in a reply: OpenAI's `parallel_tool_calls`, which its `o` models refuse,
+/// and Anthropic's `disable_parallel_tool_use`. Gemini has no such switch.
+fn one_call(kind: AdapterKind, model: &str) -> Option<Value> {
+    match kind {
+        AdapterKind::Anthropic => Some(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}})),
+        AdapterKind::OpenAI if !["o1", "o3", "o4"].iter().any(|family| model.starts_with(family)) => {
+            Some(json!({"parallel_tool_calls": false}))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the provider takes a budget for reasoning: Anthropic and Gemini one of tokens, `OpenAI`, for its reasoning

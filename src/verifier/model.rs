@@ -105,8 +105,7 @@ impl ByModel {
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
                 ..Sampling::default()
             },
-            call: 0,
-            foreign: false,
+            ..Request::default()
         };
         let asked = model::ask::ask(self.model.as_ref(), &mut request, &mut Poll { votes, shown, order, ask }).await?;
         match asked.outcome.map_err(|failed| failed.error) {

@@ -47,10 +47,17 @@ fn system_of(template: &str, prompting: Prompting, tool_calling: &ToolCalling, h
             context! { name => &tool.name, signature, description => &tool.description }
         })
         .collect();
+    let then = if tool_calling.is_one_call() {
+        "Then call exactly one tool. You are shown what came of it, and the next step begins. Only the first call of a \
+         reply is run."
+    } else {
+        "Then call a tool, or several in one reply where no call needs what another one shows. They are run in order, \
+         you are shown what came of each, and the next step begins."
+    };
     let thinking = match prompting {
-        Prompting::React => render("think_react", context! {}),
-        Prompting::Mlagentbench => render("think_mlagentbench", context! {}),
-        Prompting::Planning => render("think_planning", context! {}),
+        Prompting::React => render("think_react", context! { then }),
+        Prompting::Mlagentbench => render("think_mlagentbench", context! { then }),
+        Prompting::Planning => render("think_planning", context! { then }),
     };
     let calling = match tool_calling.protocol {
         Protocol::Tools => render("call_tools", context! {}),

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
+use super::budget::command_limit;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
@@ -125,6 +126,7 @@ fn limit_values(limits: &Limits) -> Value {
     context! {
         steps => limits.steps,
         minutes => span(limits.seconds),
+        command => span(command_limit(limits).as_secs_f64()),
         cost => if limits.cost > 0.0 { format!("{}", limits.cost) } else { String::new() },
     }
 }
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_prompt_renders() {
-        let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol };
+        let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol, one_call: false };
         let original = tool_calling(ToolChoice::Autoexperiment, Protocol::Tools);
         let by_text = tool_calling(ToolChoice::Bash, Protocol::Text);
         let told = task().task("doubling_0", 0);
@@ -267,7 +269,8 @@ mod tests {
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
-        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools };
+        let tool_calling =
+            ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: true };
         let prompt = dynamic::task(
             &task.task("doubling_", 0),
             &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() },

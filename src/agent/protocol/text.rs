@@ -116,7 +116,9 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     let Some(long) = open(true).or_else(|| open(false)) else {
         return Err("followed by text that belongs to none of them".to_owned());
     };
-    given.insert(long, Value::from(rest));
+    // The only text of a call is a command; of several, the long one is a file's.
+    let texts = properties.values().filter(|schema| schema["type"] == "string").count();
+    given.insert(long, Value::from(if texts == 1 { rest.trim_end_matches('\n') } else { rest }));
     Ok(given)
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::support::{World, call, costing, sh, submit, text};
-use crate::agent::{End, Event};
+use crate::agent::budget::command_limit;
+use crate::agent::{End, Event, Limits};
 
 #[tokio::test]
 async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
@@ -133,4 +134,48 @@ async fn a_tool_does_not_ask_the_model_when_the_money_is_used_up() {
     let attempt = world.react().await;
     assert_eq!(attempt.observations(), ["error: `understand_file` was not run: the money is used up"]);
     assert_eq!((attempt.end, attempt.asked.len()), (End::CostLimit, 5), "the fourth part went beyond $1");
+}
+
+#[tokio::test]
+async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
+    for (tools, name, argument) in
+        [("autoexperiment", "command_line", "command"), ("swe-agent", "command_line", "command"), ("bash", "bash", "command")]
+    {
+        let endless = call(name, json!({ argument: "while :; do :; done", "timeout_seconds": 0.5 }));
+        let wrong = call(name, json!({ argument: "true", "timeout_seconds": 0 }));
+        let world = World::new(vec![endless, wrong, call(name, json!({ argument: "echo on" }))]).await;
+        let attempt = world.react_with(&format!("tools={tools}")).await;
+        let shown = attempt.observations();
+        assert!(shown[0].starts_with("stopped after 0.5 seconds, the time limit of one call."), "{tools}: {shown:?}");
+        assert!(shown[0].contains("larger `timeout_seconds`") && shown[0].contains("a loop that does not end"), "{shown:?}");
+        assert!(shown[1].ends_with("on"), "{tools}: the attempt goes on: {shown:?}");
+        assert_eq!(attempt.format_errors(), ["`timeout_seconds` must be more than 0"], "{tools}");
+        assert!(attempt.budget.tool_time < Duration::from_secs(60), "{tools}: {:?}", attempt.budget.tool_time);
+    }
+    // A session of Python goes on, and can be interrupted.
+    let endless = call("execute", json!({"code": "while True: pass", "timeout_seconds": 0.5}));
+    let wait = call("continue_wait", json!({"timeout_seconds": 0.5}));
+    let replies = vec![endless, wait, call("interrupt", json!({})), call("execute", json!({"code": "1 + 1"}))];
+    let attempt = World::new(replies).await.react_with("tools=super").await;
+    let shown = attempt.observations();
+    assert!(shown[0].starts_with("still running after 0.5 seconds; `continue_wait` waits on"), "{shown:?}");
+    assert!(shown[1].starts_with("still running after 0.5 seconds") && shown[3] == "2", "{shown:?}");
+}
+
+#[tokio::test]
+async fn scripts_have_the_same_limit_and_a_model_that_says_nothing_gets_the_default() {
+    let script = |arguments: Value| {
+        let mut all = json!({"path": "loop.sh"});
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        call("execute_bash_script", all)
+    };
+    let world = World::new(vec![script(json!({"timeout_seconds": 0.3})), script(json!({}))]).await;
+    std::fs::write(world.dir.path().join("loop.sh"), "while :; do sleep 0.05; done\n").unwrap();
+    let attempt = world.limits(|limits| limits.seconds = 30.0).react().await;
+    let shown = attempt.observations();
+    assert!(shown[0].starts_with("stopped after 0.3 seconds"), "{shown:?}");
+    assert!(shown[1].starts_with("stopped after 10 seconds"), "a third of 30: {shown:?}");
+    let task = &attempt.asked[0].messages[1].content;
+    assert!(task.contains("One call is stopped after 10 seconds unless its `timeout_seconds` says otherwise"), "{task}");
+    assert_eq!(command_limit(&Limits::default()), Duration::from_mins(5), "of 30 minutes");
 }

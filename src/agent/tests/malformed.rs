@@ -73,31 +73,6 @@ async fn a_broken_final_answer_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn of_several_calls_the_first_is_run_and_the_others_are_answered_and_counted() {
-    let mut three = sh("echo first >> log.txt");
-    three.tool_calls.extend(sh("echo second >> log.txt").tool_calls);
-    three.tool_calls.extend(submit().tool_calls);
-    for (index, call) in three.tool_calls.iter_mut().enumerate() {
-        call.id = format!("c{index}");
-    }
-    let attempt = World::new(vec![three, submit()]).await.react().await;
-    assert_eq!(attempt.end, End::Answered);
-    assert_eq!(attempt.file("log.txt"), "first\n");
-    assert_eq!(attempt.format_errors(), ["3 tool calls in one reply; only the first one was run"]);
-    let answers: Vec<_> =
-        attempt.asked[1].messages[3..].iter().map(|message| message.tool_call_id.as_deref()).collect();
-    assert_eq!(answers, [Some("c0"), Some("c1"), Some("c2")], "a provider wants each call answered");
-}
-
-#[tokio::test]
-async fn a_broken_second_call_does_not_keep_the_first_from_being_run() {
-    let mut two = sh("echo fine");
-    two.tool_calls.extend(call("write_file", Value::String("{".into())).tool_calls);
-    let attempt = World::new(vec![two, submit()]).await.react().await;
-    assert_eq!(attempt.observations(), ["exit code 0\nstdout:\nfine"]);
-}
-
-#[tokio::test]
 async fn of_several_calls_in_the_text_the_first_is_run_and_a_note_says_so() {
     let two = "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo a\"}}\n```\nand\n```json\n\
                {\"name\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n```";
@@ -114,15 +89,6 @@ async fn five_format_errors_in_a_row_end_the_attempt_but_a_good_call_starts_the_
     let attempt = World::new(replies).await.react().await;
     assert_eq!(attempt.end, End::FormatErrors);
     assert_eq!((attempt.budget.steps, attempt.format_errors().len()), (10, 9));
-}
-
-#[tokio::test]
-async fn several_calls_again_and_again_are_no_reason_to_stop() {
-    let mut two = sh("echo a");
-    two.tool_calls.extend(sh("echo b").tool_calls);
-    let replies = (0..8).map(|_| two.clone()).chain([submit()]).collect();
-    let attempt = World::new(replies).await.react().await;
-    assert_eq!((attempt.end, attempt.format_errors().len()), (End::Answered, 8));
 }
 
 #[tokio::test]
@@ -171,9 +137,9 @@ async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
         assert_eq!((attempt.end, attempt.answer.as_deref().map(str::trim)), (End::Answered, Some(answer)), "{tools}");
         assert_eq!(attempt.budget.steps, 7, "{tools}: each reply was answered");
         let errors = attempt.format_errors();
-        assert!(errors.len() >= 5 && errors.iter().all(|error| error.len() < OBSERVATION_LIMIT), "{tools}: {errors:?}");
+        assert!(errors.len() >= 4 && errors.iter().all(|error| error.len() < OBSERVATION_LIMIT), "{tools}: {errors:?}");
         assert_eq!(errors[..2], ["the reply was empty", "the reply has no tool call"], "{tools}");
-        assert_eq!(errors[2], "10 tool calls in one reply; only the first one was run", "{tools}");
+        assert!(errors.iter().all(|error| !error.contains("tool calls in one reply")), "{tools}: {errors:?}");
         let told = &attempt.asked[6].messages.last().unwrap().content;
         assert!(told.contains("was not accepted"), "{tools}: {told}");
 

@@ -9,5 +9,6 @@ mod malformed;
 mod random;
 mod react;
 mod reflexion;
+mod several_calls;
 pub mod support;
 mod tool_calling;

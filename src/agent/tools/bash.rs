@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool, show};
+use super::{Context, Failure, Outcome, Session, Tool};
 use crate::score::parse_answer;
 
 /// The tool's name.
@@ -21,6 +21,9 @@ pub struct Bash;
 pub(crate) struct Arguments {
     /// The command, or several lines of them, for bash.
     command: String,
+    /// Seconds after which it is stopped.
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
 }
 
 #[async_trait]
@@ -32,14 +35,14 @@ impl Tool for Bash {
 
     async fn run(
         &self,
-        Arguments { command }: Arguments,
+        Arguments { command, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let exec = session.exec(context, &["bash", "-c", &command]).await?;
-        let printed = String::from_utf8_lossy(&exec.stdout);
-        let Some(raw) = printed.trim_start().strip_prefix(MARKER).filter(|_| exec.success()) else {
-            return Ok(Outcome::Observation(show::exec(&exec)));
+        let ran = session.exec(context, &["bash", "-c", &command], timeout_seconds).await?;
+        let printed = String::from_utf8_lossy(&ran.exec.stdout);
+        let Some(raw) = printed.trim_start().strip_prefix(MARKER).filter(|_| ran.exec.success()) else {
+            return Ok(Outcome::Observation(ran.show()));
         };
         match parse_answer(raw) {
             Ok(_) => Ok(Outcome::Answer(raw.trim().to_owned())),

@@ -37,7 +37,7 @@ impl Tool for ChangeDirectory {
         // The workspace's root is where a relative path begins, whatever the current directory is.
         let root = Session::default();
         let script = "cd -- \"$1\" && pwd -P && echo .";
-        let exec = root.exec(context, &["sh", "-c", script, "sh", &target]).await?;
+        let exec = root.exec(context, &["sh", "-c", script, "sh", &target], None).await?.exec;
         if !exec.success() {
             return Err(Failure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool, show};
+use super::{Context, Failure, Outcome, Session, Tool};
 
 /// Runs a shell command.
 pub struct CommandLine;
@@ -14,6 +14,9 @@ pub struct CommandLine;
 pub(crate) struct Arguments {
     /// The command, for a POSIX shell.
     command: String,
+    /// Seconds after which it is stopped.
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
 }
 
 #[async_trait]
@@ -25,11 +28,10 @@ impl Tool for CommandLine {
 
     async fn run(
         &self,
-        Arguments { command }: Arguments,
+        Arguments { command, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        let exec = session.exec(context, &["sh", "-c", &command]).await?;
-        Ok(Outcome::Observation(show::exec(&exec)))
+        Ok(Outcome::Observation(session.exec(context, &["sh", "-c", &command], timeout_seconds).await?.show()))
     }
 }

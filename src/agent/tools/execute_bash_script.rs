@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool, show};
+use super::{Context, Failure, Outcome, Session, Tool};
 
 /// Runs a shell script.
 pub struct ExecuteBashScript;
@@ -17,6 +17,9 @@ pub(crate) struct Arguments {
     /// Arguments of the script.
     #[serde(default)]
     arguments: Vec<String>,
+    /// Seconds after which it is stopped.
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
 }
 
 #[async_trait]
@@ -28,10 +31,11 @@ impl Tool for ExecuteBashScript {
 
     async fn run(
         &self,
-        Arguments { path, arguments }: Arguments,
+        Arguments { path, arguments, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        Ok(Outcome::Observation(show::exec(&session.script("bash", &path, &arguments, context).await?)))
+        let ran = session.script("bash", &path, (&arguments, timeout_seconds), context).await?;
+        Ok(Outcome::Observation(ran.show()))
     }
 }

@@ -32,10 +32,11 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Context;
+use super::{Budget, Context};
 use super::account::{Asker, Unanswered};
+use super::history::History;
 use crate::model::{self, Message, ModelError, Request};
-use crate::sandbox::{Command, Exec, Fault, Loss};
+use crate::sandbox::{Command, Exec, Exit, Fault, Loss};
 
 pub use bash::MARKER;
 pub use sets::{Answering, ToolChoice, ToolSet};
@@ -158,6 +159,9 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
+/// A call that was run: the tool, its arguments and what it showed.
+type Shown = (String, Map<String, Value>, String);
+
 /// What an attempt's tools keep from step to step.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
@@ -165,21 +169,33 @@ pub struct Session {
     pub directory: PathBuf,
     /// The sandbox's home, once it was asked for.
     home: Option<PathBuf>,
-    /// The last call that was run, and what the model was shown of it.
-    last: Option<(String, Map<String, Value>, String)>,
+    /// Which steps the model is shown again: what it no longer sees is not said to be the same.
+    pub(super) history: History,
+    /// The calls of the step before that were run, and what came of them.
+    before: Vec<Shown>,
+    /// Those of this step.
+    now: Vec<Shown>,
     /// The open file, of tools that see files through a window.
     window: Option<swe_agent::Window>,
 }
 
 impl Session {
-    /// Whether the call that was run before this one was the same and showed the same; this one is kept for the next.
+    /// Of a model that is shown these steps again.
+    #[must_use]
+    pub fn of(history: History) -> Self {
+        Self { history, ..Self::default() }
+    }
+
+    /// Begins a step.
+    pub fn next_step(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    /// Whether the step before made the same call and it showed the same.
     pub fn same_as_before(&mut self, tool: &str, arguments: &Map<String, Value>, shown: &str) -> bool {
-        let same = self.last.as_ref().is_some_and(|(last_tool, last_arguments, last_shown)| {
-            last_tool == tool && last_arguments == arguments && last_shown == shown
-        });
-        if !same {
-            self.last = Some((tool.to_owned(), arguments.clone(), shown.to_owned()));
-        }
+        let this = (tool.to_owned(), arguments.clone(), shown.to_owned());
+        let same = self.before.contains(&this);
+        self.now.push(this);
         same
     }
 
@@ -205,16 +221,19 @@ impl Session {
         Ok(self.home.clone().unwrap_or_default().join(rest))
     }
 
-    /// Runs a command in the current directory for as long as time is left.
+    /// Runs a command in the current directory for so many seconds, or for as long as a command may take.
     ///
     /// # Errors
-    /// What the sandbox says.
-    pub async fn exec(&self, context: &mut Context<'_>, argv: &[&str]) -> Result<Exec, Failure> {
+    /// What the sandbox says; [`Failure::Arguments`] for a time that is none.
+    pub async fn exec(&self, context: &mut Context<'_>, argv: &[&str], seconds: Option<f64>) -> Result<Ran, Failure> {
         if argv.iter().any(|argument| argument.contains('\0')) {
             return Err(Failure::Refused("a command cannot hold a NUL character".to_owned()));
         }
+        let wall = wall(seconds, context.budget)?;
         let command = Command { argv: argv.iter().map(Into::into).collect(), ..Command::default() };
-        Ok(context.exec(&command.in_dir(&self.directory), Duration::MAX, OUTPUT).await?)
+        let exec = context.exec(&command.in_dir(&self.directory), wall, OUTPUT).await?;
+        let is_own = exec.exit == Exit::TimedOut && !context.budget.time_left().is_zero();
+        Ok(Ran { exec, own_limit: is_own.then_some(wall) })
     }
 
     /// Runs a script file with its interpreter in the current directory.
@@ -222,17 +241,46 @@ impl Session {
         &mut self,
         interpreter: &str,
         path: &str,
-        arguments: &[String],
+        (arguments, seconds): (&[String], Option<f64>),
         context: &mut Context<'_>,
-    ) -> Result<Exec, Failure> {
+    ) -> Result<Ran, Failure> {
         let path = self.path(context, path).await?;
         // The sandbox resolves a relative path from the workspace, an interpreter from the current directory.
         let path = if path.is_absolute() { path } else { context.sandbox.workdir().join(path) };
         let path = path.to_string_lossy();
         let mut argv = vec![interpreter, &path];
         argv.extend(arguments.iter().map(String::as_str));
-        self.exec(context, &argv).await
+        self.exec(context, &argv, seconds).await
     }
+}
+
+/// A command that was run.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it went.
+    pub exec: Exec,
+    /// Its own time limit, where that and not the attempt's has stopped it.
+    own_limit: Option<Duration>,
+}
+
+impl Ran {
+    /// As the model is shown it.
+    #[must_use]
+    pub fn show(&self) -> String {
+        match self.own_limit {
+            None => show::exec(&self.exec),
+            Some(limit) => show::exec_as(&show::own_limit(limit), &self.exec),
+        }
+    }
+}
+
+/// The time that one call may take: what the model asks for, else [`Budget::command_limit`].
+fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, Failure> {
+    let Some(seconds) = seconds else { return Ok(budget.command_limit()) };
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(Failure::Arguments("`timeout_seconds` must be more than 0".to_owned()));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 /// Tools as models are shown them.

@@ -34,7 +34,7 @@ impl Tool for Move {
         let to = session.path(context, &destination).await?;
         // From the workspace's root, where the resolved paths begin.
         let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
-        let exec = Session::default().exec(context, &["mv", "-f", "--", &from, &to]).await?;
+        let exec = Session::default().exec(context, &["mv", "-f", "--", &from, &to], None).await?.exec;
         if exec.success() {
             Ok(Outcome::Observation(format!("moved `{source}` to `{destination}`")))
         } else {

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::sandbox::{Exec, Exit};
 
@@ -37,6 +38,12 @@ pub fn cut_middle(text: &str, limit: usize) -> Cow<'_, str> {
 /// What came of a command: how it ended, then stdout and stderr, each cut in its middle where both are too long.
 #[must_use]
 pub fn exec(exec: &Exec) -> String {
+    exec_as(&exit(exec.exit), exec)
+}
+
+/// The same with how it ended in other words.
+#[must_use]
+pub fn exec_as(ended: &str, exec: &Exec) -> String {
     let stdout = String::from_utf8_lossy(&exec.stdout);
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let room = OBSERVATION_LIMIT - HEADINGS;
@@ -44,7 +51,7 @@ pub fn exec(exec: &Exec) -> String {
     let (out_length, err_length) = (stdout.chars().count(), stderr.chars().count());
     let stdout = cut_middle(&stdout, (room / 2).max(room.saturating_sub(err_length)));
     let stderr = cut_middle(&stderr, (room / 2).max(room.saturating_sub(out_length)));
-    let mut text = exit(exec.exit);
+    let mut text = ended.to_owned();
     if exec.cut > 0 {
         let _ = write!(text, " ({} bytes of output were not kept)", exec.cut);
     }
@@ -59,7 +66,17 @@ pub fn exec(exec: &Exec) -> String {
     text
 }
 
-/// How a command ended, in words. A limit that cut it is always the attempt's time.
+/// How a command ended that its own time limit has stopped, and what to do about it.
+#[must_use]
+pub fn own_limit(limit: Duration) -> String {
+    format!(
+        "stopped after {} seconds, the time limit of one call. If it needs longer, call it again with a larger \
+         `timeout_seconds`. If it should have ended by then, look for a loop that does not end, or try smaller inputs first",
+        limit.as_secs_f64()
+    )
+}
+
+/// How a command ended, in words. A limit that cut it is the attempt's time.
 #[must_use]
 pub fn exit(exit: Exit) -> String {
     match exit {
@@ -115,8 +132,6 @@ pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<Str
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

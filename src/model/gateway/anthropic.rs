@@ -34,6 +34,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 max_tokens: most,
                 ..Sampling::default()
             },
+            one_call: body.pointer("/tool_choice/disable_parallel_tool_use").and_then(Value::as_bool) == Some(true),
             call: 0,
             foreign: true,
         },

@@ -28,6 +28,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 max_tokens: number("max_completion_tokens").or_else(|| number("max_tokens")),
                 ..Sampling::default()
             },
+            one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
             call: 0,
             foreign: true,
         },

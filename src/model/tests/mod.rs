@@ -2,6 +2,7 @@
 
 mod errors;
 mod files;
+mod one_call;
 mod opening;
 mod providers;
 mod server;
@@ -55,6 +56,7 @@ fn request() -> Request {
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
         }],
         sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100), ..Sampling::default() },
+        one_call: false,
         call: 1,
         foreign: false,
     }

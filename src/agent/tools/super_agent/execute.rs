@@ -15,20 +15,26 @@ pub struct Execute;
 pub(crate) struct Arguments {
     /// The code, one or more lines.
     code: String,
+    /// Seconds after which the call returns.
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
 }
 
 #[async_trait]
 impl Tool for Execute {
     const NAME: &'static str = "execute";
-    const DESCRIPTION: &'static str = "Run Python code in a session that keeps its variables from call to call, as a notebook does: the value of a last expression is shown, `!command` runs a shell command, `%cd folder` changes the folder, `%%bash`, `%%writefile FILE`, `%pip`, `%env` and `%ls` work. A call returns after 5 minutes at most; then `continue_wait` or `interrupt`: anything else interrupts the code.";
+    const DESCRIPTION: &'static str = "Run Python code in a session that keeps its variables from call to call, as a notebook does: the value of a last expression is shown, `!command` runs a shell command, `%cd folder` changes the folder, `%%bash`, `%%writefile FILE`, `%pip`, `%env` and `%ls` work. A call returns when its time limit is up and the code runs on; then `continue_wait` or `interrupt`: anything else interrupts the code.";
     type Arguments = Arguments;
 
     async fn run(
         &self,
-        Arguments { code }: Arguments,
+        Arguments { code, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        Ok(Outcome::Observation(python::execute(&code, context).await?))
+        let before = super::be_patient(timeout_seconds, context)?;
+        let shown = python::execute(&code, context).await;
+        context.session.patience = before;
+        Ok(Outcome::Observation(shown?))
     }
 }

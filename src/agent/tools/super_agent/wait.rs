@@ -12,21 +12,28 @@ pub struct Wait;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Seconds after which the call returns.
+    #[serde(default)]
+    timeout_seconds: Option<f64>,
+}
 
 #[async_trait]
 impl Tool for Wait {
     const NAME: &'static str = "continue_wait";
-    const DESCRIPTION: &'static str = "Wait for the code that is still running, for as long again at most.";
+    const DESCRIPTION: &'static str = "Wait for the code that is still running, until this call's time limit is up.";
     const WAITS: bool = true;
     type Arguments = Arguments;
 
     async fn run(
         &self,
-        Arguments {}: Arguments,
+        Arguments { timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         _session: &mut Session,
     ) -> Result<Outcome, Failure> {
-        Ok(Outcome::Observation(python::wait(context).await?))
+        let before = super::be_patient(timeout_seconds, context)?;
+        let shown = python::wait(context).await;
+        context.session.patience = before;
+        Ok(Outcome::Observation(shown?))
     }
 }

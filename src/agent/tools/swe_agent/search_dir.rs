@@ -44,7 +44,7 @@ impl Tool for SearchDir {
         let folder = context.sandbox.workdir().join(folder);
         let most = (LINES + 1).to_string();
         let argv = ["sh", "-c", SCRIPT, "sh", &text, &folder.to_string_lossy(), &most];
-        let exec = session.exec(context, &argv).await?;
+        let exec = session.exec(context, &argv, None).await?.exec;
         if !exec.success() {
             return Ok(Outcome::Observation(show_exec(&exec)));
         }

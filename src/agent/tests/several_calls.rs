@@ -1,0 +1,146 @@
+//! Several calls in one reply, and the paper's one.
+
+use serde_json::{Value, json};
+
+use super::support::{World, call, sh, submit, text};
+use crate::agent::{End, Event};
+use crate::model::{Reply, Role};
+
+/// One reply with the calls of these, numbered as a provider numbers them.
+fn several(replies: &[Reply]) -> Reply {
+    let mut tool_calls: Vec<_> = replies.iter().flat_map(|reply| reply.tool_calls.clone()).collect();
+    for (place, call) in tool_calls.iter_mut().enumerate() {
+        call.id = format!("c{place}");
+    }
+    Reply { tool_calls, ..Reply::default() }
+}
+
+/// What the model was shown of its calls, each with the call that it answers.
+fn answers(messages: &[crate::model::Message]) -> Vec<(&str, &str)> {
+    let results = messages.iter().filter(|message| message.role == Role::Tool);
+    results.filter_map(|message| Some((message.tool_call_id.as_deref()?, message.content.as_str()))).collect()
+}
+
+#[tokio::test]
+async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
+    for (tools, name, argument, answer) in [
+        ("autoexperiment", "command_line", "command", "final_answer"),
+        ("swe-agent", "command_line", "command", "submit"),
+        ("super", "execute", "code", "submit"),
+        ("bash", "bash", "command", "bash"),
+    ] {
+        let run = |text: &str| {
+            let command = if tools == "super" { format!("!{text}") } else { text.to_owned() };
+            call(name, json!({ argument: command }))
+        };
+        let report = match tools {
+            "bash" => run("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{\"Experiment 1\": {\"x\": 1}}'"),
+            _ => call(answer, json!({ "answer": r#"{"Experiment 1": {"x": 1}}"# })),
+        };
+        let three = several(&[run("echo one > log.txt"), run("echo two >> log.txt"), run("cat log.txt")]);
+        // The answer ends the attempt where it stands; what is behind it is not run.
+        let last = several(&[run("echo three >> log.txt"), report, run("echo four >> log.txt")]);
+        let attempt = World::new(vec![three, last]).await.react_with(&format!("tools={tools}")).await;
+        assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2), "{tools}");
+        assert_eq!(attempt.file("log.txt"), "one\ntwo\nthree\n", "{tools}");
+        assert!(attempt.format_errors().is_empty(), "{tools}: several calls are no format error");
+        let shown = answers(&attempt.asked[1].messages);
+        assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"], "{tools}");
+        assert!(shown[2].1.contains("one\ntwo"), "{tools}: {shown:?}");
+        assert!(attempt.asked.iter().all(|request| !request.one_call), "{tools}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_call_is_told_so_and_keeps_no_other_from_being_run() {
+    let broken = [call("write_file", Value::String("{".into())), call("nope", json!({}))];
+    let reply = several(&[broken[0].clone(), sh("echo fine"), broken[1].clone()]);
+    let attempt = World::new(vec![reply, submit()]).await.react().await;
+    assert_eq!(attempt.observations(), ["exit code 0\nstdout:\nfine"]);
+    assert_eq!((attempt.format_errors().len(), attempt.budget.format_errors), (1, 1), "one reply, one error");
+    let shown = answers(&attempt.asked[1].messages);
+    assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
+    assert!(shown[0].1.contains("not a JSON object") && shown[2].1.contains("there is no tool `nope`"), "{shown:?}");
+    // Replies of which nothing could be run end the attempt, others do not.
+    let attempt = World::new(vec![several(&broken); 9]).await.react().await;
+    assert_eq!((attempt.end, attempt.budget.steps), (End::FormatErrors, 5));
+}
+
+#[tokio::test]
+async fn each_call_stays_within_the_time_that_is_left() {
+    let reply = several(&[sh("sleep 0.2"), sh("sleep 60"), sh("echo late")]);
+    let world = World::new(vec![reply, submit()]).await.limits(|limits| limits.seconds = 1.0);
+    let attempt = world.react().await;
+    assert_eq!(attempt.end, End::Answered, "the last reply may still report");
+    let shown = attempt.observations();
+    assert!(shown[1].starts_with("stopped because the tool time is used up"), "{shown:?}");
+    assert!(shown[2].starts_with("error: the tool time is used up"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn many_calls_share_the_room_of_an_observation_and_too_many_are_told() {
+    let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
+    let attempt = World::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
+    let shown = answers(&attempt.asked[1].messages);
+    assert_eq!((attempt.end, shown.len(), attempt.observations().len()), (End::Answered, 40, 32));
+    assert!(shown.iter().map(|(_, content)| content.len()).sum::<usize>() < 110_000);
+    assert!(shown[39].1.contains("only the first 32 were run"), "{}", shown[39].1);
+}
+
+#[tokio::test]
+async fn with_one_call_only_the_first_is_run_and_the_provider_is_asked_for_no_more() {
+    let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
+    let attempt = World::new(vec![reply, submit()]).await.react_with("one-call=true").await;
+    assert_eq!(attempt.end, End::Answered);
+    assert_eq!(attempt.file("log.txt"), "first\n");
+    assert_eq!(attempt.format_errors(), ["3 tool calls in one reply; only the first one was run"]);
+    let shown = answers(&attempt.asked[1].messages);
+    assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"], "each call is answered");
+    assert!(attempt.asked.iter().all(|request| request.one_call));
+    assert!(attempt.asked[0].messages[0].content.contains("Then call exactly one tool."));
+    let again = World::new((0..8).map(|_| several(&[sh("echo a"), sh("echo b")])).chain([submit()]).collect());
+    assert_eq!(again.await.react_with("one-call=true").await.end, End::Answered, "that is no reason to stop");
+}
+
+#[tokio::test]
+async fn the_same_result_is_said_to_be_the_same_only_where_it_is_still_shown() {
+    let replaced = "The result is the same as in the step before";
+    let long = "seq 2000";
+    for (history, command, expected) in [
+        ("full", long, [false, true, true, true]),
+        // Only the newest step is shown: nothing there is like it.
+        ("window:1", long, [false, false, false, false]),
+        // The step before is shown, the one before that is not.
+        ("window:2", long, [false, true, false, true]),
+        ("summary:1", long, [false, false, false, false]),
+        // Of what is older only the end is shown.
+        ("super", long, [false, false, false, false]),
+        ("super", "echo short", [false, true, true, true]),
+    ] {
+        let summaries = if history == "summary:1" { 8 } else { 0 };
+        let mut replies: Vec<Reply> = vec![sh(command); 4];
+        for place in 0..summaries.min(3) {
+            replies.insert(2 + 2 * place, text("a summary"));
+        }
+        let attempt = World::new(replies).await.react_with(&format!("history={history}")).await;
+        let said: Vec<bool> = attempt.observations().iter().map(|shown| shown.starts_with(replaced)).collect();
+        assert_eq!(said[..4], expected, "{history}: {command}");
+    }
+}
+
+#[tokio::test]
+async fn old_trajectories_with_one_call_a_step_read_as_before() {
+    let old = [
+        r#"{"at":0.1,"event":"reply","step":1,"text":"","tool_calls":[{"id":"a","name":"command_line","arguments":{}},{"id":"b","name":"x","arguments":{}}],"usage":{"input":1,"cached":0,"output":1,"reasoning":0},"cost":0.0,"seconds":0.1}"#,
+        r#"{"at":0.2,"event":"format_error","step":1,"what":"2 tool calls in one reply; only the first one was run"}"#,
+        r#"{"at":0.3,"event":"observation","step":1,"call_id":"a","tool":"command_line","arguments":{},"content":"seen","seconds":0.1}"#,
+        r#"{"at":0.4,"event":"message","role":"tool","call_id":"b","content":"not run"}"#,
+    ];
+    let events: Vec<Event> =
+        old.iter().map(|line| serde_json::from_str::<crate::agent::Line>(line).unwrap().event).collect();
+    let mut messages = Vec::new();
+    for event in &events {
+        crate::agent::conversation::take(&mut messages, event);
+    }
+    assert_eq!(answers(&messages), [("a", "seen"), ("b", "not run")]);
+}

@@ -1,0 +1,84 @@
+//! Several calls in one reply: how providers want their results, and how they are asked for one call only.
+//!
+//! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls: false`
+//! gives zero or one call, is refused without tools, and the `o` models refuse it at all. Anthropic ("Parallel tool use"):
+//! `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a reply are in the one message behind it.
+//! Gemini ("Parallel function calling"): as many function responses as calls, in the next turn; no switch.
+
+use serde_json::{Value, json};
+
+use super::server::{Answer, Server};
+use super::{open_here, openai_text, options, request};
+use crate::model::{Message, Request, Role, ToolCall};
+
+/// A conversation whose last reply made two calls, both answered.
+fn two_calls() -> Request {
+    let mut request = request();
+    let call = |id: &str| ToolCall { id: id.into(), name: "list_files".into(), arguments: json!({"path": id}) };
+    let result = |id: &str| Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, format!("of {id}")) };
+    request.messages.push(Message { tool_calls: vec![call("x"), call("y")], ..Message::new(Role::Assistant, "") });
+    request.messages.extend([result("x"), result("y")]);
+    request
+}
+
+fn anthropic_text() -> Value {
+    json!({"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 1, "output_tokens": 1}})
+}
+
+fn gemini_text() -> Value {
+    json!({
+        "candidates": [{"content": {"parts": [{"text": "ok"}], "role": "model"}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
+    })
+}
+
+async fn sent(spec: &str, reply: Value, request: &Request) -> Value {
+    let server = Server::start(vec![Answer::ok(reply)]).await;
+    open_here(spec, &options(&format!("{}/v1", server.url))).query(request).await.unwrap();
+    server.asked()[0].body.clone()
+}
+
+#[tokio::test]
+async fn the_results_of_all_calls_go_where_each_provider_wants_them() {
+    let sent_to_openai = sent("openai:m", openai_text("ok"), &two_calls()).await;
+    let results: Vec<&Value> = sent_to_openai["messages"].as_array().unwrap()[5..].iter().collect();
+    assert_eq!(results.iter().map(|said| &said["tool_call_id"]).collect::<Vec<_>>(), ["x", "y"]);
+
+    let messages = sent("anthropic:claude-m", anthropic_text(), &two_calls()).await["messages"].clone();
+    let messages = messages.as_array().unwrap();
+    for (place, said) in messages.iter().enumerate() {
+        let ids = |said: &Value, kind: &str, id: &str| -> Vec<Value> {
+            let blocks = said["content"].as_array().cloned().unwrap_or_default();
+            blocks.into_iter().filter(|block| block["type"] == kind).map(|block| block[id].clone()).collect()
+        };
+        let called = ids(said, "tool_use", "id");
+        if !called.is_empty() {
+            assert_eq!(ids(&messages[place + 1], "tool_result", "tool_use_id"), called, "{messages:#?}");
+        }
+    }
+    assert_eq!(messages.len(), 5, "{messages:#?}");
+    assert!(messages[4]["content"][1]["cache_control"].is_object(), "the mark is on the newest block: {messages:#?}");
+
+    let contents = sent("gemini:gemini-m", gemini_text(), &two_calls()).await["contents"].clone();
+    let last = contents.as_array().unwrap().last().unwrap();
+    let responses = last["parts"].as_array().unwrap().iter().filter(|part| part["functionResponse"].is_object());
+    assert_eq!(responses.count(), 2, "{contents:#}");
+}
+
+#[tokio::test]
+async fn a_provider_with_a_switch_is_asked_for_one_call() {
+    let one = Request { one_call: true, ..request() };
+    let without_tools = Request { tools: Vec::new(), ..one.clone() };
+    let asked = sent("openai:m", openai_text("ok"), &one).await;
+    assert_eq!(asked["parallel_tool_calls"], false, "{asked:#}");
+    for (spec, request) in [("openai:m", &request()), ("openai:m", &without_tools), ("openai:o4-mini", &one)] {
+        let asked = sent(spec, openai_text("ok"), request).await;
+        assert_eq!(asked.get("parallel_tool_calls"), None, "{spec}: {asked:#}");
+    }
+    let asked = sent("anthropic:claude-m", anthropic_text(), &one).await;
+    assert_eq!(asked["tool_choice"], json!({"type": "auto", "disable_parallel_tool_use": true}), "{asked:#}");
+    let asked = sent("anthropic:claude-m", anthropic_text(), &request()).await;
+    assert_eq!(asked.get("tool_choice"), None, "{asked:#}");
+    let asked = sent("gemini:gemini-m", gemini_text(), &one).await;
+    assert!(asked["contents"].is_array());
+}
