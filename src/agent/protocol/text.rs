@@ -116,9 +116,9 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     let Some(long) = open(true).or_else(|| open(false)) else {
         return Err("followed by text that belongs to none of them".to_owned());
     };
-    // The only text of a call is a command; of several, the long one is a file's.
-    let texts = properties.values().filter(|schema| schema["type"] == "string").count();
-    given.insert(long, Value::from(if texts == 1 { rest.trim_end_matches('\n') } else { rest }));
+    // The one thing that a call needs is a command or code; what needs more is a file's text, which stays as it is.
+    let is_command = parameters["required"].as_array().is_some_and(|all| all.len() == 1 && is_required(&long));
+    given.insert(long, Value::from(if is_command { rest.trim_end_matches('\n') } else { rest }));
     Ok(given)
 }
 

@@ -15,7 +15,7 @@ async fn is_answered(reply: Reply, expected: &str) {
     assert_eq!((attempt.format_errors().len(), attempt.budget.format_errors), (1, 1), "{expected}");
     let told = attempt.asked[1].messages.last().unwrap();
     assert!(told.content.contains(expected), "`{expected}` is missing in: {}", told.content);
-    assert!(told.content.contains("exactly one call of one of the tools `command_line`"));
+    assert!(told.content.contains("a call of one of the tools `command_line`"));
     assert_eq!(told.role, if own_call { Role::Tool } else { Role::User });
 }
 
@@ -49,7 +49,7 @@ async fn a_call_that_was_cut_off_is_answered_with_the_limit_it_ran_into() {
 
 #[tokio::test]
 async fn missing_extra_and_wrong_typed_arguments_are_answered_with_those_expected() {
-    is_answered(call("command_line", json!({})), "missing field `command`; expected {\"command\": string}").await;
+    is_answered(call("command_line", json!({})), "missing field `command`; expected {\"command\": string, ").await;
     is_answered(call("command_line", Value::Null), "missing field `command`").await;
     is_answered(call("command_line", json!({"command": "ls", "timeout": 5})), "unknown field `timeout`").await;
     is_answered(call("command_line", json!({"command": 5})), "invalid type: integer `5`, expected a string").await;
