@@ -57,8 +57,7 @@ impl Scripted {
                 })
             })
             .collect::<Result<_>>()?;
-        let tool_calling =
-            ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: false };
+        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: false };
         Ok(Self { tool_calling, script })
     }
 }

@@ -95,7 +95,8 @@ pub async fn act(
 }
 
 fn too_many(calls: usize, run: usize) -> String {
-    let which = if run == 1 { "only the first one was run".to_owned() } else { format!("only the first {run} were run") };
+    let which =
+        if run == 1 { "only the first one was run".to_owned() } else { format!("only the first {run} were run") };
     format!("{calls} tool calls in one reply; {which}")
 }
 

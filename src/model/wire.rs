@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatRole, ContentPart, MessageContent, ReasoningEffort,
-    StreamEnd, Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
+    CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatRole, ContentPart, MessageContent,
+    ReasoningEffort, StreamEnd, Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
 };
 use serde_json::{Value, json};
 

@@ -269,8 +269,7 @@ mod tests {
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
-        let tool_calling =
-            ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: true };
+        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: true };
         let prompt = dynamic::task(
             &task.task("doubling_", 0),
             &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() },

@@ -138,16 +138,21 @@ async fn a_tool_does_not_ask_the_model_when_the_money_is_used_up() {
 
 #[tokio::test]
 async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
-    for (tools, name, argument) in
-        [("autoexperiment", "command_line", "command"), ("swe-agent", "command_line", "command"), ("bash", "bash", "command")]
-    {
+    for (tools, name, argument) in [
+        ("autoexperiment", "command_line", "command"),
+        ("swe-agent", "command_line", "command"),
+        ("bash", "bash", "command"),
+    ] {
         let endless = call(name, json!({ argument: "while :; do :; done", "timeout_seconds": 0.5 }));
         let wrong = call(name, json!({ argument: "true", "timeout_seconds": 0 }));
         let world = World::new(vec![endless, wrong, call(name, json!({ argument: "echo on" }))]).await;
         let attempt = world.react_with(&format!("tools={tools}")).await;
         let shown = attempt.observations();
         assert!(shown[0].starts_with("stopped after 0.5 seconds, the time limit of one call."), "{tools}: {shown:?}");
-        assert!(shown[0].contains("larger `timeout_seconds`") && shown[0].contains("a loop that does not end"), "{shown:?}");
+        assert!(
+            shown[0].contains("larger `timeout_seconds`") && shown[0].contains("a loop that does not end"),
+            "{shown:?}"
+        );
         assert!(shown[1].ends_with("on"), "{tools}: the attempt goes on: {shown:?}");
         assert_eq!(attempt.format_errors(), ["`timeout_seconds` must be more than 0"], "{tools}");
         assert!(attempt.budget.tool_time < Duration::from_secs(60), "{tools}: {:?}", attempt.budget.tool_time);
@@ -176,6 +181,9 @@ async fn scripts_have_the_same_limit_and_a_model_that_says_nothing_gets_the_defa
     assert!(shown[0].starts_with("stopped after 0.3 seconds"), "{shown:?}");
     assert!(shown[1].starts_with("stopped after 10 seconds"), "a third of 30: {shown:?}");
     let task = &attempt.asked[0].messages[1].content;
-    assert!(task.contains("One call is stopped after 10 seconds unless its `timeout_seconds` says otherwise"), "{task}");
+    assert!(
+        task.contains("One call is stopped after 10 seconds unless its `timeout_seconds` says otherwise"),
+        "{task}"
+    );
     assert_eq!(command_limit(&Limits::default()), Duration::from_mins(5), "of 30 minutes");
 }
