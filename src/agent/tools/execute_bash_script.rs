@@ -11,6 +11,7 @@ pub struct ExecuteBashScript;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_field_names, reason = "models are shown these names")]
 pub(crate) struct Arguments {
     /// The script's path.
     path: String,
