@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// When Python would refuse it.
-pub(super) fn read_as_python(text: &str) -> Result<Value, String> {
+pub fn read_as_python(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| match token {
         "NaN" | "Infinity" | "-Infinity" => Some(token.to_owned()),
         _ if overflows(token) => Some(if token.starts_with('-') { "-Infinity" } else { "Infinity" }.to_owned()),

@@ -5,10 +5,14 @@
 //! faults included, so that old results stay comparable.
 
 mod answer;
+mod comments;
 mod json;
+pub mod ml_bench;
+pub mod python;
 mod reference;
 mod result;
 mod strict;
+pub mod super_bench;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use answer::{find_answer, parse_answer};
+pub use json::read_as_python as read_python_json;
 pub use result::{last_json_line, read_result};
 pub use strict::{check_gold, score_experiment};
 

@@ -1,0 +1,39 @@
+//! Code without its comments, for rules that must not take a comment for a command.
+
+/// The text without comments of Python or Bash: from a `#` at a word's beginning, outside quotes, to the line's end.
+/// Quotes are followed within a line.
+pub(super) fn without_comments(code: &str) -> String {
+    let mut out = String::with_capacity(code.len());
+    for line in code.split_inclusive('\n') {
+        let (mut quote, mut before, mut is_escaped) = (None, ' ', false);
+        for c in line.chars() {
+            if c == '#' && quote.is_none() && (before.is_whitespace() || before == ';') {
+                if line.ends_with('\n') {
+                    out.push('\n');
+                }
+                break;
+            }
+            out.push(c);
+            match quote {
+                _ if is_escaped => is_escaped = false,
+                _ if c == '\\' => is_escaped = true,
+                Some(open) if c == open => quote = None,
+                None if matches!(c, '"' | '\'') => quote = Some(c),
+                _ => {}
+            }
+            before = c;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_go_and_hashes_in_words_and_quotes_stay() {
+        let code = "# all\nrun a.py # now\necho 'a # b' \"it's # c\" d#e; # f\nlast # g";
+        assert_eq!(without_comments(code), "\nrun a.py \necho 'a # b' \"it's # c\" d#e; \nlast ");
+    }
+}

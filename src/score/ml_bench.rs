@@ -1,0 +1,373 @@
+//! ML-Bench's checks of a program without running it ("ML-Bench: Evaluating Large Language Models and Agents for Machine
+//! Learning Tasks on Repository-Level Code"): the rules as published, faults included, and strict ones.
+//!
+//! The published rules look at the whole reply, prose and fences included. Each argument's value has to be somewhere in
+//! it, if only within another word or number; a reply is Bash when `.py` or `.sh` with a blank behind it is anywhere in
+//! it. The strict rules look at the reply's code without comments, find values only as whole tokens, and tell Bash from
+//! Python by syntax. Neither sees which option a value belongs to: for that the program has to run.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::comments::without_comments;
+use super::python::Literal;
+use crate::code::Module;
+
+/// What an answer has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramKind {
+    /// A Bash script.
+    Bash,
+    /// Python code.
+    Python,
+}
+
+impl ProgramKind {
+    /// The kind that a published row's `type` means: "Bash Script", or anything else for Python.
+    #[must_use]
+    pub fn published(name: &str) -> Self {
+        if name == "Bash Script" { Self::Bash } else { Self::Python }
+    }
+}
+
+/// An argument that an instruction asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name, as in `learning_rate`.
+    pub name: String,
+    /// Its value, as Python prints it.
+    pub value: String,
+}
+
+/// What the checks without execution say about an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaticCheck {
+    /// Which argument's value the answer holds, in the arguments' order.
+    pub arguments: Vec<bool>,
+    /// Whether the answer is of the kind asked for.
+    pub kind: bool,
+}
+
+impl StaticCheck {
+    /// Whether it holds all arguments' values.
+    #[must_use]
+    pub fn has_arguments(&self) -> bool {
+        self.arguments.iter().all(|&hit| hit)
+    }
+
+    /// Whether it passes both checks.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.kind && self.has_arguments()
+    }
+}
+
+/// Reads a row's arguments: the text of a Python dict, as published, or a JSON object.
+///
+/// # Errors
+/// A fragment that says what is wrong.
+pub fn read_arguments(arguments: &Value) -> Result<Vec<Argument>, String> {
+    let literal = match arguments {
+        Value::String(text) => Literal::parse(text)?,
+        other => Literal::from_json(other),
+    };
+    let Literal::Dict(entries) = literal else { return Err("not a dict".to_owned()) };
+    Ok(entries.iter().map(|(name, value)| Argument { name: name.printed(), value: value.printed() }).collect())
+}
+
+/// The published checks of a reply as it came.
+#[must_use]
+pub fn shipped_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> StaticCheck {
+    let lower = reply.to_lowercase();
+    StaticCheck {
+        arguments: arguments.iter().map(|argument| lower.contains(&argument.value.to_lowercase())).collect(),
+        kind: shipped_kind(reply) == kind,
+    }
+}
+
+/// The kind of a reply by the published rule, which also decides how it is run.
+#[must_use]
+pub fn shipped_kind(reply: &str) -> ProgramKind {
+    if reply.contains(".sh ") || reply.contains(".py ") { ProgramKind::Bash } else { ProgramKind::Python }
+}
+
+/// The strict checks of a reply: its code is taken out first.
+#[must_use]
+pub fn strict_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> StaticCheck {
+    let code = extract_code(reply);
+    let bare = without_comments(code);
+    StaticCheck {
+        arguments: arguments.iter().map(|argument| holds_value(&bare, &argument.value)).collect(),
+        kind: strict_kind(code) == Some(kind),
+    }
+}
+
+/// The code of a reply by the published rule: what is in the first fence marked `python`, or else `bash`, `shell` or
+/// `script`, or else in the first fence at all, or else the whole reply. Without blanks around it, and without what else
+/// is on the line that opens the fence.
+#[must_use]
+pub fn extract_code(reply: &str) -> &str {
+    static FENCES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+        let fence = |language: &str| Regex::new(&format!("(?s)```{language}(.*?)```")).ok();
+        ["python[0-9]?", "bash", "shell", "script", r"(?:[A-Za-z]+[ \t]*(?:\r?\n))?"]
+            .into_iter()
+            .filter_map(fence)
+            .collect()
+    });
+    let code = FENCES.iter().find_map(|fence| Some(fence.captures(reply)?.get(1)?.as_str()));
+    code.unwrap_or(reply).trim()
+}
+
+/// The kind of a program by its syntax: Python when it parses as Python and does something there; else Bash when each
+/// line could begin with a command and none is Python's; else neither.
+#[must_use]
+pub fn strict_kind(code: &str) -> Option<ProgramKind> {
+    static ONLY_A_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\w./-]+$").ok());
+    static COMMAND: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^[!$]?\s*(?:\w+=\S*\s+)*(?:\w+=\S*|[\w.~/${}\x22'\[-]+(?:\s|;|$)|[})\]])").ok());
+    static PYTHON: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^(?:import|from|def|class|async|with|try:|print\(|[\w.]+\s+=\s|@\w)").ok());
+    let is = |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_some_and(|pattern| pattern.is_match(text));
+    let bare = without_comments(code).replace("\\\n", " ");
+    let lines: Vec<&str> = bare.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let names_only = lines.iter().all(|line| is(&ONLY_A_NAME, line));
+    if !names_only && Module::parse("answer.py", code.as_bytes().to_vec()).is_ok() {
+        return Some(ProgramKind::Python);
+    }
+    let is_bash = is(&COMMAND, lines[0]) && !lines.iter().any(|line| is(&PYTHON, line));
+    is_bash.then_some(ProgramKind::Bash)
+}
+
+/// Whether code holds a value as a whole token: a number as a number of the same value, however written; a text not
+/// within a longer word, number, option or file name. Letters' case and blanks around punctuation do not matter.
+fn holds_value(code: &str, value: &str) -> bool {
+    let value = value.trim();
+    if let Some(number) = as_number(value) {
+        return numbers(code).any(|other| other == number);
+    }
+    let (code, value) = (squeezed(code), squeezed(value));
+    if value.is_empty() {
+        return true;
+    }
+    let mut at = 0;
+    while let Some(start) = code[at..].find(&value).map(|offset| at + offset) {
+        let end = start + value.len();
+        if ends_token(code[..start].chars().rev(), value.chars())
+            && ends_token(code[end..].chars(), value.chars().rev())
+        {
+            return true;
+        }
+        at = start + value.chars().next().map_or(1, char::len_utf8);
+    }
+    false
+}
+
+/// Whether a token ends between its first characters (from the end inwards) and what is outside (from the end outwards).
+fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };
+    match next {
+        _ if is_word(next) => !is_word(own) && !matches!(own, '-' | '.'),
+        // `cora` is no token of `cora-full`, nor `train` of `train.py`; it is one of `cora.` and of `--cora`.
+        '-' | '.' if is_word(own) => !outside.next().is_some_and(is_word),
+        '-' | '.' => next != own,
+        _ => true,
+    }
+}
+
+/// Lower case, with one blank for many and none next to punctuation that separates values.
+fn squeezed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let separates = |c: char| matches!(c, ',' | '(' | ')' | '[' | ']' | '{' | '}' | ':');
+    for word in text.to_lowercase().split_whitespace() {
+        let glued = out.chars().last().is_none_or(separates) || word.starts_with(separates);
+        if !glued {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+fn as_number(text: &str) -> Option<f64> {
+    text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
+        .then(|| text.replace('_', "").parse().ok())
+        .flatten()
+}
+
+/// The numbers of a text that are tokens: not within a word, a version, a path's name or a hyphenated word. A minus is a
+/// sign where nothing that it could be subtracted from is before it.
+fn numbers(text: &str) -> impl Iterator<Item = f64> {
+    static NUMBER: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?").ok());
+    let found = NUMBER.iter().flat_map(move |pattern| pattern.find_iter(text));
+    found.filter_map(move |found| {
+        let mut before = text[..found.start()].chars().rev();
+        let mut after = text[found.end()..].chars();
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let (last, second) = (before.next(), before.next());
+        let signed = matches!(last, Some('-' | '+'));
+        let starts = match last {
+            Some('-' | '+') => {
+                second.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '(' | '[' | '{' | ',' | ':' | '"' | '\''))
+            }
+            Some(c) => !is_word(c) && c != '.',
+            None => true,
+        };
+        let (next, then) = (after.next(), after.next());
+        let ends = match next {
+            Some('-' | '.') => !then.is_some_and(is_word),
+            Some(c) => !is_word(c),
+            None => true,
+        };
+        let number: f64 = found.as_str().replace('_', "").parse().ok().filter(|_| starts && ends)?;
+        Some(if signed && last == Some('-') { -number } else { number })
+    })
+}
+
+/// How long the published rule lets an answer run; it passes when it has not ended by then.
+#[must_use]
+pub const fn shipped_time_limit(github_id: u64, kind: ProgramKind) -> Duration {
+    match (github_id, kind) {
+        (5, _) => Duration::from_secs(4),
+        (11, ProgramKind::Python) => Duration::from_secs(7),
+        _ => Duration::from_secs(10),
+    }
+}
+
+/// Whether an answer ran by the published rule: exit code 0, or still running at the time limit (`None`).
+#[must_use]
+pub const fn shipped_ran(exit: Option<i32>) -> bool {
+    matches!(exit, None | Some(0))
+}
+
+/// Whether `run.sh` ran by the rule that ML-Bench has for agents: exit code 0 or 124 (of `timeout`), or an interrupt that
+/// shows in the output.
+#[must_use]
+pub fn shipped_agent_ran(exit: i32, output: &str) -> bool {
+    matches!(exit, 0 | 124) || output.contains("KeyboardInterrupt")
+}
+
+/// The published Pass@1, Pass@2 and Pass@5 of one row: whether any of the first 1, 2 and 5 answers passed.
+#[must_use]
+pub fn shipped_pass_at(passed: &[bool]) -> [bool; 3] {
+    [1, 2, 5].map(|k| passed.iter().take(k).any(|&passed| passed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arguments(text: &str) -> Vec<Argument> {
+        read_arguments(&json!(text)).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_read_from_a_dict_in_python_or_json() {
+        let read = arguments("{'lr': 1e-5, 'gpu': '3', 'sizes': (1, 2), 'flag': True, 'lr': 0.1}");
+        let pairs: Vec<_> = read.iter().map(|it| (it.name.as_str(), it.value.as_str())).collect();
+        assert_eq!(pairs, [("lr", "0.1"), ("gpu", "3"), ("sizes", "(1, 2)"), ("flag", "True")]);
+        assert_eq!(read_arguments(&json!({"a": null})).unwrap()[0].value, "None");
+        assert_eq!(read_arguments(&json!("[1]")).unwrap_err(), "not a dict");
+        assert!(read_arguments(&json!("{'a'")).is_err());
+    }
+
+    #[test]
+    fn the_published_check_takes_substrings_of_the_whole_reply() {
+        let asked = arguments("{'lr': 1, 'data': 'Cora'}");
+        let check = shipped_check("Use 10 of CORA-full: python run.py --x", &asked, ProgramKind::Bash);
+        assert!(check.passes());
+        let check = shipped_check("python -m run --lr 1", &asked, ProgramKind::Bash);
+        assert_eq!(check, StaticCheck { arguments: vec![true, false], kind: false });
+        assert_eq!(shipped_kind("python run.py"), ProgramKind::Python);
+        assert!(shipped_check("", &[], ProgramKind::Python).passes());
+    }
+
+    #[test]
+    fn strict_values_are_whole_tokens() {
+        for (code, value, holds) in [
+            ("run.py --lr 0.0001", "1e-4", true),
+            ("run.py --lr=1e-4", "0.0001", true),
+            ("run.py --lr 10", "1", false),
+            ("run.py --lr 0.1", "1", false),
+            ("run.py --lr -1", "1", false),
+            ("run.py --lr -1", "-1", true),
+            ("run.py --lr 1e-5", "5", false),
+            ("vit_base_16", "16", false),
+            ("vit-b-16", "16", false),
+            ("f(x=1_000)", "1000", true),
+            ("torch 1.13.1", "13", false),
+            ("--data cora", "Cora", true),
+            ("--data cora_full", "cora", false),
+            ("--data cora-full", "cora", false),
+            ("--cora", "cora", true),
+            ("python train.py", "train", false),
+            ("python train.py", "train.py", true),
+            ("python pretrain.py", "train.py", false),
+            ("--file ./a/b.txt", "b.txt", true),
+            ("--file ../a", "./a", false),
+            ("randn( 50, 64,512 )", "(50,64,512)", true),
+            ("randn(150,64,512)", "(50,64,512)", false),
+            ("--flag True", "True", true),
+            ("x = None", "None", true),
+            ("say 'a cat.'", "a cat", true),
+            ("anything", "", true),
+        ] {
+            assert_eq!(holds_value(code, value), holds, "{value} in {code}");
+        }
+        let asked = arguments("{'lr': 3}");
+        assert!(!strict_check("python a.py # --lr 3", &asked, ProgramKind::Bash).has_arguments());
+        assert!(!strict_check("Set 3.\n```bash\npython a.py\n```", &asked, ProgramKind::Bash).has_arguments());
+    }
+
+    #[test]
+    fn code_is_taken_from_the_first_fence_of_the_first_language_there_is() {
+        assert_eq!(extract_code("a\n```bash\nls\n```\n```python\nx = 1\n```"), "x = 1");
+        assert_eq!(extract_code("```script\nls\n``` ```bash\npwd\n```"), "pwd");
+        assert_eq!(extract_code("```\nls\n```"), "ls");
+        assert_eq!(extract_code("```sh\nls\n```"), "ls");
+        assert_eq!(extract_code("```ls -l```"), "ls -l");
+        assert_eq!(extract_code(" ls\n"), "ls");
+        assert_eq!(extract_code("```python\nx = 1"), "```python\nx = 1");
+    }
+
+    #[test]
+    fn strict_kind_goes_by_syntax() {
+        for (code, kind) in [
+            ("python run.py", Some(ProgramKind::Bash)),
+            ("python run.py --a 1", Some(ProgramKind::Bash)),
+            ("# first\nCUDA_VISIBLE_DEVICES=0 python -m a.b \\\n  --x 1", Some(ProgramKind::Bash)),
+            ("bash run.sh", Some(ProgramKind::Bash)),
+            ("./run.sh", Some(ProgramKind::Bash)),
+            ("cd a && ls", Some(ProgramKind::Bash)),
+            ("make", Some(ProgramKind::Bash)),
+            ("import os\nos.system('python run.py ')", Some(ProgramKind::Python)),
+            ("x = 1", Some(ProgramKind::Python)),
+            ("import os\nx = (", None),
+            ("", None),
+            ("# nothing", None),
+        ] {
+            assert_eq!(strict_kind(code), kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn published_limits_and_passes() {
+        assert_eq!(shipped_time_limit(5, ProgramKind::Python).as_secs(), 4);
+        assert_eq!(shipped_time_limit(11, ProgramKind::Python).as_secs(), 7);
+        assert_eq!(shipped_time_limit(11, ProgramKind::Bash).as_secs(), 10);
+        assert!(shipped_ran(None) && shipped_ran(Some(0)) && !shipped_ran(Some(1)));
+        assert!(shipped_agent_ran(124, "") && shipped_agent_ran(1, "KeyboardInterrupt") && !shipped_agent_ran(1, ""));
+        assert_eq!(shipped_pass_at(&[false, false, true]), [false, false, true]);
+        assert_eq!(shipped_pass_at(&[false, true]), [false, true, true]);
+    }
+}

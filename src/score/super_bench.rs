@@ -1,0 +1,304 @@
+//! SUPER's measures of an attempt ("SUPER: Evaluating Agents on Setting Up and Executing Tasks from Research
+//! Repositories"): the rules as published, faults included, so that stored scores stay comparable, and strict ones.
+//!
+//! The published rules' faults, all kept in the `shipped_` functions:
+//! - accuracy is called with gold and submission swapped, so that a submission is compared in the keys and the length
+//!   that it has itself; each level of objects swaps again, lists do not;
+//! - a boolean, a null or an empty list or object on both sides is an exception;
+//! - landmarks are looked for in any output, whoever caused it;
+//! - a script counts as executed when its name is anywhere in a command that took ten seconds, comments included.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::comments::without_comments;
+
+/// How far a number may be from gold by the published rule.
+pub const EPSILON: f64 = 0.01;
+
+/// Shortest time, in seconds, in which the published rule believes that a script ran.
+pub const SHORTEST_RUN: f64 = 10.0;
+
+/// A command of an attempt, and what came back.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    /// The command or the notebook cell, as the agent wrote it.
+    pub command: &'a str,
+    /// Its output, raw.
+    pub output: &'a str,
+    /// How long it ran.
+    pub seconds: f64,
+}
+
+/// Whether something was submitted by the published rule: an empty text, list or object, 0, false and null are nothing.
+#[must_use]
+pub fn is_submitted(submission: Option<&Value>) -> bool {
+    match submission {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Bool(true)) => true,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+    }
+}
+
+/// Accuracy by the published rule, from 0 to 1. The strings `NaN`, `Infinity` and `-Infinity` stand for the numbers that
+/// JSON has no name for, as [`read_python_json`](super::read_python_json) gives them.
+///
+/// # Errors
+/// Where the published rule ends in an exception: what it cannot compare.
+pub fn shipped_accuracy(gold: &Value, submission: Option<&Value>) -> Result<f64, String> {
+    // The parameters are named as in the published code; its caller gives them the other way round.
+    evaluate(gold, submission.filter(|it| is_submitted(Some(it))).unwrap_or(&Value::Null))
+}
+
+/// The published `evaluate(predicted, gold)`.
+fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
+    let score = |sum: f64, of: usize| sum / of as f64;
+    if let (Some(predicted), Some(gold)) = (number(predicted), number(gold)) {
+        return Ok(f64::from(u8::from((predicted - gold).abs() < EPSILON)));
+    }
+    match (predicted, gold) {
+        _ if number(predicted).is_some() || number(gold).is_some() => Ok(0.0),
+        (Value::Array(predicted), Value::Array(gold)) => {
+            let values: Result<Vec<f64>, _> = predicted.iter().zip(gold).map(|(p, g)| evaluate(p, g)).collect();
+            if gold.is_empty() { Err("an empty list".to_owned()) } else { Ok(score(values?.iter().sum(), gold.len())) }
+        }
+        (Value::Object(predicted), Value::Object(gold)) => {
+            let pairs = gold.iter().map(|(key, value)| evaluate(value, predicted.get(key).unwrap_or(&Value::Null)));
+            let values: Result<Vec<f64>, _> = pairs.collect();
+            if gold.is_empty() {
+                Err("an empty object".to_owned())
+            } else {
+                Ok(score(values?.iter().sum(), gold.len()))
+            }
+        }
+        (Value::String(predicted), Value::String(gold)) => Ok(f64::from(u8::from(predicted.trim() == gold.trim()))),
+        (Value::Bool(_), Value::Bool(_)) => Err("a boolean".to_owned()),
+        (Value::Null, Value::Null) => Err("a null".to_owned()),
+        _ => Ok(0.0),
+    }
+}
+
+/// The number that a value is to Python, which calculates with NaN and infinities.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Accuracy against gold, from 0 to 1: the mean over gold's keys, and over the longer of two lists; numbers within
+/// `absolute`, whatever their type; strings equal but for blanks at the ends; booleans and nulls equal.
+#[must_use]
+pub fn strict_accuracy(gold: &Value, submission: Option<&Value>, absolute: f64) -> f64 {
+    let Some(submission) = submission else { return 0.0 };
+    let is_right = match (gold, submission) {
+        (Value::Array(gold), Value::Array(given)) if !gold.is_empty() => {
+            let sum: f64 = gold.iter().zip(given).map(|(gold, it)| strict_accuracy(gold, Some(it), absolute)).sum();
+            return sum / gold.len().max(given.len()) as f64;
+        }
+        (Value::Object(gold), Value::Object(given)) if !gold.is_empty() => {
+            let sum: f64 = gold.iter().map(|(key, gold)| strict_accuracy(gold, given.get(key), absolute)).sum();
+            return sum / gold.len() as f64;
+        }
+        (Value::Number(gold), Value::Number(given)) => {
+            gold.as_f64().zip(given.as_f64()).is_some_and(|(gold, given)| (gold - given).abs() < absolute)
+        }
+        (Value::String(gold), Value::String(given)) => gold.trim() == given.trim(),
+        _ => gold == submission,
+    };
+    f64::from(u8::from(is_right))
+}
+
+/// Which landmarks the outputs hit by the published rule: each is a regular expression, searched in each output with
+/// line breaks as blanks. Called with the agent's outputs alone, or with those of the prefix for the floor that it gives.
+///
+/// # Errors
+/// A landmark that is not a regular expression here: look-around and back-references are not.
+pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>, String> {
+    let flat: Vec<String> = outputs.iter().map(|output| output.replace('\n', " ")).collect();
+    let hit = |landmark: &String| {
+        let pattern = Regex::new(landmark).map_err(|error| format!("`{landmark}` is no pattern: {error}"))?;
+        Ok(flat.iter().any(|output| pattern.is_match(output)))
+    };
+    landmarks.iter().map(hit).collect()
+}
+
+/// The share of landmarks hit; `None` when there are none.
+#[must_use]
+pub fn landmark_score(hit: &[bool]) -> Option<f64> {
+    let hits = hit.iter().filter(|&&hit| hit).count();
+    (!hit.is_empty()).then(|| hits as f64 / hit.len() as f64)
+}
+
+/// Whether the script was executed by the published rule; `None` when it is neither Python nor Bash by its name, which
+/// the rule finds out at the first command.
+#[must_use]
+pub fn shipped_script(script: &str, cells: &[Cell<'_>]) -> Option<bool> {
+    if !cells.is_empty() && ![".py", ".sh", ".bash"].iter().any(|ending| script.ends_with(ending)) {
+        return None;
+    }
+    let name = basename(script);
+    let module = name.replace(".py", "");
+    Some(cells.iter().any(|cell| {
+        let named =
+            cell.command.contains(name) || (cell.command.contains(&module) && cell.command.contains("python -m"));
+        named && ran_well(name, cell)
+    }))
+}
+
+/// Whether the script was executed: a command outside comments runs it, by an interpreter, as a module or itself; it
+/// took ten seconds, and no `sleep` of the same cell did; no exception and no wrong usage in its output.
+#[must_use]
+pub fn strict_script(script: &str, cells: &[Cell<'_>]) -> bool {
+    cells.iter().any(|cell| runs(script, cell.command) && ran_well(basename(script), cell))
+}
+
+fn basename(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn ran_well(name: &str, cell: &Cell<'_>) -> bool {
+    !cell.output.contains("Traceback")
+        && !cell.output.contains(&format!("{name}: error"))
+        && cell.seconds >= SHORTEST_RUN
+}
+
+/// Whether one of the commands of a cell runs the script, and none of them sleeps.
+fn runs(script: &str, cell: &str) -> bool {
+    let name = basename(script);
+    let code = without_comments(cell).replace("\\\n", " ");
+    let commands: Vec<Vec<&str>> = code
+        .split(['\n', ';', '&', '|', '(', ')'])
+        .map(|command| command.trim_start().trim_start_matches(['!', '%']).split_whitespace().collect())
+        .collect();
+    let is_setting = |word: &&&str| word.contains('=') || matches!(**word, "time" | "nohup" | "env" | "exec" | "run");
+    let runs_it = |words: &Vec<&str>| {
+        let mut words = words.iter().skip_while(is_setting).copied();
+        let Some(program) = words.next() else { return false };
+        let rest: Vec<&str> = words.collect();
+        let interpreter = basename(program);
+        let is_python = interpreter.starts_with("python");
+        if is_python && let Some(module) = rest.iter().position(|&word| word == "-m") {
+            let stem = name.trim_end_matches(".py");
+            return rest.get(module + 1).is_some_and(|module| module.rsplit('.').next() == Some(stem));
+        }
+        let operand = rest.iter().find(|word| !word.starts_with('-'));
+        (program.contains('/') && interpreter == name)
+            || ((is_python || matches!(interpreter, "bash" | "sh" | "source"))
+                && operand.is_some_and(|operand| basename(operand.trim_matches(['\'', '"'])) == name))
+    };
+    let sleeps = code.contains("sleep");
+    !sleeps && commands.iter().any(runs_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shipped(gold: Value, submission: Value) -> f64 {
+        shipped_accuracy(&gold, Some(&submission)).unwrap()
+    }
+
+    #[test]
+    fn shipped_accuracy_compares_in_what_was_submitted() {
+        // Expected values by the published code, run on the same pairs.
+        assert_eq!(shipped(json!({"a": 1, "b": 2}), json!({"a": 1})), 1.0);
+        assert_eq!(shipped(json!({"a": 1}), json!({"a": 1, "b": 2})), 0.5);
+        assert_eq!(shipped(json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1}})), 0.5);
+        assert_eq!(shipped(json!([1, 2]), json!([1])), 1.0);
+        assert_eq!(shipped(json!([1]), json!([1, 2])), 0.5);
+        assert_eq!(shipped(json!({"a": [1]}), json!({"a": [1, 2]})), 1.0);
+        assert_eq!(shipped(json!({"a": [1, 2]}), json!({"a": [1]})), 0.5);
+        assert_eq!(shipped(json!({"a": 1}), json!({"a": 1.0099})), 1.0);
+        assert_eq!(shipped(json!({"a": 1}), json!({"a": "1"})), 0.0);
+        assert_eq!(shipped(json!(" x "), json!("x")), 1.0);
+        assert_eq!(shipped(json!({"a": 1}), json!("{\"a\": 1}")), 0.0);
+        assert_eq!(shipped(json!({"a": "NaN"}), json!({"a": "NaN"})), 0.0);
+        assert_eq!(shipped(json!({"a": "Infinity"}), json!({"a": "Infinity"})), 0.0);
+        assert_eq!(shipped(json!({"a": true}), json!({"a": 1})), 0.0);
+        assert_eq!(shipped_accuracy(&json!({"a": 1}), None), Ok(0.0));
+        assert_eq!(shipped_accuracy(&json!({"a": 1}), Some(&json!({}))), Ok(0.0));
+        for (gold, submission) in [
+            (json!({"a": true}), json!({"a": true})),
+            (json!({"a": 1}), json!({"b": null})),
+            (json!({"a": []}), json!({"a": []})),
+            (json!({"a": {}}), json!({"a": {"x": 1}})),
+        ] {
+            assert!(shipped_accuracy(&gold, Some(&submission)).is_err(), "{gold} {submission}");
+        }
+    }
+
+    #[test]
+    fn strict_accuracy_compares_in_what_gold_has() {
+        let strict = |gold: Value, submission: Value| strict_accuracy(&gold, Some(&submission), EPSILON);
+        assert_eq!(strict(json!({"a": 1, "b": 2}), json!({"a": 1})), 0.5);
+        assert_eq!(strict(json!({"a": 1}), json!({"a": 1, "b": 2})), 1.0);
+        assert_eq!(strict(json!([1, 2]), json!([1])), 0.5);
+        assert_eq!(strict(json!([1]), json!([1, 2])), 0.5);
+        assert_eq!(strict(json!({"a": true, "b": null}), json!({"a": true, "b": null})), 1.0);
+        assert_eq!(strict(json!({"a": true}), json!({"a": 1})), 0.0);
+        assert_eq!(strict(json!({"a": []}), json!({"a": []})), 1.0);
+        assert_eq!(strict(json!({"a": "NaN"}), json!({"a": 1})), 0.0);
+        assert_eq!(strict_accuracy(&json!(null), None, EPSILON), 0.0);
+    }
+
+    #[test]
+    fn nothing_is_submitted_by_an_empty_answer() {
+        for nothing in [json!(null), json!({}), json!([]), json!(""), json!(0), json!(0.0), json!(false)] {
+            assert!(!is_submitted(Some(&nothing)), "{nothing}");
+        }
+        for something in [json!({"a": null}), json!([0]), json!(" "), json!(0.1), json!(true)] {
+            assert!(is_submitted(Some(&something)), "{something}");
+        }
+        assert!(!is_submitted(None));
+    }
+
+    #[test]
+    fn landmarks_are_searched_in_each_output_with_line_breaks_as_blanks() {
+        let landmarks = ["loss: [0-9.]+ done".to_owned(), "^epoch 3".to_owned(), "a.*b".to_owned()];
+        let hit = landmarks_hit(&landmarks, &["loss: 0.5\ndone", "x\nepoch 3", "a", "b"]).unwrap();
+        assert_eq!(hit, [true, false, false]);
+        assert_eq!(landmark_score(&hit), Some(1.0 / 3.0));
+        assert_eq!(landmark_score(&[]), None);
+        assert!(landmarks_hit(&["(".to_owned()], &[]).is_err());
+    }
+
+    #[test]
+    fn a_comment_and_a_sleep_fool_the_published_script_rule_alone() {
+        let cell = |command: &'static str| [Cell { command, output: "done", seconds: 12.0 }];
+        for (command, shipped, strict) in [
+            ("!python src/train.py --epochs 1", true, true),
+            ("%%bash\ncd src && CUDA_VISIBLE_DEVICES= python3 -u train.py", true, true),
+            ("python -m src.train", true, true),
+            ("!python -m pdb train.py", true, false),
+            ("!./train.py", true, true),
+            ("# train.py\n!sleep 10", true, false),
+            ("!cat train.py; sleep 10", true, false),
+            ("!python train.py; sleep 10", true, false),
+            ("!python pretrain.py", true, false),
+            ("!python eval.py", false, false),
+        ] {
+            assert_eq!(shipped_script("src/train.py", &cell(command)), Some(shipped), "{command}");
+            assert_eq!(strict_script("src/train.py", &cell(command)), strict, "{command}");
+        }
+        let failed = [
+            Cell { command: "!python train.py", output: "Traceback", seconds: 20.0 },
+            Cell { command: "!python train.py", output: "train.py: error: no such option", seconds: 20.0 },
+            Cell { command: "!python train.py", output: "", seconds: 9.9 },
+        ];
+        assert_eq!(shipped_script("train.py", &failed), Some(false));
+        assert!(!strict_script("train.py", &failed));
+        assert_eq!(shipped_script("train.ipynb", &failed), None);
+        assert_eq!(shipped_script("train.ipynb", &[]), Some(false));
+    }
+}
