@@ -1,16 +1,19 @@
-//! `autoexperiment import`: papers of other projects' data.
+//! `autoexperiment import`: papers and results of other projects.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::import_results::{self, MlBench, ResearchCodeBench, SuperTrajectories};
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Kind, Result};
 use crate::import::{Decisions, PaperFolder, Published, import};
 use crate::report::clean;
 
-/// Import other projects' published papers into this suite
+/// Import other projects' papers into this suite, and score other benchmarks' stored results again
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  autoexperiment import mlrc dataset/MLRC")]
+#[command(
+    after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import super-trajectories attempts.jsonl --json"
+)]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -19,6 +22,10 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum What {
     Mlrc(Mlrc),
+    SuperTrajectories(SuperTrajectories),
+    MlBench(MlBench),
+    #[command(name = "researchcodebench")]
+    ResearchCodeBench(ResearchCodeBench),
 }
 
 /// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
@@ -50,7 +57,15 @@ struct Mlrc {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let What::Mlrc(arguments) = &arguments.what;
+    match &arguments.what {
+        What::Mlrc(arguments) => mlrc(arguments),
+        What::SuperTrajectories(arguments) => import_results::super_trajectories(arguments),
+        What::MlBench(arguments) => import_results::ml_bench(arguments),
+        What::ResearchCodeBench(arguments) => import_results::research_code_bench(arguments),
+    }
+}
+
+fn mlrc(arguments: &Mlrc) -> Result<()> {
     let suite = arguments.suite.open()?;
     let mut published = Published::open(&arguments.folder)?;
     let decisions = decisions(arguments)?;

@@ -21,6 +21,7 @@ mod export;
 mod gold;
 mod image;
 mod import;
+mod import_results;
 mod index;
 pub mod lines;
 mod list;

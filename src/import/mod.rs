@@ -1,4 +1,4 @@
-//! Papers of the published AutoExperiment data made into papers of a suite.
+//! Papers of the published AutoExperiment data made into papers of a suite, and other benchmarks' stored [`results`].
 //!
 //! The published layout ([`published`]) names functions by a file, a bare name and line numbers. Its line numbers are
 //! stale, its names are not unique, and its gold results come in several sets that disagree. So a function is looked for
@@ -9,6 +9,7 @@ mod find;
 mod gold;
 mod manifest;
 mod published;
+pub mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -148,6 +148,7 @@ pub fn strict_kind(code: &str) -> Option<ProgramKind> {
 
 /// Whether code holds a value as a whole token: a number as a number of the same value, however written; a text not
 /// within a longer word, number, option or file name. Letters' case and blanks around punctuation do not matter.
+#[allow(clippy::float_cmp, reason = "the same number, written in two ways")]
 fn holds_value(code: &str, value: &str) -> bool {
     let value = value.trim();
     if let Some(number) = as_number(value) {

@@ -1,6 +1,8 @@
 //! Python's literals, and how Python prints them: other benchmarks store values as the text of a Python dict, and their
 //! rules compare what `str` makes of these values.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// A value that Python's `ast.literal_eval` can give, except complex numbers.
@@ -103,6 +105,7 @@ impl Literal {
     }
 
     /// Whether Python takes both for the same key.
+    #[allow(clippy::float_cmp, reason = "as Python compares keys")]
     fn is_same_key(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
             (Some(first), Some(second)) => first == second,
@@ -152,11 +155,11 @@ fn text_repr(text: &str) -> String {
             ' ' => out.push(' '),
             _ if c.is_control() || c.is_whitespace() || is_format(c) => {
                 let code = u32::from(c);
-                out.push_str(&match code {
-                    0..=0xff => format!("\\x{code:02x}"),
-                    0x100..=0xffff => format!("\\u{code:04x}"),
-                    _ => format!("\\U{code:08x}"),
-                });
+                let _ = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
             }
             _ => out.push(c),
         }
@@ -181,7 +184,7 @@ fn bytes_repr(bytes: &[u8]) -> String {
             b'\t' => out.push_str("\\t"),
             _ if char::from(byte) == quote => out.extend(['\\', quote]),
             0x20..=0x7e => out.push(char::from(byte)),
-            _ => out.push_str(&format!("\\x{byte:02x}")),
+            _ => _ = write!(out, "\\x{byte:02x}"),
         }
     }
     out.push(quote);

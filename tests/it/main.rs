@@ -20,6 +20,7 @@ mod faults;
 mod fixed;
 mod harbor;
 mod import;
+mod import_results;
 mod library;
 mod local_model;
 mod masking_oracle;

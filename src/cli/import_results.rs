@@ -1,0 +1,125 @@
+//! `autoexperiment import super-trajectories`, `ml-bench` and `researchcodebench`: other benchmarks' stored results.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, json};
+
+use super::shared::{print, print_json, table};
+use crate::error::Result;
+use crate::import::results::{self, Counts};
+use crate::report::clean;
+
+/// Score SUPER's stored attempts again
+///
+/// Prints the means of the stored values, and the tasks with a stored value that SUPER's published rule does not give:
+/// whether something was submitted, and its accuracy where gold is known.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment import super-trajectories react.jsonl swe-agent.jsonl --json")]
+pub struct SuperTrajectories {
+    /// Files of attempts, one JSON object per line.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Check ML-Bench's programs without running them
+///
+/// Checks that a program holds the values of the arguments asked for, and is Bash or Python as asked for: by the published
+/// rules, and by strict ones that look for whole tokens in the code alone. Nothing is run, so this is no pass rate.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment import ml-bench rows.jsonl\n  autoexperiment import ml-bench rows.jsonl --outputs replies.jsonl --json"
+)]
+pub struct MlBench {
+    /// File of rows, one JSON object per line.
+    rows: PathBuf,
+    /// File of a model's replies to check, instead of the rows' gold programs.
+    #[arg(long, value_name = "REPLIES")]
+    outputs: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compute ResearchCodeBench's rates from stored results
+///
+/// The line rate is the share of lines in snippets that pass, the task rate the share of snippets, both in percent.
+/// With several completions per snippet they are means over the completions' numbers.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment import researchcodebench results.jsonl --json")]
+pub struct ResearchCodeBench {
+    /// File of results, one JSON object per line.
+    results: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn super_trajectories(arguments: &SuperTrajectories) -> Result<()> {
+    let rescored = results::rescore(&arguments.files)?;
+    let checked = rescored.checked;
+    talk!(
+        "computed again: submitted of {}, accuracy of {} with gold and of {} without a submission, script of {}",
+        checked.submitted,
+        checked.accuracy,
+        checked.nothing,
+        checked.script
+    );
+    for difference in &rescored.differences {
+        talk!("{}", clean(difference));
+    }
+    if arguments.json {
+        return print_json(&rescored);
+    }
+    let mean = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
+    let header = ["attempts", "submitted", "accuracy", "landmarks", "script", "differ"];
+    let row = vec![
+        rescored.attempts.to_string(),
+        mean(rescored.submitted),
+        mean(rescored.accuracy),
+        mean(rescored.landmarks),
+        mean(rescored.script),
+        rescored.differs.len().to_string(),
+    ];
+    print(&table(&header, &[0, 1, 2, 3, 4, 5], [row]))
+}
+
+pub fn ml_bench(arguments: &MlBench) -> Result<()> {
+    let checks = results::check_rows(&arguments.rows, arguments.outputs.as_deref())?;
+    if checks.unanswered > 0 {
+        talk!("{} rows have no reply and count as failed", checks.unanswered);
+    }
+    if checks.unasked > 0 {
+        talk!("{} replies belong to no row and are left out", checks.unasked);
+    }
+    if arguments.json {
+        return print_json(&checks);
+    }
+    let row = |rules: &str, counts: Counts| {
+        vec![
+            rules.to_owned(),
+            checks.rows.to_string(),
+            counts.arguments.to_string(),
+            counts.kind.to_string(),
+            counts.both.to_string(),
+        ]
+    };
+    let rows = [row("shipped", checks.shipped), row("strict", checks.strict)];
+    print(&table(&["rules", "rows", "arguments", "kind", "both"], &[1, 2, 3, 4], rows))
+}
+
+pub fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
+    let (rates, left_out) = results::rates(&arguments.results)?;
+    if left_out > 0 {
+        talk!("{left_out} snippets have a completion without a result and are left out");
+    }
+    if arguments.json {
+        let models: Map<_, _> = rates.into_iter().map(|(model, rates)| (model, json!(rates))).collect();
+        return print_json(&models);
+    }
+    let rate = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let rows = rates.into_iter().map(|(model, rates)| vec![model, rate(rates.line_rate), rate(rates.task_rate)]);
+    print(&table(&["model", "lines %", "tasks %"], &[1, 2], rows))
+}

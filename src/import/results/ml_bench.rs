@@ -1,0 +1,117 @@
+//! ML-Bench's rows: the static checks of their gold programs, or of stored replies to them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::rows::{Row, for_each, short};
+use crate::error::Result;
+use crate::score::ml_bench::{ProgramKind, StaticCheck, read_arguments, shipped_check, strict_check};
+
+/// How many rows pass the checks that need no execution.
+#[derive(Debug, Default, Serialize)]
+pub struct StaticChecks {
+    /// Number of rows.
+    pub rows: usize,
+    /// By the published rules.
+    pub shipped: Counts,
+    /// By the strict rules.
+    pub strict: Counts,
+    /// Rows without a reply, which count as failed.
+    #[serde(skip)]
+    pub unanswered: usize,
+    /// Replies to no row.
+    #[serde(skip)]
+    pub unasked: usize,
+}
+
+/// Numbers of rows. Of several replies to a row, one that passes is enough.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// With the values of all arguments.
+    pub arguments: usize,
+    /// Of the kind asked for.
+    pub kind: usize,
+    /// With both, in one reply.
+    pub both: usize,
+}
+
+impl Counts {
+    fn add(&mut self, checks: &[StaticCheck]) {
+        self.arguments += usize::from(checks.iter().any(StaticCheck::has_arguments));
+        self.kind += usize::from(checks.iter().any(|check| check.kind));
+        self.both += usize::from(checks.iter().any(StaticCheck::passes));
+    }
+}
+
+/// Checks the rows' gold programs, or the replies if there are any.
+///
+/// # Errors
+/// With file and line: what is not a row or not a reply.
+pub fn check_rows(rows: &Path, replies: Option<&Path>) -> Result<StaticChecks> {
+    let mut checks = StaticChecks::default();
+    let mut given = replies.map(read_replies).transpose()?;
+    let mut answered = 0;
+    for_each(rows, |row| {
+        let kind = ProgramKind::published(row.text("type")?);
+        let none = Value::Null;
+        let arguments = read_arguments(row.get("arguments").unwrap_or(&none))
+            .map_err(|error| row.wrong(format!("`arguments` is not a Python dict: {error}")))?;
+        let programs = if let Some(given) = &mut given {
+            let reply = given.get_mut(&key(&row)?);
+            checks.unanswered += usize::from(reply.is_none());
+            reply.map_or_else(Vec::new, |(programs, is_asked)| {
+                answered += usize::from(!std::mem::replace(is_asked, true));
+                programs.clone()
+            })
+        } else {
+            outputs(&row)?
+        };
+        let check = |by: fn(&str, &[_], ProgramKind) -> StaticCheck| -> Vec<StaticCheck> {
+            programs.iter().map(|program| by(program, &arguments, kind)).collect()
+        };
+        checks.rows += 1;
+        checks.shipped.add(&check(shipped_check));
+        checks.strict.add(&check(strict_check));
+        Ok(())
+    })?;
+    checks.unasked = given.map_or(0, |given| given.len() - answered);
+    Ok(checks)
+}
+
+/// The replies to a row, and whether the row was met.
+type Replies = HashMap<(String, String), (Vec<String>, bool)>;
+
+fn read_replies(path: &Path) -> Result<Replies> {
+    let mut replies = Replies::new();
+    for_each(path, |row| {
+        replies.entry(key(&row)?).or_default().0.extend(outputs(&row)?);
+        Ok(())
+    })?;
+    Ok(replies)
+}
+
+/// What names a row: `id` alone is not unique.
+fn key(row: &Row) -> Result<(String, String)> {
+    Ok((row.id("github_id")?, row.id("id")?))
+}
+
+/// The programs of a row or a reply: one as text, or several as a list.
+fn outputs(row: &Row) -> Result<Vec<String>> {
+    match row.get("output") {
+        Some(Value::String(text)) => Ok(vec![text.clone()]),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| match item {
+                Value::String(text) => Ok(text.clone()),
+                // A reply that a provider did not give.
+                Value::Null => Ok(String::new()),
+                other => Err(row.wrong(format!("`output` holds what is not text: `{}`", short(other)))),
+            })
+            .collect(),
+        Some(other) => Err(row.wrong(format!("`output` is not text: `{}`", short(other)))),
+        None => Err(row.wrong("`output` is missing")),
+    }
+}

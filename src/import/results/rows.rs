@@ -1,0 +1,96 @@
+//! JSON lines as Python writes them, with `NaN` and `Infinity`, read one at a time; errors name file and line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::score::read_python_json;
+
+/// An object of a file, and its place.
+#[derive(Debug)]
+pub(super) struct Row {
+    fields: Map<String, Value>,
+    path: PathBuf,
+    line: usize,
+}
+
+impl Row {
+    /// A field; absent and null are the same.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether the field is there, if only as null.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    /// A field that has to be there as text.
+    pub(super) fn text(&self, name: &str) -> Result<&str> {
+        let value = self.get(name).ok_or_else(|| self.wrong(format!("`{name}` is missing")))?;
+        value.as_str().ok_or_else(|| self.wrong(format!("`{name}` is not text: `{}`", short(value))))
+    }
+
+    /// A field that names something, as text or as a whole number.
+    pub(super) fn id(&self, name: &str) -> Result<String> {
+        match self.get(name) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            Some(other) => Err(self.wrong(format!("`{name}` is no id: `{}`", short(other)))),
+            None => Err(self.wrong(format!("`{name}` is missing"))),
+        }
+    }
+
+    /// An error at this row.
+    pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::suite(message).at(&self.path, Some(self.line))
+    }
+}
+
+/// The beginning of a value, for messages.
+pub(super) fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Calls `each` with the objects of a file, in order; empty lines are passed over.
+///
+/// # Errors
+/// Kind `Suite`, with file and line, for a line that is not a JSON object, and what `each` says; kind `Machine` when the
+/// file cannot be read.
+pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
+    let unreadable = |error| Error::io("read", path, error);
+    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut bytes = Vec::new();
+    for line in 1.. {
+        bytes.clear();
+        if reader.read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
+            break;
+        }
+        let wrong = |message: String| Error::suite(message).at(path, Some(line));
+        let text = std::str::from_utf8(&bytes).map_err(|error| wrong(format!("not UTF-8: {error}")))?;
+        let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text }.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let fields = match read_python_json(text) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(other) => {
+                return Err(wrong(format!("not a JSON object: `{}`", short(&other)))
+                    .hint("the file must have one JSON object per line"));
+            }
+            Err(error) => {
+                return Err(wrong(format!("not JSON: {}", error.replacen("at line 1 column", "at column", 1)))
+                    .hint("the file must have one JSON object per line"));
+            }
+        };
+        each(Row { fields, path: path.to_owned(), line })?;
+    }
+    Ok(())
+}

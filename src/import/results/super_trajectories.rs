@@ -1,0 +1,179 @@
+//! SUPER's stored attempts: the means of what was stored, and each stored value computed again where a row has what that
+//! takes.
+//!
+//! - `submitted`: from the last action and the submission.
+//! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0 whatever gold is.
+//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Seconds are kept
+//!   without fraction, so that a longest run of ten decides nothing.
+//! - Landmarks (`checkpoints`): never, since the rows have no outputs.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::mean;
+use super::rows::{Row, for_each, short};
+use crate::error::Result;
+use crate::score::read_python_json;
+use crate::score::super_bench::{SHORTEST_RUN, is_submitted, shipped_accuracy};
+
+/// Stored values that differ by less are equal: sums of floats in another order.
+const SAME: f64 = 1e-9;
+
+/// The means over all attempts, each over those that have the value.
+#[derive(Debug, Default, Serialize)]
+pub struct Rescored {
+    /// Number of attempts.
+    pub attempts: usize,
+    /// Share of attempts that submitted something.
+    pub submitted: Option<f64>,
+    /// Mean accuracy.
+    pub accuracy: Option<f64>,
+    /// Mean share of landmarks.
+    pub landmarks: Option<f64>,
+    /// Share of attempts that executed the script.
+    pub script: Option<f64>,
+    /// Tasks with a stored value that the published rule does not give, each once, in order.
+    pub differs: Vec<String>,
+    /// How many stored values were computed again.
+    #[serde(skip)]
+    pub checked: Checked,
+    /// What differs, in words.
+    #[serde(skip)]
+    pub differences: Vec<String>,
+}
+
+/// Numbers of stored values that were computed again.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Checked {
+    /// Of `submitted`.
+    pub submitted: usize,
+    /// Of accuracies, with gold known.
+    pub accuracy: usize,
+    /// Of accuracies without a submission.
+    pub nothing: usize,
+    /// Of scripts.
+    pub script: usize,
+}
+
+/// Reads files of stored attempts and scores them again.
+///
+/// # Errors
+/// With file and line: what is not an attempt.
+pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<Rescored> {
+    let mut rescored = Rescored::default();
+    let mut values: [Vec<f64>; 4] = Default::default();
+    for file in files {
+        for_each(file.as_ref(), |row| add(&row, &mut rescored, &mut values))?;
+    }
+    [rescored.submitted, rescored.accuracy, rescored.landmarks, rescored.script] = values.map(|of| mean(&of));
+    Ok(rescored)
+}
+
+/// Adds an attempt.
+fn add(row: &Row, rescored: &mut Rescored, values: &mut [Vec<f64>; 4]) -> Result<()> {
+    let task = row.text("task_id")?;
+    rescored.attempts += 1;
+    let stored = [
+        stored(row, &["submitted"])?,
+        stored(row, &["output_match", "accuracy"])?,
+        stored(row, &["checkpoints", "landmarks"])?,
+        stored(row, &["entrypoint", "script"])?,
+    ];
+    for (values, stored) in values.iter_mut().zip(stored) {
+        values.extend(stored);
+    }
+    let has_submitted = submitted(row);
+    let accuracy = accuracy(row, has_submitted)?;
+    let computed = [has_submitted.map(|it| f64::from(u8::from(it))), accuracy, None, script(row)];
+    let checked = &mut rescored.checked;
+    let accuracies = if has_submitted == Some(false) { &mut checked.nothing } else { &mut checked.accuracy };
+    let counts = [&mut checked.submitted, accuracies, &mut 0, &mut checked.script];
+    let names = ["submitted", "accuracy", "landmarks", "script"];
+    for (((stored, computed), count), name) in stored.into_iter().zip(computed).zip(counts).zip(names) {
+        let (Some(stored), Some(computed)) = (stored, computed) else { continue };
+        *count += 1;
+        if (stored - computed).abs() < SAME {
+            continue;
+        }
+        rescored.differences.push(format!("{task}: {name} is stored as {stored} and computed as {computed}"));
+        if !rescored.differs.iter().any(|known| known == task) {
+            rescored.differs.push(task.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// A stored value under one of its names. NaN counts as absent, as null does.
+fn stored(row: &Row, names: &[&str]) -> Result<Option<f64>> {
+    let Some(stored) = row.get("stored") else { return Ok(None) };
+    let Value::Object(stored) = stored else {
+        return Err(row.wrong(format!("`stored` is not an object: `{}`", short(stored))));
+    };
+    let Some((name, value)) = names.iter().find_map(|name| Some((name, stored.get(*name)?))) else { return Ok(None) };
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(flag) => Ok(Some(f64::from(u8::from(*flag)))),
+        Value::Number(number) => Ok(number.as_f64()),
+        Value::String(text) if text == "NaN" => Ok(None),
+        other => Err(row.wrong(format!("`stored.{name}` is not a number: `{}`", short(other)))),
+    }
+}
+
+/// Whether the last action submitted something; `None` where the row does not say.
+fn submitted(row: &Row) -> Option<bool> {
+    let action = row.get("last_action_type").or_else(|| row.get("end")).and_then(Value::as_str);
+    if !row.has("submission") {
+        return None;
+    }
+    Some(action.is_none_or(|action| action == "submit") && is_submitted(row.get("submission")))
+}
+
+/// Accuracy by the published rule; `None` where gold is not known, or the rule ends in an exception.
+fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
+    let Some(has_submitted) = has_submitted else { return Ok(None) };
+    if !has_submitted {
+        return Ok(Some(0.0));
+    }
+    let gold = match (row.get("pseudo_gold").or_else(|| row.get("gold")), row.get("answer")) {
+        (Some(gold), _) => gold.clone(),
+        // As published with the tasks: JSON in a string.
+        (None, Some(Value::String(text))) => {
+            read_python_json(text).map_err(|error| row.wrong(format!("`answer` is not JSON: {error}")))?
+        }
+        (None, Some(answer)) => answer.clone(),
+        (None, None) => return Ok(None),
+    };
+    Ok(if is_submitted(Some(&gold)) { shipped_accuracy(&gold, row.get("submission")).ok() } else { None })
+}
+
+/// Whether the script of a masked task was executed; `None` where its steps do not decide it.
+fn script(row: &Row) -> Option<f64> {
+    let scripts = row.get("query_scripts")?.as_array()?;
+    let [Value::String(script)] = scripts.as_slice() else { return None };
+    if row.get("set").and_then(Value::as_str) != Some("masked") {
+        return None;
+    }
+    let names = |step: &Value, list: &str| {
+        step.get(list)
+            .and_then(Value::as_array)
+            .is_some_and(|names| names.iter().any(|name| name.as_str() == Some(script)))
+    };
+    let is = |step: &Value, flag: &str| step.get(flag).and_then(Value::as_bool) == Some(true);
+    let mut is_certain = true;
+    for step in row.get("script_steps")?.as_array()? {
+        if is(step, "traceback") || names(step, "arg_error") {
+            continue;
+        }
+        let seconds = step.get("seconds").and_then(Value::as_f64);
+        match (names(step, "scripts"), seconds) {
+            (true, Some(seconds)) if seconds > SHORTEST_RUN => return Some(1.0),
+            (true, Some(seconds)) => is_certain &= seconds < SHORTEST_RUN,
+            (true, None) => is_certain = false,
+            // A module by its name, which the row does not hold.
+            (false, _) => is_certain &= !is(step, "python_m"),
+        }
+    }
+    is_certain.then_some(0.0)
+}
