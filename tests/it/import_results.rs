@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{PROGRAM, Ran};
+use crate::support::{PROGRAM, Ran, json_lines};
 use serde_json::{Value, json};
 
 /// A folder of published results; `None`, said on stderr, where it is not there.
@@ -34,7 +34,7 @@ fn imported(arguments: &[&str]) -> Value {
 
 /// A file of lines in a temporary folder.
 fn file(lines: &[Value]) -> (tempfile::TempDir, String) {
-    text_file(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    text_file(&json_lines(lines))
 }
 
 fn text_file(text: &str) -> (tempfile::TempDir, String) {
