@@ -1,0 +1,1 @@
+%pip install networkx==3.4.2

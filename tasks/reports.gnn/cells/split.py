@@ -1,0 +1,1 @@
+!python tools/make_split.py --per-county 12 --seed 7

@@ -1,0 +1,1 @@
+!python train_gcn.py --config config.json

@@ -1,0 +1,1 @@
+%pip install scikit-multilearn==0.2.0

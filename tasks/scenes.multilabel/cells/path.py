@@ -1,0 +1,2 @@
+!ls corpora
+!sed -i 's#^path = .*#path = corpora/scenes.csv#' experiment.ini

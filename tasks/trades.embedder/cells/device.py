@@ -1,0 +1,1 @@
+!sed -i 's/"device": .*/"device": "cpu",/' settings.json

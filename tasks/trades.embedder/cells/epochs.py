@@ -1,0 +1,1 @@
+!sed -i 's/"epochs": .*/"epochs": 24,/' settings.json

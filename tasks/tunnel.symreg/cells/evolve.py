@@ -1,0 +1,1 @@
+!python evolve.py settings.yaml

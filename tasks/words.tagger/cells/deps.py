@@ -1,0 +1,1 @@
+%pip install sklearn-crfsuite==0.3.6

@@ -1,0 +1,1 @@
+!sed -i 's/^USE_ENDINGS = False/USE_ENDINGS = True/' tagger/features.py
