@@ -47,11 +47,14 @@ impl Context<'_> {
         let limits = ExecLimits { wall: wall.min(left), grace: GRACE, output };
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
-        let mut took = begun.elapsed();
-        if matches!(&exec, Ok(exec) if exec.exit == Exit::TimedOut) {
+        let took = match &exec {
             // Two clocks may differ by a moment; a command that was cut for want of time leaves none.
-            took = took.max(limits.wall);
-        }
+            Ok(exec) if exec.exit == Exit::TimedOut => exec.wall.max(limits.wall),
+            // As the sandbox has measured it. It goes on while this process is stopped, as by Ctrl-Z, and so does the
+            // command.
+            Ok(exec) => exec.wall,
+            Err(_) => begun.elapsed(),
+        };
         self.budget.charge_time(took);
         exec
     }

@@ -1,5 +1,6 @@
-//! Which of an agent's changes are not taken over to verification: changes to files that the paper protects, and new
-//! files that Python would import in their place or in the place of its own library.
+//! Which of an agent's changes are not taken over to verification: changes to files that the paper protects, new files that
+//! Python would import in their place or in the place of its own library, and new files that the repo's or the env's own
+//! code imports where they are there, such as a `psutil.py`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` where a protected script starts, would let the agent
 //! decide what the protected code does. This keeps the protection what it says. It cannot make the functions themselves
@@ -8,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use globset::GlobSet;
 
@@ -22,6 +24,10 @@ pub struct Guard {
     roots: BTreeSet<String>,
     /// What can be imported from the interpreter's library and the env.
     library: BTreeSet<String>,
+    /// Folders of Python code: the repo, the interpreter's library and the env.
+    sources: Vec<PathBuf>,
+    /// What that code imports and does not bring along. Read when it is first asked for: an env may be large.
+    imported: OnceLock<BTreeSet<String>>,
 }
 
 impl Guard {
@@ -40,13 +46,19 @@ impl Guard {
                 roots.insert(folder.to_string_lossy().into_owned());
             }
         }
-        Self { protected, tree: tree.to_owned(), modules, roots, library: library(prefixes) }
+        let sources = std::iter::once(tree.to_owned()).chain(pythons(prefixes)).collect();
+        let (tree, library) = (tree.to_owned(), library(prefixes));
+        Self { protected, tree, modules, roots, library, sources, imported: OnceLock::new() }
     }
 
     /// Whether a change to this path is kept out.
     #[must_use]
     pub fn keeps_out(&self, path: &str) -> bool {
         self.protected.is_match(path) || (!self.tree.join(path).exists() && self.shadows(path))
+    }
+
+    fn imported(&self) -> &BTreeSet<String> {
+        self.imported.get_or_init(|| self.sources.iter().flat_map(|folder| imports(folder)).collect())
     }
 
     /// Whether a new file of this path would be imported in the place of something else.
@@ -64,33 +76,86 @@ impl Guard {
                     let (first, is_folder) =
                         inside.split_once('/').map_or((inside, false), |(folder, _)| (folder, true));
                     let name = first.split('.').next().unwrap_or_default();
-                    let is_module = is_folder || [".py", ".so", ".pyc"].iter().any(|ending| first.ends_with(ending));
+                    let is_module = is_folder || is_code(first);
                     is_module
-                        && self.library.contains(name)
                         && !(is_folder && self.tree.join(root).join(first).exists())
+                        && (self.library.contains(name) || is_code(path) && self.imported().contains(name))
                 })
             })
     }
 }
 
+/// Whether Python imports a file of this name.
+fn is_code(path: &str) -> bool {
+    [".py", ".so", ".pyc"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// `lib/python3.*` of these prefixes.
+fn pythons(prefixes: &[PathBuf]) -> impl Iterator<Item = PathBuf> + '_ {
+    let entries =
+        prefixes.iter().flat_map(|prefix| std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten());
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3")).map(|entry| entry.path())
+}
+
 /// Names that can be imported from `lib/python3.*` of these prefixes, and those that Python imports of itself.
 fn library(prefixes: &[PathBuf]) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["sitecustomize", "usercustomize"].map(str::to_owned).into();
-    for prefix in prefixes {
-        let pythons = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
-        for python in pythons.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3")) {
-            for folder in ["", "lib-dynload", "site-packages"] {
-                let entries = std::fs::read_dir(python.path().join(folder)).into_iter().flatten().flatten();
-                names.extend(entries.filter_map(|entry| {
-                    let name = entry.file_name().into_string().ok()?;
-                    let ending = entry.path().extension().map(|ending| ending.to_string_lossy().into_owned());
-                    let is_module = matches!(ending.as_deref(), Some("py" | "so")) || entry.path().is_dir();
-                    is_module.then(|| name.split('.').next().unwrap_or_default().to_owned())
-                }));
+    for python in pythons(prefixes) {
+        for folder in ["", "lib-dynload", "site-packages"] {
+            let entries = std::fs::read_dir(python.join(folder)).into_iter().flatten().flatten();
+            names.extend(entries.filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let ending = entry.path().extension().map(|ending| ending.to_string_lossy().into_owned());
+                let is_module = matches!(ending.as_deref(), Some("py" | "so")) || entry.path().is_dir();
+                is_module.then(|| name.split('.').next().unwrap_or_default().to_owned())
+            }));
+        }
+    }
+    names
+}
+
+/// Folders whose code no experiment runs.
+const ASIDE: [&str; 7] = ["test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"];
+
+/// The first names of what Python files below a folder import, but for modules next to the file that imports them.
+fn imports(folder: &Path) -> BTreeSet<String> {
+    let is_aside = |name: &str| ASIDE.contains(&name);
+    let walk = walkdir::WalkDir::new(folder).into_iter().filter_entry(|entry| {
+        entry.depth() == 0 || !entry.file_type().is_dir() || !entry.file_name().to_str().is_some_and(is_aside)
+    });
+    let mut names = BTreeSet::new();
+    for entry in walk.flatten().filter(|entry| entry.path().extension().is_some_and(|ending| ending == "py")) {
+        let Ok(bytes) = std::fs::read(entry.path()) else { continue };
+        let beside = entry.path().parent().unwrap_or(folder);
+        for name in String::from_utf8_lossy(&bytes).lines().flat_map(imported) {
+            if !names.contains(name) && !beside.join(format!("{name}.py")).exists() && !beside.join(name).is_dir() {
+                names.insert(name.to_owned());
             }
         }
     }
     names
+}
+
+/// The first names that a line imports: `["a", "b"]` for `import a.c as d, b`. None for any other line.
+fn imported(line: &str) -> Vec<&str> {
+    let line = line.split('#').next().unwrap_or_default().trim();
+    let modules: Vec<&str> = if let Some(list) = line.strip_prefix("import ") {
+        list.split(',').map(str::trim).collect()
+    } else if let Some((module, _)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import")) {
+        vec![module.trim()]
+    } else {
+        Vec::new()
+    };
+    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let first = |module: &&str| {
+        let words: Vec<&str> = module.split_whitespace().collect();
+        matches!(words.as_slice(), [_] | [_, "as", _]) && words[0].split('.').all(plain)
+    };
+    // Prose that begins like an import names what is no module.
+    if !modules.iter().all(first) {
+        return Vec::new();
+    }
+    modules.iter().filter_map(|module| module.split(['.', ' ']).next()).collect()
 }
 
 #[cfg(test)]
@@ -115,6 +180,14 @@ mod tests {
         for file in ["json/__init__.py", "random.py", "lib-dynload/_heapq.so", "site-packages/numpy/__init__.py"] {
             touch(&prefix.join("lib/python3.11"), file);
         }
+        let code = "import time, helpers\n# import comment\ntry:\n    import psutil.extra as p\nexcept ImportError:\n    p = None\n\
+                    import this sentence, too\nfrom . import near\nfrom beside import x\n";
+        for file in ["joblib/pool.py", "joblib/beside.py", "joblib/tests/test_pool.py"] {
+            touch(&prefix.join("lib/python3.11/site-packages"), file);
+        }
+        std::fs::write(prefix.join("lib/python3.11/site-packages/joblib/pool.py"), code).unwrap();
+        std::fs::write(prefix.join("lib/python3.11/site-packages/joblib/tests/test_pool.py"), "import pkg2\n").unwrap();
+        std::fs::write(tree.join("scripts/run.py"), "from faster.loops import go\n").unwrap();
         let globs = ["pkg/cli.py", "scripts/*", "data/*"].map(|glob| Glob::new(glob).unwrap());
         let protected = globs.into_iter().fold(GlobSetBuilder::new(), |mut set, glob| {
             set.add(glob);
@@ -133,6 +206,12 @@ mod tests {
             "sitecustomize.py",
             "scripts/json.py",
             "_heapq.py",
+            // Imported where they are there.
+            "psutil.py",
+            "time.py",
+            "helpers/__init__.py",
+            "faster.py",
+            "scripts/faster/loops.py",
         ] {
             assert!(guard.keeps_out(path), "{path}");
         }
@@ -146,6 +225,13 @@ mod tests {
             "json.txt",
             "results/out.json",
             "pkg/clients/a.py",
+            "comment.py",
+            "sentence.py",
+            "this.py",
+            "near.py",
+            "beside.py",
+            "pkg2.py",
+            "pkg/psutil.py",
         ] {
             assert!(!guard.keeps_out(path), "{path}");
         }

@@ -199,6 +199,10 @@ impl Ready for ReadyItem {
         Ok(Staged { task, snapshot: &self.paper.snapshot, files, checks })
     }
 
+    fn checks_are_independent(&self) -> bool {
+        true
+    }
+
     fn keeps_out(&self, path: &str) -> bool {
         self.guard.keeps_out(path)
     }

@@ -72,7 +72,8 @@ impl ReadyPaper {
         }
     }
 
-    /// Runs all experiments on the unmasked repo, in a fresh sandbox, under a time limit that any machine can keep.
+    /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, under a time limit that any
+    /// machine can keep.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the sandbox is lost.
@@ -82,20 +83,21 @@ impl ReadyPaper {
         machine: &Machine,
         mut on_done: impl FnMut(&Measurement) + Send,
     ) -> Result<Vec<Measurement>> {
-        let workspace = machine.workspace(&self.snapshot, &[])?;
-        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
+        let lost = |fault: crate::sandbox::Fault| Error::new(Kind::Infrastructure, fault.to_string());
         let mut measurements = Vec::with_capacity(self.experiments.len());
         for (experiment, task) in self.loaded.paper.experiments.iter().zip(&self.experiments) {
             let time_limit = given_limit(experiment, protocol).unwrap_or(ORIGINAL_TIME_LIMIT);
+            let workspace = machine.workspace(&self.snapshot, &[])?;
+            let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
             let measurement =
                 measure(sandbox.as_mut(), &Check { time_limit, ..task.check() }).await.map_err(|fault| {
                     Error::new(Kind::Infrastructure, format!("experiment `{}`: {fault}", experiment.id))
                 })?;
             on_done(&measurement);
             measurements.push(measurement);
+            sandbox.destroy().await.map_err(lost)?;
+            workspace.remove()?;
         }
-        sandbox.destroy().await.map_err(|fault| Error::new(Kind::Infrastructure, fault.to_string()))?;
-        workspace.remove()?;
         Ok(measurements)
     }
 }

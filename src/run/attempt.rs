@@ -195,7 +195,7 @@ impl RunContext {
         }
         let answer = record.answer.clone();
         let evidence = Evidence { answer: answer.as_deref(), changes, work };
-        match self.verify((ready, staged), &evidence, trajectory, cancel).await {
+        match self.verify((ready, staged, job), &evidence, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
                 record.results = verification.results;

@@ -214,6 +214,11 @@ pub trait Ready: Send + Sync {
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
+    /// Whether no check needs what an earlier one left. Then verification gives every check a fresh sandbox and calls
+    /// [`Ready::verify`] for each alone, so that code that runs in one cannot change what the next one runs.
+    fn checks_are_independent(&self) -> bool {
+        false
+    }
     /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one after
     /// another, and hands over what each gave. A family that verifies what was reported reads it from the evidence.
     ///

@@ -1,11 +1,11 @@
-//! Verification: the agent's code, run again by us, in a fresh workspace and a fresh sandbox.
+//! Verification: the agent's code, run again by us, in fresh workspaces and fresh sandboxes.
 
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::RunContext;
+use super::attempt::{Job, RunContext};
 use super::check::Measurement;
 use super::family::{Evidence, Ready, Staged};
 use super::round;
@@ -28,7 +28,7 @@ impl RunContext {
     /// is tried again here, so that the agent's work need not be repeated.
     pub(super) async fn verify(
         &self,
-        item: (&dyn Ready, &Staged<'_>),
+        item: (&dyn Ready, &Staged<'_>, &Job),
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
@@ -64,20 +64,29 @@ impl RunContext {
 
     async fn verify_once(
         &self,
-        (ready, staged): (&dyn Ready, &Staged<'_>),
+        (ready, staged, job): (&dyn Ready, &Staged<'_>, &Job),
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         results: &mut Map<String, Value>,
     ) -> Result<(Vec<String>, f64)> {
         let begun = Instant::now();
-        let workspace = self.workspace(staged)?;
-        let ignored = tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
-        let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
-        let mut done = |measurement: Measurement| keep(measurement, results, trajectory);
-        let verified = ready.verify(staged, evidence, sandbox.as_mut(), &mut done).await;
-        verified.map_err(lost)?;
-        sandbox.destroy().await.map_err(lost)?;
-        tokio::task::block_in_place(|| workspace.remove())?;
+        let mut part = ready.stage(&job.sample, job.attempt)?;
+        let mut checks = std::mem::take(&mut part.checks).into_iter().peekable();
+        let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
+        let ignored = loop {
+            part.checks = checks.by_ref().take(together).collect();
+            let workspace = self.workspace(&part)?;
+            let ignored =
+                tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
+            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
+            let mut done = |measurement: Measurement| keep(measurement, results, trajectory);
+            ready.verify(&part, evidence, sandbox.as_mut(), &mut done).await.map_err(lost)?;
+            sandbox.destroy().await.map_err(lost)?;
+            tokio::task::block_in_place(|| workspace.remove())?;
+            if checks.peek().is_none() {
+                break ignored;
+            }
+        };
         if ready.repeats(staged, evidence, results) {
             let workspace = self.workspace(staged)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;

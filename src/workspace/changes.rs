@@ -105,6 +105,7 @@ pub(super) enum View {
 pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLimits) -> Result<Changes> {
     let mut walk = Walk {
         base,
+        view,
         limits,
         found: BTreeMap::new(),
         seen: BTreeSet::new(),
@@ -124,6 +125,7 @@ pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLi
 
 struct Walk<'a> {
     base: Base<'a>,
+    view: View,
     limits: &'a ChangeLimits,
     found: BTreeMap<String, Change>,
     /// Base files and links whose place is taken, changed or not.
@@ -173,13 +175,14 @@ impl Walk<'_> {
         let stat = folder.stat(name).map_err(Err)?;
         if is(&stat, SFlag::S_IFDIR) {
             let below = folder.folder(name).map_err(Err)?;
-            if below.overlay_attribute("redirect") {
+            // In a copy all attributes are the attempt's own.
+            let has = |attribute| self.view == View::Upper && below.overlay_attribute(attribute);
+            if has("redirect") {
                 // Sandboxes mount with `redirect_dir=off`: only an attempt can have laid it.
                 self.skip(path.to_owned());
                 return Ok(());
             }
-            let merged =
-                shows && self.base.manifest.get(path) == Some(&Node::Folder) && !below.overlay_attribute("opaque");
+            let merged = shows && self.base.manifest.get(path) == Some(&Node::Folder) && !has("opaque");
             if shows && !merged {
                 self.hide(path);
             }
@@ -188,7 +191,7 @@ impl Walk<'_> {
         if shows {
             self.hide(path);
         }
-        if is_whiteout(folder, name, &stat) {
+        if self.view == View::Upper && is_whiteout(folder, name, &stat) {
             return Ok(());
         }
         if is(&stat, SFlag::S_IFREG) {

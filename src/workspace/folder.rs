@@ -105,8 +105,7 @@ impl Folder {
         Ok(readlinkat(&self.0, name)?.into_vec())
     }
 
-    /// Whether the folder itself carries an extended attribute of the overlay, as `opaque`, under the names that a
-    /// mount by root (`trusted`) or in a user namespace (`user`) gives it.
+    /// Whether the folder itself carries an extended attribute of the overlay, as `opaque`.
     pub(super) fn overlay_attribute(&self, name: &str) -> bool {
         overlay_attribute(&self.0, name)
     }
@@ -155,11 +154,11 @@ impl Folder {
     }
 }
 
-/// Whether an open file or folder carries an extended attribute of the overlay.
+/// Whether an open file or folder carries an extended attribute of the overlay, under the name that only a mount gives it:
+/// `trusted` for one by root, `user` for one in a user namespace, through which nobody else can set it.
 pub(super) fn overlay_attribute(file: &File, name: &str) -> bool {
-    ["user", "trusted"]
-        .iter()
-        .any(|space| file.get_xattr(format!("{space}.overlay.{name}")).is_ok_and(|value| value.is_some()))
+    let space = if nix::unistd::geteuid().is_root() { "trusted" } else { "user" };
+    file.get_xattr(format!("{space}.overlay.{name}")).is_ok_and(|value| value.is_some())
 }
 
 /// Removes a tree of any depth, whatever its permissions, without following links. Fine when it is not there.

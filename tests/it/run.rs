@@ -105,6 +105,34 @@ fn a_module_that_shadows_the_library_or_a_protected_file_is_not_taken_over() {
 }
 
 #[test]
+fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
+    let lab = Lab::new();
+    let answer = gold_answer(&lab);
+    let forged = format!(
+        "import json, os\nos.makedirs('results', exist_ok=True)\nopen('results/spread.json', 'w').write({:?})\n\
+         print('first half: 0.1')\n",
+        answer["Experiment 2"].to_string()
+    );
+    // Whatever imports this overwrites the protected script of the experiments that come later.
+    let code = format!(
+        "open('tiny/__main__.py', 'w').write({forged:?})\ndef arithmetic(values):\n    return 1.0\ngeometric = arithmetic\n"
+    );
+    let agent = script(
+        &lab,
+        "s",
+        &[
+            tool("write_file", &json!({"path": "tiny/means.py", "content": code})),
+            tool("final_answer", &json!({"answer": answer})),
+        ],
+    );
+    lab.ok(&["run", "--sample", "tiny_0,2", "--agent", &agent, "--name", "r"]);
+    let record = &lab.records("r")[0];
+    let spread =
+        record["verified"]["experiments"].as_array().unwrap().iter().find(|one| one["id"] == "spread").unwrap();
+    assert_eq!((&spread["pass"], &record["pass"]), (&json!(false), &json!(false)), "{record:#}");
+}
+
+#[test]
 fn what_cannot_be_taken_over_is_named_beside_the_verdict() {
     let lab = Lab::new();
     let command = "cp tiny/means.py real.py; ln -sf ../real.py tiny/means.py";

@@ -147,6 +147,13 @@ fn a_change_at_a_path_that_is_too_long_is_ignored_and_named() {
 }
 
 #[test]
+fn attributes_of_the_overlay_that_an_attempt_sets_are_not_believed() {
+    let set = "import os\nfor path, name in [('new', 'redirect'), ('data', 'opaque'), ('nothing', 'whiteout')]:\n    \
+               try: os.setxattr(path, 'user.overlay.' + name, b'y')\n    except OSError: pass";
+    check(&format!("mkdir new; echo x > new/file; : > nothing; python3 -c \"{set}\""), &["A new/file", "A nothing"]);
+}
+
+#[test]
 fn new_files_are_listed_until_their_names_are_too_many_bytes() {
     let place = Place::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
