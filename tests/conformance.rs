@@ -17,6 +17,7 @@ mod conformance {
     pub mod harness;
     pub mod hostile;
     pub mod listener;
+    pub mod probes;
     pub mod processes;
     pub mod resources;
     pub mod runner;
@@ -27,8 +28,10 @@ fn main() -> std::process::ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
+        ["hostile", kind @ ("probe-files" | "probe-processes"), rest @ ..] => conformance::probes::act(kind, rest),
         ["hostile", action, rest @ ..] => conformance::hostile::act(action, rest),
         ["doomed-harness", mode, marker] => conformance::harness::doomed(mode, marker),
+        ["starved-harness", folder] => conformance::harness::starved(folder),
         words => conformance::runner::run(&[words, kinds(words)].concat()),
     }
 }

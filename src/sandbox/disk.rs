@@ -1,11 +1,24 @@
-//! How much a workspace has grown: a walk over what the sandbox writes on disk, while a command runs and after it.
+//! How much a workspace has grown: a walk over what the sandbox writes on disk, while a command runs and after it, and the
+//! files without a name that its processes hold open.
 
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::ops::ControlFlow;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
+use nix::unistd::geteuid;
+use rustix::fs::Dir;
+
+use super::processes;
 
 /// Commands that ran for less than this in all since the last walk are not worth one.
 pub(super) const WORTH_A_WALK: Duration = Duration::from_millis(100);
@@ -35,18 +48,25 @@ pub(super) struct Watch {
     folder: PathBuf,
     most: u64,
     unwatched: Duration,
+    /// The process from which all of the sandbox's descend.
+    init: Option<i32>,
 }
 
 impl Watch {
     /// Allows the folder to grow by `limit` bytes from now on.
     pub(super) async fn new(folder: &Path, limit: u64) -> Self {
-        let now = measure(folder.to_path_buf()).await;
-        Self { folder: folder.to_path_buf(), most: now.saturating_add(limit), unwatched: Duration::ZERO }
+        let now = measure(folder.to_path_buf(), None, u64::MAX).await;
+        Self { folder: folder.to_path_buf(), most: now.saturating_add(limit), unwatched: Duration::ZERO, init: None }
+    }
+
+    /// Counts files without a name, too, that processes below this one hold open.
+    pub(super) fn with_processes_of(self, init: Option<u32>) -> Self {
+        Self { init: init.and_then(|pid| pid.try_into().ok()), ..self }
     }
 
     /// Whether the folder is too large now.
     pub(super) async fn is_full(&self) -> bool {
-        measure(self.folder.clone()).await > self.most
+        measure(self.folder.clone(), self.init, self.most).await > self.most
     }
 
     /// Whether the disk has no room left, while the folder is not too large.
@@ -65,29 +85,231 @@ impl Watch {
     }
 }
 
-async fn measure(folder: PathBuf) -> u64 {
-    tokio::task::spawn_blocking(move || usage(&folder)).await.unwrap_or(0)
+async fn measure(folder: PathBuf, init: Option<i32>, enough: u64) -> u64 {
+    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()));
+    tokio::task::spawn_blocking(move || usage(&folder, enough).saturating_add(held())).await.unwrap_or(0)
 }
 
-/// Bytes of disk that everything in a folder takes; what cannot be read or vanishes meanwhile counts nothing.
-fn usage(folder: &Path) -> u64 {
+/// Bytes of disk that everything in a folder takes, counted until there are `enough`.
+fn usage(folder: &Path, enough: u64) -> u64 {
     let mut sum = 0;
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let _ = walk(&folder, &mut sum, &mut folders);
-    }
-    sum
+    let is_whole = walk(folder, &mut |about| {
+        sum += (about.st_blocks as u64 * 512).max(LEAST);
+        if sum > enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if is_whole { sum } else { u64::MAX }
 }
 
-fn walk(folder: &Path, sum: &mut u64, folders: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        // Not following links.
-        let Ok(about) = entry.metadata() else { continue };
-        *sum += (about.blocks() * 512).max(LEAST);
-        if about.is_dir() {
-            folders.push(entry.path());
+/// Bytes of disk of files that these processes hold open and that have no name any more. They take room until the last
+/// process closes them. Files in memory count as memory.
+pub(super) fn unlinked(processes: impl Iterator<Item = i32>) -> u64 {
+    let mut files = BTreeMap::new();
+    for process in processes {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+        for path in open.flatten().map(|entry| entry.path()) {
+            // By the link that leads to the open file itself.
+            let Ok(about) = std::fs::metadata(&path) else { continue };
+            if about.is_file() && about.nlink() == 0 && !is_in_memory(&path) {
+                files.insert((about.dev(), about.ino()), about.blocks() * 512);
+            }
         }
     }
-    Ok(())
+    files.values().sum()
+}
+
+fn is_in_memory(path: &Path) -> bool {
+    statfs(path).is_ok_and(|about| about.filesystem_type() == TMPFS_MAGIC)
+}
+
+/// Visits all entries below a folder until told to stop. No link is followed, and no path is longer than one name: entries
+/// are reached by descriptors of the folders that hold them, so that neither depth nor folders that are moved or exchanged
+/// meanwhile lead out. Folders that their owner has closed are opened for as long as they are read. What vanishes
+/// meanwhile is left out. `false` where somebody keeps a folder closed or moves a deep one away while it is read, which
+/// nobody does but to hide what is there.
+pub(super) fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
+    let Some(mut here) = Level::top(top) else { return true };
+    let mut above: Vec<Level> = Vec::new();
+    let mut is_whole = true;
+    let mut goes_on = here.read(visit).is_continue();
+    while goes_on {
+        if let Some(name) = here.folders.pop() {
+            let Some(mut below) = (0..TRIES).find_map(|_| here.below(&name)) else {
+                is_whole = !here.is_kept_closed(&name);
+                goes_on = is_whole;
+                continue;
+            };
+            goes_on = below.read(visit).is_continue();
+            above.push(std::mem::replace(&mut here, below));
+            // Those far above are opened again on the way back.
+            if let Some(distant) = above.len().checked_sub(MOST_OPEN) {
+                above[distant].folder = None;
+            }
+        } else {
+            let Some(mut next) = above.pop() else { return true };
+            is_whole = next.reopen(&here);
+            here.close();
+            goes_on = is_whole;
+            here = next;
+        }
+    }
+    // Stopped: what was opened is closed again as far as it can be reached.
+    while let Some(mut next) = above.pop() {
+        let is_reached = next.reopen(&here);
+        here.close();
+        here = next;
+        if !is_reached {
+            break;
+        }
+    }
+    is_whole
+}
+
+/// How often a closed folder is opened that somebody closes again.
+const TRIES: u32 = 16;
+
+/// How many folders above the one that is read stay open.
+const MOST_OPEN: usize = 64;
+
+/// A folder on the way to the one that is read.
+struct Level {
+    /// Not held for folders far above.
+    folder: Option<OwnedFd>,
+    identity: (u64, u64),
+    /// Permissions to set again.
+    mode: Option<Mode>,
+    /// Folders in it that have yet to be visited.
+    folders: Vec<OsString>,
+}
+
+impl Level {
+    fn top(path: &Path) -> Option<Self> {
+        let folder = open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
+        let mode = std::fs::metadata(path).ok()?.permissions().mode();
+        let mode = (folder.is_err()).then(|| Mode::from_bits_truncate(mode));
+        let folder = folder.ok().or_else(|| {
+            std::fs::set_permissions(path, Permissions::from_mode(0o700)).ok()?;
+            open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()
+        })?;
+        if let Some(mode) = mode {
+            // Nothing is above it that could set it again later.
+            let _ = fchmod(&folder, mode | Mode::S_IRWXU);
+        }
+        let about = fstat(&folder).ok()?;
+        let identity = (about.st_dev, about.st_ino);
+        Some(Self { folder: Some(folder), identity, mode: None, folders: Vec::new() })
+    }
+
+    fn below(&self, name: &OsStr) -> Option<Self> {
+        let parent = self.folder.as_ref()?;
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        // Looking at entries takes the permission to pass, which an open descriptor does not give.
+        let about = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+        let closed = about.st_mode & Mode::S_IRWXU.bits() != Mode::S_IRWXU.bits() && !geteuid().is_root();
+        let mode = closed.then(|| Mode::from_bits_truncate(about.st_mode));
+        if closed {
+            let handle = openat(parent, name, flags | OFlag::O_PATH, Mode::empty()).ok()?;
+            let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+            std::fs::set_permissions(path, Permissions::from_mode(about.st_mode | 0o700)).ok()?;
+        }
+        let folder = openat(parent, name, flags | OFlag::O_RDONLY, Mode::empty()).ok()?;
+        let about = fstat(&folder).ok()?;
+        let identity = (about.st_dev, about.st_ino);
+        Some(Self { folder: Some(folder), identity, mode, folders: Vec::new() })
+    }
+
+    /// Whether a folder is there and closed, by an owner whose doing that is.
+    fn is_kept_closed(&self, name: &OsStr) -> bool {
+        let about = self.folder.as_ref().and_then(|parent| fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok());
+        about.is_some_and(|about| {
+            about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits() && about.st_uid == geteuid().as_raw()
+        })
+    }
+
+    /// Visits the entries and remembers which are folders.
+    fn read(&mut self, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Some(folder) = &self.folder else { return ControlFlow::Continue(()) };
+        let Ok(entries) = Dir::read_from(folder) else { return ControlFlow::Continue(()) };
+        for entry in entries.flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let Ok(about) = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
+            visit(&about)?;
+            if about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits() {
+                self.folders.push(name.to_owned());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Opens it again from a folder inside. `false` where that has been moved away.
+    fn reopen(&mut self, inside: &Self) -> bool {
+        if self.folder.is_some() {
+            return true;
+        }
+        let Some(inside) = &inside.folder else { return false };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let Ok(folder) = openat(inside, "..", flags, Mode::empty()) else { return false };
+        let is_same = fstat(&folder).is_ok_and(|about| (about.st_dev, about.st_ino) == self.identity);
+        self.folder = is_same.then_some(folder);
+        is_same
+    }
+
+    /// Gives it its permissions back. Its name may be another folder's by now, so it is done by descriptor.
+    fn close(&self) {
+        if let (Some(mode), Some(folder)) = (self.mode, &self.folder) {
+            let _ = fchmod(folder, mode);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(folder: &Path) -> u64 {
+        usage(folder, u64::MAX)
+    }
+
+    #[test]
+    fn a_tree_is_counted_however_deep_and_whatever_its_permissions_and_no_link_is_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (tree, outside) = (place.path().join("tree"), place.path().join("outside"));
+        for folder in [&tree, &outside] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(outside.join("large"), vec![1; 1 << 20]).unwrap();
+        std::os::unix::fs::symlink(&outside, tree.join("link")).unwrap();
+        let before = total(&tree);
+        assert!(before < 1 << 16, "{before}");
+        // Deeper than any path that the kernel takes, and closed at its end.
+        let script = "import os\nfor _ in range(1500):\n    os.mkdir('deeper'); os.chdir('deeper')\n\
+                      open('f', 'wb').write(b'x' * 2**20)\nos.chmod('.', 0)";
+        let made = std::process::Command::new("python3").args(["-c", script]).current_dir(&tree).status().unwrap();
+        assert!(made.success());
+        let deep = total(&tree) - before;
+        assert!((1500 * 4096 + (1 << 20)..1500 * 4096 + (2 << 20)).contains(&deep), "{deep}");
+        let shut = tree.join("shut");
+        std::fs::create_dir(&shut).unwrap();
+        std::fs::write(shut.join("f"), vec![1; 3 << 20]).unwrap();
+        std::fs::set_permissions(&shut, Permissions::from_mode(0)).unwrap();
+        assert!(total(&tree) - before - deep >= 3 << 20);
+        assert_eq!(std::fs::metadata(&shut).unwrap().permissions().mode() & 0o777, 0, "it stays closed");
+        assert!(usage(&tree, 1 << 20) < 2 << 20, "no more is counted than is needed");
+        crate::workspace::remove_tree(&tree).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_a_name_counts_while_it_is_open() {
+        let own = || unlinked(std::iter::once(std::process::id() as i32));
+        let before = own();
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        std::io::Write::write_all(&mut file, &vec![1; 5 << 20]).unwrap();
+        let copy = file.try_clone().unwrap();
+        let held = own();
+        assert!((before + (5 << 20)..before + (6 << 20)).contains(&held), "{before} {held}");
+        drop((file, copy));
+        assert!(own() < held);
+    }
 }

@@ -46,13 +46,22 @@ fn process(pid: i32) -> Option<Process> {
 
 /// Threads that a user has on this machine.
 pub(super) fn threads_of(user: u32) -> u64 {
+    let is_theirs = |pid: &i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == user);
+    threads(table().into_keys().filter(is_theirs).collect())
+}
+
+/// Threads of these processes.
+pub(super) fn threads(processes: Vec<i32>) -> u64 {
     let threads = |pid: i32| {
-        let folder = format!("/proc/{pid}");
-        let is_theirs = fs::metadata(&folder).is_ok_and(|about| about.uid() == user);
-        let status = is_theirs.then(|| fs::read_to_string(format!("{folder}/status")).ok())??;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<u64>().ok())
     };
-    table().into_keys().filter_map(threads).sum()
+    processes.into_iter().filter_map(threads).sum()
+}
+
+/// The living descendants of a process, by number.
+pub(super) fn below(root: i32) -> Vec<i32> {
+    descendants(root, &BTreeSet::new()).into_iter().map(|(pid, _)| pid).collect()
 }
 
 /// The living descendants of `root`, without those that are `spared` or descend from one that is.

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use autoexperiment::sandbox::{Backend, DockerBackend, Flavour, LocalBackend, Mode};
+use autoexperiment::sandbox::{Backend, Cause, DockerBackend, Fault, Flavour, LocalBackend, Mode};
 
 use super::fixture::{Fixture, limits};
 use super::runner::{survivors, survivors_after_a_moment};
@@ -62,6 +62,60 @@ pub fn run(program: &Path, words: &[&str], modes: &[Mode], engines: &[Flavour]) 
         }
     }
     failures
+}
+
+/// A harness in a group of processes of its own: its sandbox works until the group has no process left.
+pub fn starved(folder: &str) -> ExitCode {
+    let folder = Path::new(folder);
+    let program = std::env::var_os(PROGRAM).unwrap();
+    fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let backend = LocalBackend::with_mode(Mode::Overlay, Some(program.as_ref()));
+        let mut fixture = Fixture::new(&backend, "starved".into(), std::env::current_exe().unwrap());
+        let mut inside = fixture.start().await.unwrap();
+        inside.works().await.unwrap();
+        fs::write(folder.join("pids.max"), "1").unwrap();
+        let echo = autoexperiment::sandbox::Command::shell("echo fine");
+        let fault = inside.sandbox.exec(&echo, &limits(10.0)).await.unwrap_err();
+        fs::write(folder.join("pids.max"), "max").unwrap();
+        match fault {
+            Fault::Lost(loss) if loss.cause() == Cause::Machine => println!("lost: {loss}"),
+            other => println!("charged: {other}"),
+        }
+    });
+    ExitCode::SUCCESS
+}
+
+/// A limit of processes from outside is the machine's fault; returns what failed.
+pub fn starve(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
+    const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
+    let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));
+    if !words.iter().all(|word| NAME.contains(word)) || !modes.contains(&Mode::Overlay) {
+        return Vec::new();
+    }
+    if fs::create_dir(&folder).is_err() {
+        println!("skipped: {NAME}: no writable pids cgroup of version 1");
+        return Vec::new();
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["starved-harness", folder.to_str().unwrap()])
+        .env(PROGRAM, program)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    for _ in 0..100 {
+        if fs::remove_dir(&folder).is_ok() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    if said.contains("lost: ") && said.contains("pids.max") {
+        println!("{NAME}: passed");
+        return Vec::new();
+    }
+    println!("  FAILED: {NAME}: {said} {}", String::from_utf8_lossy(&output.stderr));
+    vec![NAME.to_owned()]
 }
 
 fn kill(program: &Path, mode: &str) -> Result<(), String> {

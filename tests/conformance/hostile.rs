@@ -174,6 +174,17 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             println!("still here");
         }
         "shared-segments" => println!("{}", shared_segments(number(0) as usize)),
+        "memfds" => println!("{}", memfds(number(0))),
+        "watchers" => {
+            let mut count = 0;
+            // SAFETY: no pointers. What is opened stays open.
+            while count < 5000 && unsafe { libc::inotify_init1(0) } >= 0 {
+                count += 1;
+            }
+            println!("{count}");
+        }
+        "hold-unlinked" => hold_unlinked(number(0)),
+        "dig" => dig(number(0)),
         "leave-objects" => {
             // SAFETY: no pointers.
             let segment = unsafe { libc::shmget(number(0) as i32, 4096, libc::IPC_CREAT | 0o666) };
@@ -300,6 +311,47 @@ fn shared_segments(megabytes: usize) -> usize {
         }
     }
     megabytes
+}
+
+/// Holds so many megabytes in files of memory that are not mapped; how many it got.
+fn memfds(megabytes: i64) -> i64 {
+    let block = vec![1; 1 << 20];
+    for got in 0..megabytes {
+        // SAFETY: a live C string; the descriptor is new and nobody else's. It stays open.
+        let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+        // SAFETY: the block is as long as what is written.
+        if fd < 0 || unsafe { libc::write(fd, block.as_ptr().cast(), block.len()) } < block.len() as isize {
+            return got;
+        }
+    }
+    megabytes
+}
+
+/// Writes so many files of four megabytes without a name, one after the other, and keeps them open.
+fn hold_unlinked(files: i64) {
+    let mut held = Vec::new();
+    for number in 0..files {
+        let mut file = std::fs::File::create_new("unlinked").unwrap();
+        std::fs::remove_file("unlinked").unwrap();
+        file.write_all(&vec![number as u8; 4 << 20]).unwrap();
+        held.push(file);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("held {}", held.len());
+}
+
+/// Writes so many files of four megabytes in a folder whose path is longer than the kernel takes.
+fn dig(files: i64) {
+    let name = "d".repeat(200);
+    for _ in 0..60 {
+        std::fs::create_dir(&name).unwrap();
+        std::env::set_current_dir(&name).unwrap();
+    }
+    for number in 0..files {
+        std::fs::write(number.to_string(), vec![1; 4 << 20]).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("dug");
 }
 
 /// Changes what is known of a file by every call that does, by path and by descriptor.

@@ -141,6 +141,62 @@ crate::cases! {
         inside.end().await?;
     }
 
+    files_without_a_name_count_as_disk(fixture) {
+        fixture.limits.disk = 24 * MIB;
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["hold-unlinked", "100"], limits(20.0)).await?;
+        ensure!(done.exit == Exit::DiskFull, "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    files_without_a_name_that_a_daemon_holds_count_as_disk(fixture) {
+        fixture.limits.disk = 24 * MIB;
+        let mut inside = fixture.start().await?;
+        inside.sh(&format!("setsid '{}' hostile hold-unlinked 100 >/dev/null 2>&1 &", fixture.exe.display())).await?;
+        let done = inside.sh("sleep 15").await?;
+        ensure!(done.exit == Exit::DiskFull, "{done:?}");
+        inside.end().await?;
+    }
+
+    files_in_folders_that_are_closed_count_as_disk(fixture) {
+        fixture.limits.disk = 24 * MIB;
+        let mut inside = fixture.start().await?;
+        let script = "i=0; while :; do i=$((i+1)); mkdir d$i; head -c 4000000 /dev/zero > d$i/f; chmod 0 d$i; sleep 0.1; done";
+        let done = inside.exec(Command::shell(script), limits(20.0)).await?;
+        // Without namespaces no folder can be closed.
+        ensure!(done.exit == Exit::DiskFull, "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    files_beyond_the_longest_path_count_as_disk(fixture) {
+        fixture.limits.disk = 24 * MIB;
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["dig", "100"], limits(20.0)).await?;
+        ensure!(done.exit == Exit::DiskFull, "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    memory_that_no_process_maps_is_limited(fixture) {
+        fixture.limits.memory = 128 * MIB;
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["memfds", "400"], limits(20.0)).await?;
+        let got: u64 = String::from_utf8_lossy(&done.stdout).trim().parse().unwrap_or(0);
+        ensure!(got <= 128, "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
+    watchers_of_files_are_limited(fixture) {
+        let mut inside = fixture.start().await?;
+        let done = inside.hostile(&["watchers"], limits(20.0)).await?;
+        let count: u32 = String::from_utf8_lossy(&done.stdout).trim().parse().map_err(|_| format!("{done:?}"))?;
+        ensure!(count <= 64, "{count} instances");
+        inside.end().await?;
+    }
+
     endless_output_is_cut_and_stopped(fixture) {
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["endless"], limits(0.7)).await?;

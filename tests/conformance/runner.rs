@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
-use super::{confinement, files, harness, listener, processes, resources, visibility};
+use super::{confinement, files, harness, listener, probes, processes, resources, visibility};
 
 const ENOUGH: Duration = Duration::from_secs(25);
 /// Cases that run at once; most of them wait for a time limit most of the time.
@@ -25,8 +25,15 @@ const ORDINARY: &str = "CONFORMANCE_EXE";
 const ORDINARY_USER: u32 = 65534;
 
 fn all() -> impl Iterator<Item = &'static Case> {
-    let tables =
-        [confinement::CASES, files::CASES, listener::CASES, processes::CASES, resources::CASES, visibility::CASES];
+    let tables = [
+        confinement::CASES,
+        files::CASES,
+        listener::CASES,
+        probes::CASES,
+        processes::CASES,
+        resources::CASES,
+        visibility::CASES,
+    ];
     tables.into_iter().flatten()
 }
 
@@ -213,6 +220,7 @@ pub fn run(words: &[&str]) -> ExitCode {
         failures
     });
     failures.extend(harness::run(&program, &words, &working, &engines));
+    failures.extend(harness::starve(&program, &words, &working));
     if !is_wanted("local") {
         // Engines run everything as the same user anyway.
     } else if nix::unistd::getuid().is_root() {

@@ -142,10 +142,24 @@ const TIMES: &[libc::c_long] = &[];
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters for commands in such a place.
-pub(super) fn filters(place: Place) -> io::Result<Vec<BpfProgram>> {
+/// `memory_cgroup`: whether a cgroup counts the memory of all processes together.
+pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
     // clone3 takes its flags by pointer, where no filter can look; glibc falls back to clone.
-    let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
-    let mut filters = vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied(place)?, libc::EPERM)?];
+    let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut denied = denied(place)?;
+    if !memory_cgroup {
+        // Memory that no limit of a process counts. Programs do without: they make a temporary file.
+        absent.insert(libc::SYS_memfd_create, Vec::new());
+        denied.insert(libc::SYS_shmget, Vec::new());
+    }
+    let mut filters = vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?];
+    if place != Place::Namespaces {
+        // Counted for the user on the host, who may have other uses for them. Programs that watch files poll instead.
+        let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
+        filters.push(filter(inotify, libc::EMFILE)?);
+        #[cfg(target_arch = "x86_64")]
+        filters.push(filter([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE)?);
+    }
     if place == Place::Host {
         let attributes = ATTRIBUTES.iter().map(|call| (*call, Vec::new())).collect();
         filters.extend([filter(attributes, libc::EOPNOTSUPP)?, filter(pretended()?, 0)?]);

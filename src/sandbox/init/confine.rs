@@ -52,7 +52,12 @@ impl Confinement {
         if setup.place == Place::Host && landlock.is_none() {
             return Err(io::Error::other("landlock is not available"));
         }
-        Ok(Self { filters: calls::filters(setup.place)?, limits: limits(setup, user), landlock, user })
+        Ok(Self {
+            filters: calls::filters(setup.place, setup.memory_cgroup)?,
+            limits: limits(setup, user),
+            landlock,
+            user,
+        })
     }
 
     /// Gives it up, for this process and all its children. After a fork of a process with one thread only.

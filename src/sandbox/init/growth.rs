@@ -2,9 +2,8 @@
 //! began is told by its time of change, which the kernel sets and no command can.
 
 use std::cell::Cell;
-use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::tree::Moment;
 use crate::sandbox::disk::{self, LEAST, WORTH_A_WALK};
+use crate::sandbox::processes;
 
 /// A command's first look at the disk, and the time between looks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
@@ -59,15 +59,21 @@ impl Growth {
     /// Whether they are too large now.
     pub(super) fn is_full(&self) -> bool {
         self.unwatched.set(Duration::ZERO);
-        let mut sum = 0;
-        let mut folders = self.folders.clone();
-        while let Some(folder) = folders.pop() {
-            self.walk(&folder, &mut sum, &mut folders);
-            if sum > self.most {
+        // Everything in the container but the init itself, whose own files are the engine's.
+        let others = processes::table().into_keys().filter(|pid| *pid != 1);
+        let mut sum = disk::unlinked(others);
+        for folder in &self.folders {
+            let is_whole = disk::walk(folder, &mut |about| {
+                if Moment(about.st_ctime, about.st_ctime_nsec) >= self.since {
+                    sum += (about.st_blocks as u64 * 512).max(LEAST);
+                }
+                if sum > self.most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if !is_whole {
                 return true;
             }
         }
-        false
+        sum > self.most
     }
 
     /// Whether their disk has no room left, while they are not too large.
@@ -79,31 +85,5 @@ impl Growth {
     pub(super) fn is_full_after(&self, wall: Duration) -> bool {
         self.unwatched.set(self.unwatched.get() + wall);
         self.unwatched.get() >= WORTH_A_WALK && self.is_full()
-    }
-
-    fn walk(&self, folder: &Path, sum: &mut u64, folders: &mut Vec<PathBuf>) {
-        let entries = match fs::read_dir(folder) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                // The commands' user is this process's: a folder that it has closed can be opened for a moment.
-                let Ok(about) = fs::symlink_metadata(folder) else { return };
-                if !about.is_dir() || fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).is_err() {
-                    return;
-                }
-                let entries = fs::read_dir(folder);
-                let _ = fs::set_permissions(folder, about.permissions());
-                entries
-            }
-            entries => entries,
-        };
-        for entry in entries.into_iter().flatten().flatten() {
-            // Not following links.
-            let Ok(about) = entry.metadata() else { continue };
-            if Moment(about.ctime(), about.ctime_nsec()) >= self.since {
-                *sum += (about.blocks() * 512).max(LEAST);
-            }
-            if about.is_dir() {
-                folders.push(entry.path());
-            }
-        }
     }
 }

@@ -166,6 +166,9 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
     loopback_up();
+    if !root {
+        limit_inotify();
+    }
     limit_shared_memory(setup.limits.memory / 2);
     let user = setup.owner.filter(|_| root);
     root::enter(setup, !root, user.unwrap_or((INSIDE, INSIDE)))?;
@@ -173,6 +176,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     if root {
         nix::unistd::setgroups(&[])?;
         doing("unshare the user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
+        limit_inotify();
         asking.write_all(&[0])?;
         asking.read_exact(&mut [0])?;
         doing("become the user inside", nix::unistd::setresgid(INSIDE.into(), INSIDE.into(), INSIDE.into()))?;
@@ -186,7 +190,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
-    Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score)
+    Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)
 }
 
 /// Without namespaces the init keeps its rights, to be able to kill, and each child gives them up before it begins.
@@ -200,7 +204,7 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     let user = setup.owner.filter(|_| getuid().is_root());
     let confinement = Confinement::prepare(setup, user)?;
     let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
-    Server::new(dir.as_path().into(), variables(setup, home), Some(confinement), oom_score)
+    Server::new(dir.as_path().into(), variables(setup, home), Some(confinement), oom_score, setup.limits.processes)
         .map(|server| Role::Init(Box::new(server)))
 }
 
@@ -214,7 +218,7 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
-    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score)?;
+    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
     Ok(Role::Init(Box::new(server.watching(growth))))
 }
 
@@ -240,6 +244,13 @@ fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, S
 /// Bounds System V shared memory, which belongs to no process, so that no limit of a process holds it. Only root can.
 fn limit_shared_memory(bytes: u64) {
     let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
+}
+
+/// Limits inotify in the new user namespace. Else one sandbox could take all that its user has on the host.
+fn limit_inotify() {
+    for (limit, most) in [("instances", 64), ("watches", 16_384)] {
+        let _ = fs::write(format!("/proc/sys/user/max_inotify_{limit}"), most.to_string());
+    }
 }
 
 /// Brings up the sandbox's own loopback device; without it only local sockets fail, as they may.

@@ -17,7 +17,7 @@ use super::growth::Growth;
 use super::oom::OomScore;
 use super::relay::Relay;
 use super::running::{Running, wait};
-use super::start::Starter;
+use super::start::{NotStarted, Starter};
 use super::wire::{Job, LONGEST_REQUEST, Relayed, Reply, Request, put, receive};
 use crate::sandbox::Exit;
 use crate::sandbox::disk::OUT_OF_ROOM;
@@ -38,9 +38,10 @@ impl Server {
         variables: BTreeMap<String, String>,
         confinement: Option<Confinement>,
         oom_score: Option<OomScore>,
+        processes: u64,
     ) -> io::Result<Self> {
         let children = Children::watch()?;
-        let starter = Starter::new(workdir, variables, confinement, oom_score)?;
+        let starter = Starter::new(workdir, variables, confinement, oom_score, processes)?;
         Ok(Self { starter, children, growth: None, relay: RefCell::new(None) })
     }
 
@@ -84,7 +85,8 @@ impl Server {
                 };
                 let reply = match self.begin(&job, stdin, usize::try_from(output).unwrap_or(usize::MAX)) {
                     Ok(running) => self.attend(running, channel, wall, grace)?,
-                    Err(why) => Some(Reply::Refused(why)),
+                    Err(NotStarted::Refused(why)) => Some(Reply::Refused(why)),
+                    Err(NotStarted::NoProcess(why)) => Some(Reply::Failed(why)),
                 };
                 let Some(reply) = reply else { return Ok(()) };
                 send(channel, &reply)?;
@@ -116,7 +118,7 @@ impl Server {
         send_all(answers.unwrap_or_default(), channel)
     }
 
-    fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize) -> Result<Running, String> {
+    fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize) -> Result<Running, NotStarted> {
         let spared = self.children.living(&BTreeSet::new());
         if matches!(job, Job::Survey) {
             self.children.kill(&BTreeSet::new());

@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
@@ -19,7 +20,11 @@ use super::oom::OomScore;
 use super::pipes::{non_blocking, pipe};
 use super::tree::{self, Moment};
 use super::wire::{Job, OsBytes, put_item};
-use crate::sandbox::files;
+use crate::sandbox::{files, processes};
+
+/// How often a process is tried to be started where none is left, and the time between.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 
 /// What every job starts with.
 pub(super) struct Starter {
@@ -29,6 +34,22 @@ pub(super) struct Starter {
     confinement: Option<Arc<Confinement>>,
     oom_score: Option<OomScore>,
     null: OwnedFd,
+    /// The sandbox's own limit of processes and threads.
+    processes: u64,
+}
+
+/// Why a job was not started.
+pub(super) enum NotStarted {
+    /// Its command is at fault.
+    Refused(String),
+    /// The machine has no process left, though the sandbox has not used up its own limit.
+    NoProcess(String),
+}
+
+impl From<String> for NotStarted {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
 }
 
 /// A job that has started.
@@ -46,9 +67,10 @@ impl Starter {
         variables: BTreeMap<String, String>,
         confinement: Option<Confinement>,
         oom_score: Option<OomScore>,
+        processes: u64,
     ) -> io::Result<Self> {
         let null = std::fs::File::options().read(true).write(true).open("/dev/null")?.into();
-        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), oom_score, null })
+        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), oom_score, null, processes })
     }
 
     /// Whether each child is confined on its own, because there are no namespaces.
@@ -57,7 +79,7 @@ impl Starter {
     }
 
     /// Starts a job. `since` is when the sandbox began, where a survey asks for that.
-    pub(super) fn start(&self, job: &Job, stdin: Vec<u8>, since: Option<Moment>) -> Result<Started, String> {
+    pub(super) fn start(&self, job: &Job, stdin: Vec<u8>, since: Option<Moment>) -> Result<Started, NotStarted> {
         let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
         let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
         let (stderr, stderr_end) = pipe().map_err(no_pipe)?;
@@ -83,8 +105,8 @@ impl Starter {
         cwd: &Path,
         variables: &BTreeMap<String, String>,
         [stdin, stdout, stderr]: [OwnedFd; 3],
-    ) -> Result<i32, String> {
-        let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".into()) };
+    ) -> Result<i32, NotStarted> {
+        let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".to_owned().into()) };
         let name = name.as_os_str();
         // Collected again for want of a trailing slash, which joining an empty path leaves.
         let folder: PathBuf = self.workdir.join(cwd).components().collect();
@@ -107,14 +129,43 @@ impl Starter {
             // SAFETY: the init has one thread, so the child may allocate and take locks.
             unsafe { command.pre_exec(move || confinement.apply()) };
         }
-        match OomScore::raised(self.oom_score.as_ref(), || command.spawn()) {
+        match self.persistently(|| OomScore::raised(self.oom_score.as_ref(), || command.spawn())) {
             Ok(child) => Ok(child.id() as i32),
-            Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display())),
-            Err(error) => Err(format!("cannot run `{}`: {error}", name.to_string_lossy())),
+            Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display()).into()),
+            Err(error) => Err(self.not_started(format!("cannot run `{}`", name.to_string_lossy()), &error)),
         }
     }
 
-    /// Runs a file job in a child of our own, which has the bytes to write already.
+    /// Starts a process, again where there is none left: with own processes that come and go, another moment decides.
+    fn persistently<T>(&self, mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        for _ in 0..TRIES {
+            match start() {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && !self.is_crowded() => {
+                    std::thread::sleep(BETWEEN_TRIES);
+                }
+                result => return result,
+            }
+        }
+        start()
+    }
+
+    /// Whether the sandbox has used up a good part of its own limit of processes. Far below it, somebody else has.
+    fn is_crowded(&self) -> bool {
+        let own = std::process::id() as i32;
+        let all = if own == 1 { processes::table().into_keys().collect() } else { processes::below(own) };
+        processes::threads(all) >= self.processes / 2
+    }
+
+    fn not_started(&self, what: String, error: &io::Error) -> NotStarted {
+        if error.raw_os_error() == Some(libc::EAGAIN) && !self.is_crowded() {
+            return NotStarted::NoProcess(format!(
+                "{what}: no process is left on this machine, by a limit that is not the sandbox's (pids.max of a group \
+                 around it, or ulimit -u)"
+            ));
+        }
+        NotStarted::Refused(format!("{what}: {error}"))
+    }
+
     /// Runs a file job in a child of our own, which has the bytes to write already.
     fn fork_for(
         &self,
@@ -123,10 +174,11 @@ impl Starter {
         since: Option<Moment>,
         stdout: PipeWriter,
         mut stderr: PipeWriter,
-    ) -> Result<i32, String> {
+    ) -> Result<i32, NotStarted> {
         // SAFETY: the init has one thread. Beside this function, the child runs a write to an open file.
-        match OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() }) {
-            Err(error) => Err(format!("the sandbox has no process left: {error}")),
+        let forked = self.persistently(|| Ok(OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() })?));
+        match forked {
+            Err(error) => Err(self.not_started("the sandbox has no process left".into(), &error)),
             Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),
             Ok(ForkResult::Child) => {
                 let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);

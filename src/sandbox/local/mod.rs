@@ -120,7 +120,7 @@ impl Backend for LocalBackend {
             warn("no namespaces here: all sockets are refused, so experiments that talk to localhost fail");
             warn("no namespaces here: a command cannot signal what an earlier command left running");
             warn("no namespaces here: /dev/shm is refused, so Python's multiprocessing locks fail");
-            warn("no namespaces here: System V shared memory and message queues are refused");
+            warn("no namespaces here: System V shared memory and message queues are refused, and so is inotify");
             warn(
                 "no namespaces here: a command's changes of owners and attributes are refused; of permissions other than \
                  0700 to 0755, and of times, they do nothing",
@@ -139,7 +139,10 @@ impl Backend for LocalBackend {
             }
         }
         if !self.cgroups.memory() {
-            warn("no writable memory cgroup: memory is limited for each process, not for all together");
+            warn(
+                "no writable memory cgroup: memory is limited for each process, not for all together; memfds and System V \
+                 shared memory are refused, buffers of sockets are not counted",
+            );
         }
         if !self.cgroups.processes() && self.mode == Mode::Landlock {
             warn("no writable pids cgroup: sandboxes that run at once share one limit of processes");
@@ -200,7 +203,7 @@ impl Backend for LocalBackend {
             processes_cgroup: self.cgroups.processes(),
             scratch: scratch.as_ref().map(|folder| folder.path().into()),
         };
-        let watch = Watch::new(grows, spec.limits.disk).await;
+        let watch = Watch::new(grows, spec.limits.disk).await.with_processes_of(child.id());
         let mut sandbox = LocalSandbox::new(ours, child, cgroup, scratch, watch, workdir.to_path_buf())
             .map_err(|error| self.lost("socket", error))?;
         let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;
