@@ -293,7 +293,7 @@ mod tests {
         let shut = tree.join("shut");
         std::fs::create_dir(&shut).unwrap();
         std::fs::write(shut.join("f"), vec![1; 3 << 20]).unwrap();
-        std::fs::set_permissions(&shut, Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&shut, Permissions::from_mode(0o000)).unwrap();
         assert!(total(&tree) - before - deep >= 3 << 20);
         assert_eq!(std::fs::metadata(&shut).unwrap().permissions().mode() & 0o777, 0, "it stays closed");
         assert!(usage(&tree, 1 << 20) < 2 << 20, "no more is counted than is needed");

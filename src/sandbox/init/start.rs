@@ -132,7 +132,7 @@ impl Starter {
         match self.persistently(|| OomScore::raised(self.oom_score.as_ref(), || command.spawn())) {
             Ok(child) => Ok(child.id() as i32),
             Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display()).into()),
-            Err(error) => Err(self.not_started(format!("cannot run `{}`", name.to_string_lossy()), &error)),
+            Err(error) => Err(self.not_started(&format!("cannot run `{}`", name.to_string_lossy()), &error)),
         }
     }
 
@@ -156,7 +156,7 @@ impl Starter {
         processes::threads(all) >= self.processes / 2
     }
 
-    fn not_started(&self, what: String, error: &io::Error) -> NotStarted {
+    fn not_started(&self, what: &str, error: &io::Error) -> NotStarted {
         if error.raw_os_error() == Some(libc::EAGAIN) && !self.is_crowded() {
             return NotStarted::NoProcess(format!(
                 "{what}: no process is left on this machine, by a limit that is not the sandbox's (pids.max of a group \
@@ -178,7 +178,7 @@ impl Starter {
         // SAFETY: the init has one thread. Beside this function, the child runs a write to an open file.
         let forked = self.persistently(|| Ok(OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() })?));
         match forked {
-            Err(error) => Err(self.not_started("the sandbox has no process left".into(), &error)),
+            Err(error) => Err(self.not_started("the sandbox has no process left", &error)),
             Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),
             Ok(ForkResult::Child) => {
                 let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
