@@ -129,9 +129,8 @@ fn file(operation: &str, path: &str) -> io::Result<String> {
                 })?;
                 fs::read("copied").map(text)
             }
-            "list" => {
-                fs::read_dir(path).map(|entries| entries.flatten().map(|e| format!("{:?} ", e.file_name())).collect())
-            }
+            "list" => fs::read_dir(path)
+                .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()),
             "readlink" => fs::read_link(path).map(|to| to.display().to_string()),
             "execute" => std::process::Command::new(path).output().map(|output| text(output.stdout)),
             "write" => check(libc::open(name.as_ptr(), libc::O_WRONLY))
@@ -228,7 +227,8 @@ fn state(path: &Path) -> String {
     let times = if about.is_dir() { (0, 0) } else { (about.mtime(), about.mtime_nsec()) };
     let attributes = xattr::list(path).map_or(0, Iterator::count);
     format!(
-        "{path:?} {:o} {} {} {times:?} {attributes} {names:?} {:?}",
+        "{} {:o} {} {} {times:?} {attributes} {names:?} {:?}",
+        path.display(),
         about.mode(),
         about.uid(),
         if about.is_dir() { 0 } else { about.nlink() },
@@ -284,9 +284,9 @@ async fn all(fixture: &mut Fixture<'_>) -> Result<(), String> {
     fs::set_permissions(&host, fs::Permissions::from_mode(0o755)).unwrap();
     let paths: Vec<String> =
         targets.iter().flat_map(|target| WAYS.iter().map(move |way| format!("{way}{}", target.display()))).collect();
+    let mut inside = fixture.start().await?;
     let mut victim = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let pids = [victim.id(), std::process::id()];
-    let mut inside = fixture.start().await?;
     let look = || {
         let files: Vec<String> = targets.iter().map(|target| state(target)).collect();
         let processes: Vec<String> = pids.iter().map(|pid| process_state(*pid)).collect();
