@@ -115,6 +115,24 @@ impl Error {
         self.source = Some(source.into());
         self
     }
+
+    /// What to do: the hint, or what a full table of open files asks for.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        if causes(self).any(|below| says_too_many_files(&below.to_string())) || says_too_many_files(&self.message) {
+            return Some(MORE_FILES);
+        }
+        self.hint.as_deref()
+    }
+}
+
+/// What helps a process that may open no more files.
+const MORE_FILES: &str = "this process may open no more files: raise the limit with `ulimit -n 65536`, or make fewer \
+                          attempts at once with `-j`";
+
+/// As the C library says it, of a process and of a machine.
+fn says_too_many_files(text: &str) -> bool {
+    text.contains("Too many open files")
 }
 
 /// The line, from 1, of a byte offset in a text.
@@ -155,6 +173,14 @@ pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_open_files_is_named_whatever_failed_for_it() {
+        let full = std::io::Error::from_raw_os_error(nix::libc::EMFILE);
+        let error = Error::new(Kind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));
+        assert!(error.hint("see `doctor`").advice().unwrap().contains("ulimit -n"));
+        assert_eq!(Error::usage("x").hint("do y").advice(), Some("do y"));
+    }
 
     #[test]
     fn an_error_is_written_with_all_its_causes() {

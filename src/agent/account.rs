@@ -1,12 +1,14 @@
 //! One attempt's account: every call of the model is allowed by its budget, charged to it and recorded in its trajectory.
 
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use super::trajectory::seconds;
 use super::{Budget, End, Ended, Event, Trajectory};
-use crate::model::ask::Ledger;
-use crate::model::{ModelError, QueryFailed, Reply, Request};
+use crate::model::ask::Caller;
+use crate::model::ledger::Tab;
+use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 
 /// Who asks, which decides what a call counts as.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +24,7 @@ pub(crate) enum Asker<'a> {
 pub(crate) enum NotAsked {
     /// This limit forbids another call.
     Limit(End),
-    /// The trajectory cannot be written: what is not recorded must not cost more.
+    /// The trajectory or the ledger cannot be written: what is not recorded must not cost more.
     Unrecorded(String),
 }
 
@@ -49,7 +51,7 @@ impl From<NotAsked> for Ended {
         match refused {
             NotAsked::Limit(end) => end.into(),
             // The attempt fails for it.
-            NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the trajectory cannot be written: {error}")),
+            NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the record cannot be written: {error}")),
         }
     }
 }
@@ -109,19 +111,30 @@ impl Account<'_> {
     }
 }
 
-impl Ledger for Account<'_> {
+impl Caller for Account<'_> {
     type Refused = NotAsked;
     type Kept = Event;
 
-    fn begin(&mut self, request: &mut Request) -> Result<(), NotAsked> {
+    fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, NotAsked> {
         self.allow()?;
         request.call = self.budget.calls;
-        Ok(())
+        let quote = model.quote(request);
+        let affordable = quote.affordable(self.budget.money_left());
+        request.affordable = affordable.map_err(|_| NotAsked::Limit(End::CostLimit))?;
+        Ok(quote)
     }
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Event, NotAsked> {
         let event = self.charge(outcome, waited);
         self.trajectory.push(&event);
         Ok(event)
+    }
+
+    fn tab(&self) -> Option<Tab> {
+        self.budget.tab().cloned()
+    }
+
+    fn unwritten(&mut self, error: io::Error) -> NotAsked {
+        NotAsked::Unrecorded(error.to_string())
     }
 }

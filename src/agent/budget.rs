@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::End;
+use crate::model::ledger::Tab;
 use crate::model::{QueryFailed, Reply, Usage};
 
 /// What an attempt may spend.
@@ -56,6 +57,8 @@ pub struct Budget {
     pub cost: f64,
     /// What the last step's reply cost: the next one, with a longer conversation, will hardly be cheaper.
     last: (f64, u64),
+    /// Where its calls are written in the run's ledger.
+    tab: Option<Tab>,
 }
 
 impl Budget {
@@ -73,7 +76,26 @@ impl Budget {
             usage: Usage::default(),
             cost: 0.0,
             last: (0.0, 0),
+            tab: None,
         }
+    }
+
+    /// A whole budget whose calls are written in a run's ledger.
+    #[must_use]
+    pub fn with_tab(limits: Limits, tab: Option<Tab>) -> Self {
+        Self { tab, ..Self::new(limits) }
+    }
+
+    /// Where its calls are written in the run's ledger, if they are part of a run.
+    #[must_use]
+    pub const fn tab(&self) -> Option<&Tab> {
+        self.tab.as_ref()
+    }
+
+    /// Dollars that are left.
+    #[must_use]
+    pub const fn money_left(&self) -> f64 {
+        (self.until.cost - self.cost).max(0.0)
     }
 
     /// The limits that it started with.

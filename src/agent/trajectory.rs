@@ -30,6 +30,9 @@ pub enum Event {
         model: Option<String>,
         /// The sandbox backend.
         sandbox: String,
+        /// When, as the attempt's record says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started: Option<jiff::Timestamp>,
     },
     /// The harness says something to the model.
     Message {

@@ -25,7 +25,7 @@ pub fn print_end(run: &str, outcome: &str) {
 }
 
 fn print_line(told: Told<'_>) {
-    if let Ok(line) = serde_json::to_string(&EventLine { told, time: jiff::Timestamp::now() }) {
+    if let Ok(line) = serde_json::to_string(&EventLine { told, time: crate::files::now() }) {
         let _ = print(&format!("{line}\n"));
     }
 }

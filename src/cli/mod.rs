@@ -174,7 +174,7 @@ fn render(error: &Error) {
     for below in causes(error) {
         talk!("  cause: {}", crate::report::clean(&below.to_string()));
     }
-    render_hint(error.hint.as_deref());
+    render_hint(error.advice());
 }
 
 /// Likewise what ends a command without being an error of the library's.

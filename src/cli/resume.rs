@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
     /// Number of attempts at once [default: as before].
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = super::run::parse_jobs)]
     jobs: Option<usize>,
     /// Cost limit of the whole run in dollars, including earlier sessions [default: as before].
     #[arg(long, value_name = "DOLLARS", value_parser = super::run::parse_dollars)]

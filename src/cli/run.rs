@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["papers", "n", "fraction", "limit"], help_heading = "Samples")]
     samples: Vec<String>,
     /// Number of attempts at each sample.
-    #[arg(short, long = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Samples")]
+    #[arg(short, long = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Samples")]
     k: u32,
     /// Use the papers' full protocols instead of the curtailed experiments.
     #[arg(long, help_heading = "Samples")]
@@ -68,7 +68,7 @@ pub struct Arguments {
     #[arg(long, value_parser = parse_temperature, help_heading = "Agents and models")]
     temperature: Option<f64>,
     /// Maximum tokens per reply [default: the provider's].
-    #[arg(long, value_name = "TOKENS", help_heading = "Agents and models")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Agents and models")]
     max_tokens: Option<u32>,
     #[command(flatten)]
     reasoning: ReasoningOptions,
@@ -90,7 +90,7 @@ pub struct Arguments {
     orders: u32,
 
     /// Step limit per attempt.
-    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Budget")]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Budget")]
     steps: u32,
     /// Tool time limit per attempt, as `30m` or seconds. Waiting for the model does not count.
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_time, help_heading = "Budget")]
@@ -99,10 +99,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DOLLARS", default_value = "1", value_parser = parse_dollars, help_heading = "Budget")]
     cost: f64,
     /// Token limit per attempt, read and written [default: no limit].
-    #[arg(long, help_heading = "Budget")]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget")]
     tokens: Option<u64>,
     /// Cost limit of the whole run in dollars, including verifiers. Starts an attempt only if the full budgets of all
-    /// running attempts still fit. Only the last call of an attempt or verifier can exceed its budget.
+    /// running attempts still fit. A reply can be no longer than the money that is left pays for.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
@@ -123,10 +123,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Running")]
     json_events: bool,
     /// Number of attempts at once [default: one per core].
-    #[arg(short, long, value_name = "N", help_heading = "Running")]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs, help_heading = "Running")]
     jobs: Option<usize>,
     /// Maximum tries per attempt when infrastructure fails.
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Running")]
     tries: u32,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
@@ -292,6 +292,12 @@ fn is_plain(name: &str) -> bool {
 
 pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// A number of attempts at once: each has processes, files and memory of its own.
+pub fn parse_jobs(text: &str) -> Result<usize, String> {
+    let parsed = text.parse::<usize>().ok().filter(|jobs| (1..=4096).contains(jobs));
+    parsed.ok_or_else(|| format!("`{text}` is not a number of attempts at once: give one from 1 to 4096"))
 }
 
 /// A number of dollars: finite, 0 or more.

@@ -24,11 +24,17 @@ pub struct DrawOptions {
     #[arg(long, value_name = "SHARE", value_delimiter = ',', conflicts_with = "n", help_heading = "Samples")]
     pub fraction: Vec<f64>,
     /// Maximum samples per paper and n.
-    #[arg(long, value_name = "NUMBER", default_value_t = 100, help_heading = "Samples")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = parse_limit, help_heading = "Samples")]
     pub limit: usize,
     /// Seed of everything that is random.
     #[arg(long, default_value_t = 0, help_heading = "Samples")]
     pub seed: u64,
+}
+
+/// A number of samples: each is drawn and held in memory.
+fn parse_limit(text: &str) -> Result<usize, String> {
+    let parsed = text.parse::<usize>().ok().filter(|limit| (1..=1_000_000).contains(limit));
+    parsed.ok_or_else(|| format!("`{text}` is not a number of samples: give one from 1 to 1000000"))
 }
 
 impl DrawOptions {

@@ -1,5 +1,6 @@
 //! `autoexperiment show`: one attempt, from its first message to its verdict.
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,8 +10,8 @@ use super::shared::print;
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
 use crate::report::{Colour, clean, trajectory_text, verdict_lines};
-use crate::run::reading::{Detail, read};
-use crate::run::{AttemptRecord, counting};
+use crate::run::reading::{Detail, Reading, read};
+use crate::run::{AttemptRecord, StoredTrajectory, counting};
 
 /// Show one attempt: its messages, tool calls and their results, and the verdict
 ///
@@ -84,7 +85,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some((record, _)) => text += &(verdict_lines(record).join("\n") + "\n"),
         None => text += "no verdict is stored: the attempt is still running, or was cut off\n",
     }
+    if let Some(line) = costs(&reading, first)? {
+        text += &line;
+    }
     if terminal && !arguments.no_pager { page(&text) } else { print(&text) }
+}
+
+/// What all tries of an attempt have cost, by the ledger and by their records, where a model was paid.
+fn costs(reading: &Reading, stored: &StoredTrajectory) -> Result<Option<String>> {
+    let Some(books) = reading.store.books()? else { return Ok(None) };
+    let is_it = |agent: &str, sample: &str, attempt: Option<u32>| {
+        (agent, sample, attempt) == (stored.agent.as_str(), stored.sample.as_str(), Some(stored.attempt))
+    };
+    let payers = books.payers.iter().filter(|(payer, _)| is_it(&payer.agent, &payer.sample, payer.attempt));
+    let (settled, open) = payers.fold((0.0, 0.0), |sum, (_, paid)| (sum.0 + paid.settled, sum.1 + paid.open));
+    if settled + open <= 0.0 {
+        return Ok(None);
+    }
+    let records = reading.records.iter().filter(|it| is_it(&it.agent, &it.sample, Some(it.attempt)));
+    let (count, recorded) = records.fold((0, 0.0), |sum, record| (sum.0 + 1, sum.1 + record.cost));
+    let mut line = format!("paid in the ledger: ${settled:.4}; in the records of its {count} tries: ${recorded:.4}");
+    if open > 0.0 {
+        let _ = write!(line, "; at most ${open:.4} for calls under way or cut off");
+    }
+    Ok(Some(line + "\n"))
 }
 
 /// Shows a text in the user's pager; prints it where there is none.

@@ -38,16 +38,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
-    let mut status = Status::of(name, run, &reading.records, begun, being_written, jiff::Timestamp::now());
-    match spent(&reading.store) {
+    let status = Status::of(name, run, &reading.records, begun, being_written, crate::files::now());
+    let verifiers = match spent(&reading.store) {
         Ok(spent) => {
-            status.cost += spent.dollars;
             for note in &spent.notes {
                 talk!("{}", clean(note));
             }
+            spent.dollars
         }
-        Err(error) => talk!("what verifiers have cost is not known: {}", clean(&with_causes(&error))),
-    }
+        Err(error) => {
+            talk!("what verifiers have cost is not known: {}", clean(&with_causes(&error)));
+            0.0
+        }
+    };
+    let ledger = match reading.store.books() {
+        Ok(books) => books.map(|books| {
+            books.notes.iter().for_each(|note| talk!("{}", clean(note)));
+            books.total()
+        }),
+        Err(error) => {
+            talk!("the ledger cannot be read: {}", clean(&with_causes(&error)));
+            None
+        }
+    };
+    let status = status.with_costs(verifiers, ledger);
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 

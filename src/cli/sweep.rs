@@ -1,11 +1,14 @@
 //! `autoexperiment sweep`: remove what killed processes of this program left behind.
 
+use std::path::PathBuf;
+
 use super::shared::{PlaceOptions, print, print_json};
 use crate::error::{Error, Kind, Result};
+use crate::run::Store;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode};
+use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode, sweep_folders};
 
-/// Remove what killed processes left behind: containers, control groups, workspaces
+/// Remove what killed processes left behind: containers, control groups, workspaces, folders of runs not begun
 ///
 /// Every run does this when it starts. Only removes what has this program's label and belongs to a process that no
 /// longer exists on this machine. Keeps images (see `autoexperiment image prune`).
@@ -15,6 +18,9 @@ pub struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
     #[command(flatten)]
     places: PlaceOptions,
 }
@@ -22,6 +28,8 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     // Making a scratch folder and looking for control groups sweeps those of the dead.
     drop(Scratch::create(&arguments.places.scratch())?);
+    sweep_folders();
+    Store::sweep(&arguments.runs);
     drop(LocalBackend::with_mode(Mode::Overlay, None));
     let mut told = serde_json::Map::new();
     let mut failed = Vec::new();

@@ -94,7 +94,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers)?;
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
-    let seed = arguments.seed.unwrap_or_else(|| jiff::Timestamp::now().as_second().unsigned_abs());
+    let seed = arguments.seed.unwrap_or_else(|| crate::files::now().as_second().unsigned_abs());
     if let Some(share) = arguments.recheck {
         talk!("measuring {share} of what is stored again, `--seed {seed}`");
     }

@@ -1,6 +1,7 @@
 //! `autoexperiment verify-runs`: verifiers over a stored run.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::model::{ModelOptions, verifier_spec};
 use super::naming::run_folder;
@@ -41,8 +42,8 @@ pub struct Arguments {
     /// How often a model verifier is asked, each time with the candidates in another order. The most votes win.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
     orders: u32,
-    /// Cost limit in dollars for the models of all verifiers of this run, including what they have already cost. Only
-    /// the last call can exceed it.
+    /// Cost limit in dollars for the models of all verifiers of this run, including what they have already cost. A
+    /// reply can be no longer than the money that is left pays for.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<f64>,
     #[command(flatten)]
@@ -95,7 +96,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &spent.notes {
         talk!("{}", clean(note));
     }
-    let cost_cap = CostCap::new(spent.dollars, arguments.max_cost, stop_on_signals());
+    // A run of an earlier version has no ledger; it gets one when it is resumed.
+    let books = store.books()?;
+    let ledger = books.as_ref().map(|_| store.ledger()).transpose()?.map(Arc::new);
+    let spent = books.map_or(spent.dollars, |books| books.verifiers().dollars());
+    let cost_cap = CostCap::new(spent, arguments.max_cost, ledger, stop_on_signals());
     let ended = choose_all(&store, &groups(&records), &catalogue, &verifiers, &cost_cap, &progress).await;
     progress.finish();
     // What was chosen until then is worth showing.

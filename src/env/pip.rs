@@ -347,7 +347,10 @@ async fn run(
     let said = if stderr.is_empty() { stdout } else { stderr };
     let said: Vec<String> = said.into();
     let text = said.join("\n");
-    let error = if text.contains("No space left on device") {
+    // What fails for want of room is not always said so, least of all by a venv that cannot get its pip.
+    let places = arguments.iter().map(Path::new).filter(|path| path.is_absolute());
+    let is_full = places.chain([python, &std::env::temp_dir()]).any(is_out_of_room);
+    let error = if is_full || text.contains("No space left on device") {
         Error::machine(format!("failed to {what}: the disk is full\n{text}"))
             .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs")
     } else if text.contains("DO NOT MATCH THE HASHES") {
@@ -359,6 +362,12 @@ async fn run(
             .hint("look at pip's words above: a version that does not exist for this Python, or no network; pip's own configuration (index, proxy, certificates) is used")
     };
     Err(error)
+}
+
+/// Whether the disk below a path has less than a mebibyte left.
+fn is_out_of_room(path: &Path) -> bool {
+    let disk = path.ancestors().find_map(|folder| nix::sys::statvfs::statvfs(folder).ok());
+    disk.is_some_and(|disk| disk.blocks_available().saturating_mul(disk.fragment_size()) < 1 << 20)
 }
 
 /// Reads lines to the end, tells each, and keeps the last ones.

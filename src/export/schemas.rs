@@ -8,6 +8,7 @@ use super::predictions::Prediction;
 use super::table::{AttemptRow, ValueRow};
 use crate::agent::Line;
 use crate::error::{Error, Result};
+use crate::model::ledger::Entry;
 use crate::report::{Document, Status};
 use crate::run::{AttemptRecord, RunFile};
 
@@ -32,6 +33,7 @@ pub fn stored() -> Result<Vec<(&'static str, String)>> {
         ("run.schema.json", text::<RunFile>()?),
         ("record.schema.json", text::<AttemptRecord>()?),
         ("trajectory.schema.json", text::<Line>()?),
+        ("ledger.schema.json", text::<Entry>()?),
         ("report.schema.json", text::<Document<'_>>()?),
         ("status.schema.json", text::<Status>()?),
     ])

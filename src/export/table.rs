@@ -15,7 +15,7 @@ use super::column::{Table, cells};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::{Source, jsonl};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measure_names, measured};
 use crate::score::Verdict;
@@ -37,7 +37,8 @@ pub struct AttemptRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the record counts: of several tries of an attempt only the one that stands for it does.
+    /// Whether the record is in the rates: of several tries of an attempt only the one that stands for it, and none that
+    /// infrastructure lost.
     pub counts: bool,
     /// When it began, UTC.
     pub started: jiff_timestamp::Time,
@@ -45,8 +46,9 @@ pub struct AttemptRow {
     pub end: String,
     /// More about the end.
     pub end_detail: Option<String>,
-    /// Whether it passes: reported and, unless the run did not verify, verified.
-    pub pass: bool,
+    /// Whether it passes: reported and, unless the run did not verify, verified; null for an attempt that infrastructure
+    /// lost.
+    pub pass: Option<bool>,
     /// Whether its answer agrees with gold; null where it was not scored.
     pub reported: Option<bool>,
     /// Whether its code, run again, agrees with gold; null where it was not run.
@@ -87,6 +89,8 @@ pub struct AttemptRow {
     pub family: String,
     /// How much of the task was done, from 0 to 1, in families with partial credit.
     pub score: Option<f64>,
+    /// Whether infrastructure lost it.
+    pub lost: bool,
     /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
@@ -219,11 +223,11 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         sample: record.sample.clone(),
         n: record.n as u64,
         attempt: u64::from(record.attempt),
-        counts,
+        counts: counts && !record.is_infrastructure(),
         started: jiff_timestamp::Time(record.started),
         end: serde_json::to_value(record.end).ok().and_then(|end| end.as_str().map(str::to_owned)).unwrap_or_default(),
         end_detail: record.end_detail.clone(),
-        pass: record.pass,
+        pass: (!record.is_infrastructure()).then_some(record.pass),
         reported: pass(&record.reported),
         verified: pass(&record.verified),
         unsupported: record.is_unsupported(),
@@ -244,6 +248,7 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         answer: record.answer.clone(),
         family: record.family.clone(),
         score: record.score(),
+        lost: record.is_infrastructure(),
         measures: measured(record, &measures),
     };
     let rows = source.records().map(row).collect();
@@ -270,7 +275,7 @@ pub fn values(source: &Source) -> Table<ValueRow> {
                         sample: record.sample.clone(),
                         n: record.n as u64,
                         attempt: u64::from(record.attempt),
-                        counts,
+                        counts: counts && !record.is_infrastructure(),
                         source: name.to_owned(),
                         experiment: experiment.experiment.clone(),
                         value: value.path.clone(),
@@ -295,9 +300,8 @@ pub fn values(source: &Source) -> Table<ValueRow> {
 /// Kind `Internal`, should writing to memory fail.
 pub fn csv<R: Serialize + JsonSchema>(table: &Table<R>) -> Result<String> {
     let heading: Vec<String> = table.columns()?.into_iter().map(|column| column.name).collect();
-    let failed = || Error::internal("failed to write a table as CSV");
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record(&heading).map_err(|error| failed().because(error))?;
+    let mut text = String::new();
+    crate::report::csv_line(&mut text, &heading);
     for row in &table.rows {
         let cells = cells(row)?;
         let cells = cells.values().map(|cell| match cell {
@@ -305,8 +309,7 @@ pub fn csv<R: Serialize + JsonSchema>(table: &Table<R>) -> Result<String> {
             Value::String(text) => crate::report::cell(text),
             other => other.to_string(),
         });
-        writer.write_record(cells).map_err(|error| failed().because(error))?;
+        crate::report::csv_line(&mut text, cells);
     }
-    let bytes = writer.into_inner().map_err(|error| failed().because(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| failed().because(error))
+    Ok(text)
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::failpoint;
@@ -117,6 +117,24 @@ impl Appender {
             None => {}
         }
         written
+    }
+
+    /// Whether the file is still the one of that name: it may have been removed or replaced.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let place = |about: &std::fs::Metadata| (about.dev(), about.ino());
+        let named = std::fs::metadata(&self.path).ok();
+        self.file.metadata().ok().zip(named).is_some_and(|(own, named)| place(&own) == place(&named))
+    }
+
+    /// All that the file holds, also when it is gone.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn contents(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.file.metadata()?.len() as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
     }
 
     /// Flushes what was appended to disk.

@@ -1,13 +1,17 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
 //! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`]). And how a digest is
-//! written ([`hex`]).
+//! written ([`hex`]), what the time is ([`now`]), and folders that a kill leaves behind ([`Temporary`]).
 
+mod clock;
 mod digest;
 mod failpoint;
 mod lines;
+mod temporary;
 mod whole;
 
+pub use clock::now;
 pub use digest::hex;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
+pub use temporary::{Temporary, sweep};
 pub use whole::{WholeFile, write_durably, write_whole};

@@ -97,7 +97,7 @@ pub async fn record(
     }
     let mut gold = Gold {
         format: GOLD_FORMAT,
-        recorded: jiff::Timestamp::now(),
+        recorded: crate::files::now(),
         repo: ready.snapshot.digest().to_owned(),
         env: stamp(ready),
         sandbox: machine.backend.name().to_owned(),

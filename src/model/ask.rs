@@ -1,23 +1,34 @@
-//! The one way to ask a model: first whether the call may be made, then the call, then what it cost and what came back.
+//! The one way to ask a model: first whether the call may be made, then its line in the ledger, then the call, then what it
+//! cost and what came back.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::ledger::Tab;
+use super::quote::Quote;
 use super::{Model, Piece, QueryFailed, Reply, Request};
 
-/// What calls of a model are charged to and recorded in.
-pub(crate) trait Ledger {
+/// Who asks: what calls of a model are charged to and recorded in.
+pub(crate) trait Caller {
     /// Why a call is not made, or cannot be kept.
     type Refused;
     /// What is kept of a call.
     type Kept;
 
-    /// Decides whether the call may be made, and numbers it. Nothing that is refused here is asked.
-    fn begin(&mut self, request: &mut Request) -> Result<(), Self::Refused>;
+    /// Decides whether the call may be made, numbers it, and bounds its reply by the money that is left. Nothing that is
+    /// refused here is asked. Gives what the call may cost.
+    fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
     /// Charges and records a call that was made, also one without a reply: it may have cost all the same.
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Self::Kept, Self::Refused>;
+
+    /// Where its calls are written in the run's ledger, if they are part of a run.
+    fn tab(&self) -> Option<Tab>;
+
+    /// What a ledger that cannot be written means.
+    fn unwritten(&mut self, error: io::Error) -> Self::Refused;
 }
 
 /// A call that was made, charged and recorded.
@@ -25,28 +36,35 @@ pub(crate) trait Ledger {
 pub(crate) struct Answered<K> {
     /// The reply, or why there is none.
     pub(crate) outcome: Result<Reply, QueryFailed>,
-    /// What the ledger keeps of it.
+    /// What the caller keeps of it.
     pub(crate) kept: K,
 }
 
 /// Asks for a whole reply.
-pub(crate) async fn ask<L: Ledger>(
+pub(crate) async fn ask<C: Caller>(
     model: &dyn Model,
     request: &mut Request,
-    ledger: &mut L,
-) -> Result<Answered<L::Kept>, L::Refused> {
-    ask_until(model, request, None, std::future::pending(), ledger).await
+    caller: &mut C,
+) -> Result<Answered<C::Kept>, C::Refused> {
+    ask_until(model, request, None, std::future::pending(), caller).await
 }
 
-/// Asks for a reply, in `pieces` where they are wanted, until the call is given up.
-pub(crate) async fn ask_until<L: Ledger>(
+/// Asks for a reply, in `pieces` where they are wanted, until the call is given up. What one cost that is given up, or
+/// dropped while it is under way, is not known: what was reserved for it counts as spent.
+pub(crate) async fn ask_until<C: Caller>(
     model: &dyn Model,
     request: &mut Request,
     pieces: Option<&UnboundedSender<Piece>>,
     given_up: impl Future<Output = QueryFailed>,
-    ledger: &mut L,
-) -> Result<Answered<L::Kept>, L::Refused> {
-    ledger.begin(request)?;
+    caller: &mut C,
+) -> Result<Answered<C::Kept>, C::Refused> {
+    request.affordable = None;
+    let quote = caller.begin(model, request)?;
+    let tab = caller.tab();
+    let most = quote.most([request.sampling.max_tokens, request.affordable].into_iter().flatten().min());
+    // Waits for the disk.
+    let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));
+    let reserved = reserved.transpose().map_err(|error| caller.unwritten(error))?;
     let request = &*request;
     let begun = Instant::now();
     let asking = async {
@@ -55,11 +73,20 @@ pub(crate) async fn ask_until<L: Ledger>(
             None => model.query(request).await,
         }
     };
-    let outcome = tokio::select! {
+    let (outcome, is_known) = tokio::select! {
         biased;
-        outcome = asking => outcome,
-        failed = given_up => Err(failed),
+        outcome = asking => (outcome, true),
+        failed = given_up => (Err(failed), false),
     };
-    let kept = ledger.keep(&outcome, begun.elapsed())?;
+    let (cost, usage) = match &outcome {
+        Ok(reply) => (reply.cost, reply.usage),
+        Err(failed) => (failed.cost, failed.usage),
+    };
+    let settled = match (&tab, &reserved) {
+        (Some(tab), Some(reserved)) if is_known => tokio::task::block_in_place(|| tab.settle(reserved, cost, usage)),
+        _ => Ok(()),
+    };
+    let kept = caller.keep(&outcome, begun.elapsed())?;
+    settled.map_err(|error| caller.unwritten(error))?;
     Ok(Answered { outcome, kept })
 }

@@ -161,7 +161,7 @@ impl Failure {
 
     fn from_answer(status: u16, body: &str, headers: &HeaderMap, key: Option<&str>, first: bool) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let wait = asked_wait(header("retry-after-ms"), header("retry-after"), jiff::Timestamp::now());
+        let wait = asked_wait(header("retry-after-ms"), header("retry-after"), crate::files::now());
         Self::from_status(status, &without(key, body), wait, first)
     }
 

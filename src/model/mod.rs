@@ -8,9 +8,11 @@ pub(crate) mod ask;
 pub(crate) mod embedding;
 mod failure;
 pub(crate) mod gateway;
+pub mod ledger;
 mod open;
 mod price;
 mod provider;
+pub(crate) mod quote;
 mod record;
 mod recording;
 mod replay;
@@ -21,6 +23,7 @@ mod wire;
 mod tests;
 
 pub use open::{Options, open};
+pub use quote::Quote;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -138,6 +141,9 @@ pub struct Request {
     /// call. No part of what is asked, so a recording neither holds it nor looks for it.
     #[serde(skip)]
     pub foreign: bool,
+    /// Tokens that the reply may have for the money that is left; `None` for no bound. No part of what is asked either.
+    #[serde(skip)]
+    pub affordable: Option<u32>,
 }
 
 /// Tokens of one call or of many. `cached` is part of `input`, `reasoning` part of `output`.
@@ -262,6 +268,10 @@ pub trait Model: Send + Sync {
     /// Whether the provider takes a budget of tokens for reasoning: [`Sampling::reasoning_tokens`].
     fn reasons(&self) -> bool {
         false
+    }
+    /// What this call may cost, as far as that is known before it is made.
+    fn quote(&self, _request: &Request) -> Quote {
+        Quote::default()
     }
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

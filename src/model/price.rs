@@ -5,6 +5,7 @@
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 
 use super::Usage;
+use super::quote::Quote;
 use crate::error::{Error, Kind, Result};
 
 /// Tokens that list prices are given for.
@@ -82,6 +83,18 @@ impl Price {
                 Ok(Calculator::bundled().calculate(&request)?.total_price)
             }
         }
+    }
+
+    /// What a call may cost that reads so many tokens.
+    ///
+    /// # Errors
+    /// When the list cannot price them.
+    pub(super) fn quote(&self, input: u64, least: u32) -> Result<Quote, genai_prices::Error> {
+        let at = |cache_written, output| self.cost(&Usage { input, cache_written, output, ..Usage::default() });
+        let read = at(0, 0)?;
+        let token = (at(0, MILLION as u64)? - read) / MILLION;
+        // What goes to the provider's cache may be dearer than what is only read.
+        Ok(Quote { read: read.max(at(input, 0)?), token, least })
     }
 
     /// Whether the user said that calls cost nothing.

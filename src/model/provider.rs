@@ -1,5 +1,6 @@
 //! A provider's model over HTTP: one call, its time limit, its retries, its price.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::failure::Failure;
 use super::price::Price;
+use super::quote::{LONGEST_REPLY, Quote, tokens_read};
 use super::{Model, ModelError, Piece, QueryFailed, Reply, Request, Usage, wire};
 use crate::error::{Error, Kind, Result};
 
@@ -21,6 +23,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 
 /// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Tokens without which no reply says anything; some providers take no smaller bound.
+const LEAST_REPLY: u32 = 16;
+
+/// A bound on a reply that every model takes: below it, a refused bound is not made smaller.
+const SHORT_REPLY: u32 = 1024;
 
 /// What is said of a stream that ends before its reply does, or that is none.
 const BROKEN_OFF: &str = "the stream breaks off";
@@ -52,6 +60,8 @@ pub(super) struct Settings {
 pub(super) struct Provider {
     settings: Settings,
     client: Client,
+    /// The largest bound on a reply that the model takes, as far as is known.
+    longest: AtomicU32,
 }
 
 impl Provider {
@@ -72,7 +82,7 @@ impl Provider {
             .with_web_config(WebConfig::default().with_connect_timeout(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| Error::new(Kind::Machine, "failed to set up the network client").because(error))?;
-        Ok(Self { settings, client })
+        Ok(Self { settings, client, longest: AtomicU32::new(LONGEST_REPLY) })
     }
 
     /// One try of an attempt's first call, if that is of our own making, or of another one.
@@ -195,15 +205,41 @@ impl Provider {
         Err(Failure::unanswered(BROKEN_OFF.to_owned()))
     }
 
+    /// Asks with the reply bounded by the money that is left. A model that does not take so large a bound is asked again
+    /// with a smaller one, which it keeps.
+    async fn ask_bounded(&self, request: &Request, pieces: Option<&UnboundedSender<Piece>>) -> Result<Reply, Failure> {
+        let settings = &self.settings;
+        let mut options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), request);
+        let asked = options.max_tokens;
+        let mut is_told = false;
+        loop {
+            let bound = request.affordable.map(|most| most.min(self.longest.load(Ordering::Relaxed)));
+            let bound = bound.filter(|most| asked.is_none_or(|asked| *most < asked));
+            options.max_tokens = bound.or(asked);
+            let outcome = self.ask_patiently(request, &options, pieces).await;
+            let refused =
+                outcome.as_ref().err().filter(|failure| !failure.retry).map(|failure| failure.error.to_string());
+            match (bound, refused.filter(|what| speaks_of_the_bound(what))) {
+                (Some(bound), Some(what)) if bound > SHORT_REPLY => {
+                    // It may say how much it takes; half of what it refused is tried after that.
+                    let named = largest_below(&what, bound).filter(|_| !is_told);
+                    is_told = true;
+                    self.longest.store(named.unwrap_or(bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
+                }
+                _ => return outcome,
+            }
+        }
+    }
+
     /// Tries until there is a reply, tries run out, or another one cannot help.
     async fn ask_patiently(
         &self,
         request: &Request,
+        options: &ChatOptions,
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Reply, Failure> {
         let settings = &self.settings;
         let chat = wire::request(settings.kind, request);
-        let options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), request);
         let waits = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(settings.first_wait)
@@ -213,7 +249,7 @@ impl Provider {
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
         let first = request.call == 0 && !request.foreign;
-        let outcome = (|| self.ask(chat.clone(), &options, first, pieces))
+        let outcome = (|| self.ask(chat.clone(), options, first, pieces))
             .retry(waits)
             .sleep(tokio::time::sleep)
             .when(|failure| failure.retry)
@@ -255,15 +291,27 @@ impl Model for Provider {
         self.settings.base_url.is_none() && wire::has_reasoning_budget(self.settings.kind, &self.settings.model)
     }
 
+    /// What is read is estimated, and a model that reasons first must be left room for it.
+    fn quote(&self, request: &Request) -> Quote {
+        let settings = &self.settings;
+        if settings.price.is_free() {
+            return Quote::default();
+        }
+        let reasons = request.sampling.reasoning_tokens.filter(|_| self.reasons());
+        let least = reasons.unwrap_or(0).saturating_add(LEAST_REPLY);
+        // A price that cannot be computed is told when the reply is there.
+        settings.price.quote(tokens_read(request), least).unwrap_or_default()
+    }
+
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        self.priced(self.ask_patiently(request, None).await)
+        self.priced(self.ask_bounded(request, None).await)
     }
 
     /// Not every server counts the tokens of a stream: one that costs money and is not the provider's own is asked for
     /// the whole reply.
     async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
-        self.priced(self.ask_patiently(request, counts.then_some(pieces)).await)
+        self.priced(self.ask_bounded(request, counts.then_some(pieces)).await)
     }
 }
 
@@ -289,6 +337,19 @@ impl Provider {
 fn does_not_stream(failure: &Failure) -> bool {
     let said = failure.error.to_string();
     said.contains(BROKEN_OFF) || (!failure.retry && said.contains("stream"))
+}
+
+/// Whether a provider refuses the bound on its reply.
+fn speaks_of_the_bound(what: &str) -> bool {
+    ["max_tokens", "max_completion_tokens", "maxOutputTokens", "in the completion"]
+        .iter()
+        .any(|name| what.contains(name))
+}
+
+/// The largest number in a text that is smaller than another one, and not so small that it means something else.
+fn largest_below(text: &str, limit: u32) -> Option<u32> {
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
 }
 
 /// Refuses an empty reply that ends because a filter withheld it.

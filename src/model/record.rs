@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::recording::{self, Call, Outcome};
-use super::{Model, ModelError, Piece, QueryFailed, Reply, Request};
+use super::{Model, ModelError, Piece, QueryFailed, Quote, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::Appender;
 
@@ -49,6 +49,10 @@ impl Model for Recorder {
 
     fn reasons(&self) -> bool {
         self.model.reasons()
+    }
+
+    fn quote(&self, request: &Request) -> Quote {
+        self.model.quote(request)
     }
 
     /// Once the recording cannot be written, no call is made any more: whoever asked for it would pay for replies

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 
 use super::recording::{self, Outcome};
-use super::{Message, Model, ModelError, QueryFailed, Reply, Request, Role};
+use super::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role};
 use crate::error::{Error, Result};
 
 /// Characters of each of two differing texts that are shown.
@@ -123,6 +123,16 @@ fn role(role: Role) -> &'static str {
 impl Model for Replay {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The dearest of the recorded replies.
+    fn quote(&self, request: &Request) -> Quote {
+        let recorded = self.calls.get(&recording::key(request));
+        let costs = recorded.into_iter().flat_map(|recorded| &recorded.outcomes).map(|outcome| match outcome {
+            Outcome::Reply(reply) => reply.cost,
+            Outcome::Failed(failed) => failed.cost,
+        });
+        Quote { read: costs.fold(0.0, f64::max), ..Quote::default() }
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Model, ModelError, QueryFailed, Reply, Request, ToolCall, Usage};
+use super::{Model, ModelError, QueryFailed, Quote, Reply, Request, ToolCall, Usage};
 use crate::error::{Error, Result};
 use crate::files::json_lines;
 
@@ -86,6 +86,11 @@ impl Scripted {
         }
         Ok(Self { name: name.to_owned(), replies })
     }
+
+    /// The reply to a request, if there is one.
+    fn written(&self, request: &Request) -> Option<&ScriptedReply> {
+        self.replies.get(usize::try_from(request.call).ok()?)
+    }
 }
 
 #[async_trait]
@@ -94,15 +99,19 @@ impl Model for Scripted {
         &self.name
     }
 
+    /// What is written.
+    fn quote(&self, request: &Request) -> Quote {
+        Quote { read: self.written(request).map_or(0.0, |reply| reply.cost), ..Quote::default() }
+    }
+
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        let written =
-            usize::try_from(request.call).ok().and_then(|place| self.replies.get(place)).ok_or_else(|| {
-                ModelError::Exhausted(format!(
-                    "the script has {} replies, none for call {}",
-                    self.replies.len(),
-                    request.call
-                ))
-            })?;
+        let written = self.written(request).ok_or_else(|| {
+            ModelError::Exhausted(format!(
+                "the script has {} replies, none for call {}",
+                self.replies.len(),
+                request.call
+            ))
+        })?;
         let tokens = written.usage.unwrap_or_default();
         Ok(Reply {
             text: written.text.clone(),

@@ -9,14 +9,15 @@ use serde_json::Value;
 
 use super::clean::cell;
 use super::{Summary, end_name};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::{AttemptRecord, counting, measure_names, measured};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, and in families with partial
-/// credit `score` and the means of their measures.
+/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best` (had
+/// every lost attempt failed, or passed; empty where none was lost), and in families with partial credit `score` and the
+/// means of their measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -33,6 +34,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
     for all in summary.rows.first().into_iter().flat_map(|row| &row.pass_all) {
         heading.extend(["", "_low", "_high"].map(|part| format!("pass^{}{part}", all.k)));
     }
+    heading.extend(names(&["pass@1_worst", "pass@1_best"]));
     let measures: BTreeSet<&String> = summary.rows.iter().flat_map(|row| row.measures.keys()).collect();
     let has_score = summary.rows.iter().any(|row| row.score.is_some());
     heading.extend(has_score.then(|| "score".to_owned()));
@@ -61,6 +63,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
             let bounds = all.interval.map(|interval| (interval.low, interval.high));
             cells.extend([all.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));
         }
+        cells.extend([row.pass_at_worst, row.pass_at_best].map(number));
         cells.extend(has_score.then(|| number(row.score)));
         cells.extend(measures.iter().map(|name| number(row.measures.get(*name).copied())));
         cells
@@ -69,8 +72,9 @@ pub fn csv(summary: &Summary) -> Result<String> {
 }
 
 /// One row for each record: what it is (`agent, model, paper, sample, n, attempt`), whether it counts (`counts`, see
-/// [`super::Row`]), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it took, and in families
-/// with partial credit `score` and their measures.
+/// [`super::Row`]; no lost one does), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it took,
+/// whether it was `lost` to infrastructure (`pass` is then empty), and in families with partial credit `score` and their
+/// measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -78,7 +82,7 @@ pub fn attempts_csv(records: &[AttemptRecord]) -> Result<String> {
     let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts", "started", "end"]);
     heading.extend(names(&["end_detail", "pass", "reported", "verified", "unsupported", "steps", "format_errors"]));
     heading.extend(names(&["cost", "input_tokens", "output_tokens", "tool_seconds", "model_seconds"]));
-    heading.extend(names(&["verify_seconds", "wall_seconds", "changed_files", "ignored_files", "sandbox"]));
+    heading.extend(names(&["verify_seconds", "wall_seconds", "changed_files", "ignored_files", "sandbox", "lost"]));
     let measures = measure_names(records);
     let has_score = records.iter().any(|record| record.score().is_some());
     heading.extend(has_score.then(|| "score".to_owned()));
@@ -90,12 +94,15 @@ pub fn attempts_csv(records: &[AttemptRecord]) -> Result<String> {
         let mut cells = identity(record, counts);
         cells.extend([record.started.to_string(), end_name(record.end)]);
         cells.push(cell(record.end_detail.as_deref().unwrap_or_default()));
-        cells.extend([record.pass.to_string(), verdict(&record.reported), verdict(&record.verified)]);
+        let lost = record.is_infrastructure();
+        let pass = if lost { String::new() } else { record.pass.to_string() };
+        cells.extend([pass, verdict(&record.reported), verdict(&record.verified)]);
         cells.extend([record.is_unsupported().to_string(), record.steps.to_string(), record.format_errors.to_string()]);
         cells.extend([record.cost.to_string(), record.usage.input.to_string(), record.usage.output.to_string()]);
         let seconds = [record.tool_seconds, record.model_seconds, record.verify_seconds, record.wall_seconds];
         cells.extend(seconds.map(|seconds| seconds.to_string()));
         cells.extend([record.changed.len().to_string(), record.ignored.len().to_string(), cell(&record.sandbox)]);
+        cells.push(lost.to_string());
         cells.extend(has_score.then(|| number(record.score())));
         cells.extend(measured(record, &measures).into_values().map(number));
         cells
@@ -143,7 +150,7 @@ fn identity(record: &AttemptRecord, counts: bool) -> Vec<String> {
         cell(&record.sample),
         record.n.to_string(),
         record.attempt.to_string(),
-        counts.to_string(),
+        (counts && !record.is_infrastructure()).to_string(),
     ]
 }
 
@@ -165,12 +172,45 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 pub(super) fn write(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Result<String> {
-    let failed = || Error::internal("failed to write the report as CSV");
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record(heading).map_err(|error| failed().because(error))?;
+    let mut text = String::new();
+    csv_line(&mut text, heading);
     for row in rows {
-        writer.write_record(&row).map_err(|error| failed().because(error))?;
+        csv_line(&mut text, row);
     }
-    let bytes = writer.into_inner().map_err(|error| failed().because(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| failed().because(error))
+    Ok(text)
+}
+
+/// Appends a line of cells, those in quotes that need them (RFC 4180). The `csv` crate looks through the rest of a long
+/// cell once for every 8 KiB that it writes, so that an answer of megabytes takes minutes.
+pub(crate) fn csv_line<S: AsRef<str>>(text: &mut String, cells: impl IntoIterator<Item = S>) {
+    for (place, cell) in cells.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        let cell = cell.as_ref();
+        if cell.contains([',', '"', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&cell.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(cell);
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let rows = [vec!["a", "b,c", "say \"x\""], vec!["", "two\nlines", "\r"]];
+        let mut text = String::new();
+        rows.iter().for_each(|row| csv_line(&mut text, row));
+        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        let read: Vec<Vec<String>> =
+            reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+        assert_eq!(read, rows);
+    }
 }

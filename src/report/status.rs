@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::clean::{middle_cut, short};
 use super::end_name;
+use crate::model::ledger::Paid;
 use crate::run::{AttemptRecord, RunFile, counting};
 
 /// Attempts that ended last, shown as events.
@@ -34,8 +35,13 @@ pub struct Status {
     pub lost: usize,
     /// Attempts that are being made; 0 when nothing is written.
     pub running: usize,
-    /// Dollars so far, lost attempts and verifiers included.
+    /// Dollars so far, lost attempts and verifiers included: of all calls of models that have ended.
     pub cost: f64,
+    /// Dollars, at most, of calls that are under way or that a kill cut off. They count against `max_cost` too.
+    pub reserved: f64,
+    /// Of the cost, what the records of attempts and verifiers say. Less than the cost while attempts run, and after a
+    /// kill until the run is resumed.
+    pub recorded: f64,
     /// Dollars that the run may spend.
     pub max_cost: Option<f64>,
     /// Attempts ended a minute, of late.
@@ -124,6 +130,8 @@ impl Status {
             running: if being_written { begun } else { 0 },
             // The sum of nothing would be -0.
             cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
+            reserved: 0.0,
+            recorded: records.iter().fold(0.0, |sum, record| sum + record.cost),
             max_cost: run.and_then(|run| run.configuration.max_cost),
             per_minute: per_second.map(|rate| 60.0 * rate),
             seconds_left: per_second.zip(left).map(|(rate, left)| left as f64 / rate),
@@ -144,6 +152,32 @@ impl Status {
         }
     }
 
+    /// Adds what verifiers have cost, and what the run's ledger says of all calls, if it has one.
+    #[must_use]
+    pub fn with_costs(self, verifiers: f64, ledger: Option<Paid>) -> Self {
+        let recorded = self.recorded + verifiers;
+        let (cost, reserved) = ledger.map_or((recorded, 0.0), |paid| (paid.settled, paid.open));
+        Self { cost, reserved, recorded, ..self }
+    }
+
+    /// What the ledger and the records of a run that is not being written disagree in, a sentence.
+    fn disagreement(&self) -> Option<String> {
+        let unrecorded = self.cost - self.recorded;
+        if self.being_written || unrecorded.abs() < 1e-6 {
+            return None;
+        }
+        Some(format!(
+            "the ledger says that ${:.4} were spent, the records ${:.4}: {}",
+            self.cost,
+            self.recorded,
+            if unrecorded > 0.0 {
+                "a kill came between; `autoexperiment resume` puts the rest on record"
+            } else {
+                "lines of the ledger are missing"
+            }
+        ))
+    }
+
     /// The status as a few lines.
     #[must_use]
     pub fn text(&self) -> String {
@@ -162,6 +196,10 @@ impl Status {
             "{} running, {} passed, {} failed, {} lost to infrastructure, ${:.2}{limit}",
             self.running, self.passed, self.failed, self.lost, self.cost
         );
+        if self.reserved > 0.0 {
+            let why = if self.being_written { "under way or cut off" } else { "that a kill cut off" };
+            let _ = write!(text, " and at most ${:.2} for calls {why}", self.reserved);
+        }
         if let Some(rate) = self.per_minute {
             let _ = write!(text, ", {rate:.1}/min");
         }
@@ -169,6 +207,9 @@ impl Status {
             let _ = write!(text, ", {} left", duration(left));
         }
         text.push('\n');
+        if let Some(disagreement) = self.disagreement() {
+            text += &(disagreement + "\n");
+        }
         for last in &self.last {
             let (agent, sample) = (middle_cut(&last.agent, 24), short(&last.sample, 40));
             let _ = writeln!(

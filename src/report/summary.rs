@@ -1,6 +1,6 @@
 //! From attempts to rows: one for each agent, model and n.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -96,6 +96,12 @@ pub struct Row {
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
     pub lost: usize,
+    /// pass@1 had every lost attempt failed, where some were lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass_at_worst: Option<f64>,
+    /// pass@1 had every lost attempt passed, where some were lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass_at_best: Option<f64>,
     /// Why attempts stopped: counts, lost ones included.
     pub ends: BTreeMap<End, usize>,
     /// Mean number of the model's replies an attempt.
@@ -188,12 +194,16 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     let mut ends = BTreeMap::new();
     let mut usage = Usage::default();
     let mut scored = Vec::with_capacity(records.len());
+    // Passed, failed and lost attempts of each sample.
+    let mut tries: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for &(record, counts) in records {
         usage += record.usage;
         if !counts {
             continue;
         }
         *ends.entry(record.end).or_default() += 1;
+        let place = if record.is_infrastructure() { 2 } else { usize::from(!record.pass) };
+        tries.entry(&record.sample).or_default()[place] += 1;
         if record.is_infrastructure() {
             continue;
         }
@@ -224,6 +234,11 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     let (pass_at, pass_all) = pass_rates(&samples, options);
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
+    let lost = tries.values().map(|tries| tries[2]).sum::<usize>();
+    let bound = |passed: fn(&[usize; 3]) -> usize| {
+        let rates = tries.values().map(|tries| passed(tries) as f64 / tries.iter().sum::<usize>() as f64);
+        average(rates).filter(|_| lost > 0)
+    };
     Some(Row {
         agent: first.agent.clone(),
         model: first.model.clone(),
@@ -243,7 +258,9 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
         measures: measures(&samples),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
-        lost: ends.iter().filter(|(end, _)| end.is_infrastructure()).map(|(_, count)| count).sum(),
+        lost,
+        pass_at_worst: bound(|[passed, ..]| *passed),
+        pass_at_best: bound(|[passed, _, lost]| passed + lost),
         ends,
         steps: mean(|record| f64::from(record.steps)),
         format_errors: mean(|record| f64::from(record.format_errors)),
@@ -329,8 +346,14 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
     }
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let label = format!("{}, n = {}", full_name(&row.agent, row.model.as_deref()), row.n.unwrap_or_default());
-        if row.lost > 0 {
-            notes.push(format!("{label}: {} lost to infrastructure, in no rate", plural(row.lost, "attempt")));
+        if let (Some(worst), Some(best)) = (row.pass_at_worst, row.pass_at_best) {
+            notes.push(format!(
+                "{label}: {} lost to infrastructure, in no rate; pass@1 would be {:.1}% had they all failed, {:.1}% had they \
+                 all passed",
+                plural(row.lost, "attempt"),
+                100.0 * worst,
+                100.0 * best
+            ));
         }
         for at in row.pass_at.iter().filter(|at| at.samples < row.samples) {
             let (k, some, all) = (at.k, at.samples, row.samples);
@@ -340,6 +363,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
             notes.push(format!("{label}: not verified; attempts pass by what they report alone"));
         }
     }
+    notes.extend(unequal_losses(rows));
     if superseded > 0 {
         notes.push(format!(
             "superseded by later tries of the same attempt: {}; only what they cost counts",
@@ -347,6 +371,25 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
         ));
     }
     notes
+}
+
+/// A warning where contenders lost different numbers of attempts: their rates are then over different ones.
+fn unequal_losses(rows: &[Row]) -> Option<String> {
+    let mut lost: BTreeMap<(&str, Option<&str>), (usize, usize)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.n.is_some()) {
+        let sum = lost.entry((&row.agent, row.model.as_deref())).or_default();
+        *sum = (sum.0 + row.lost, sum.1 + row.lost + row.attempts);
+    }
+    let counts: BTreeSet<usize> = lost.values().map(|(lost, _)| *lost).collect();
+    let named =
+        lost.iter().map(|((agent, model), (lost, all))| format!("{} {lost} of {all}", full_name(agent, *model)));
+    (counts.len() > 1).then(|| {
+        format!(
+            "WARNING contenders lost different numbers of attempts to infrastructure ({}): if losing them depends on the \
+             contender, the rates cannot be compared; `autoexperiment resume` makes them again",
+            named.collect::<Vec<_>>().join(", ")
+        )
+    })
 }
 
 /// A warning for each agent and model of which every attempt was refused by the provider: that rate is not the model's.

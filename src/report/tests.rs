@@ -208,13 +208,15 @@ fn half_a_run_says_what_is_missing_and_lost() {
         summary.notes,
         [
             "react gpt-x, n = 1: 4 of 6 attempts stored as planned, 2 missing",
-            "react gpt-x, n = 1: 1 attempt lost to infrastructure, in no rate",
+            "react gpt-x, n = 1: 1 attempt lost to infrastructure, in no rate; pass@1 would be 50.0% had they all failed, \
+             75.0% had they all passed",
             "react gpt-x, n = 1: pass@2 is over the 1 of 2 samples with 2 or more attempts",
         ]
     );
     let row = &summary.rows[0];
     assert_eq!((row.samples, row.attempts, row.passed, row.lost), (2, 3, 2, 1));
     assert_eq!(row.pass_at[0].rate, Some(0.5));
+    assert_eq!((row.pass_at_worst, row.pass_at_best), (Some(0.5), Some(0.75)));
     assert_eq!((row.pass_at[1].rate, row.pass_at[1].samples), (Some(1.0), 1));
     assert_eq!(row.pass_all.iter().map(|all| all.k).collect::<Vec<_>>(), [2]);
     assert_eq!(row.ends, [(End::Answered, 2), (End::StepLimit, 1), (End::ModelError, 1)].into());
@@ -486,14 +488,33 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     let text = csv(&summary).unwrap();
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
-    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high
-    fixed,gpt-x,1,10,50,15,0.3,0.1863254842587594,0.4364111077160986,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854
+    agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
+    fixed,gpt-x,1,10,50,15,0.3,0.1863254842587594,0.4364111077160986,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854,,
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
-    agent,model,paper,sample,n,attempt,counts,started,end,end_detail,pass,reported,verified,unsupported,steps,format_errors,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,wall_seconds,changed_files,ignored_files,sandbox
-    fixed,gpt-x,paper0,paper0_1_0,1,0,true,1970-01-01T00:00:00Z,answered,,true,true,true,false,10,0,0.0125,1500,300,12.5,30.25,2,45,1,0,local
+    agent,model,paper,sample,n,attempt,counts,started,end,end_detail,pass,reported,verified,unsupported,steps,format_errors,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,wall_seconds,changed_files,ignored_files,sandbox,lost
+    fixed,gpt-x,paper0,paper0_1_0,1,0,true,1970-01-01T00:00:00Z,answered,,true,true,true,false,10,0,0.0125,1500,300,12.5,30.25,2,45,1,0,local,false
     ");
+}
+
+#[test]
+fn a_lost_attempt_neither_passes_nor_fails_in_a_table_and_unequal_losses_are_a_warning() {
+    let records = [record("react", 1, 0, 0, true), lost("react", 1, 1, 0), record("fixed", 1, 0, 0, true)];
+    let text = attempts_csv(&records).unwrap();
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let heading = reader.headers().unwrap().clone();
+    let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let cells = |row: usize| ["counts", "pass", "lost"].map(|name| rows[row][column(name)].to_owned());
+    assert_eq!(cells(0), ["true", "true", "false"]);
+    assert_eq!(cells(1), ["false", "", "true"]);
+    let summary = summarise(&records, &options(&[1]));
+    let warning = summary.notes.iter().find(|note| note.starts_with("WARNING")).unwrap();
+    assert!(warning.contains("fixed gpt-x 0 of 1, react gpt-x 1 of 2"), "{warning}");
+    let text = csv(&summary).unwrap();
+    assert!(text.lines().any(|line| line.starts_with("react,") && line.ends_with(",0.5,1")), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("fixed,") && line.ends_with(",,")), "{text}");
 }
 
 #[test]

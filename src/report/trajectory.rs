@@ -63,7 +63,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
         let _ = writeln!(text, "{}", colour.paint(kind, &format!("[{at:>8.1} s] {what}")));
     };
     match event {
-        Event::Started { sample, attempt, agent, model, sandbox } => {
+        Event::Started { sample, attempt, agent, model, sandbox, .. } => {
             let model = model.as_deref().map(|model| format!(" with {}", middle_cut(model, 60))).unwrap_or_default();
             let (sample, agent, sandbox) = (short(sample, 80), middle_cut(agent, 40), short(sandbox, 20));
             heading(Kind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
@@ -232,6 +232,7 @@ mod tests {
                 agent: "react".into(),
                 model: Some("m\u{1b}]0;t\u{7}".into()),
                 sandbox: "local".into(),
+                started: None,
             },
             Event::Reply {
                 step: 1,

@@ -11,6 +11,7 @@ use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
 use crate::error::{Error, Kind, Result, with_causes};
 use crate::model::Model;
+use crate::model::ledger::{Ledger, Payer, Tab};
 use crate::sample::Sample;
 use crate::score::Verdict;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
@@ -37,6 +38,8 @@ pub struct RunContext {
     pub model: Option<Arc<dyn Model>>,
     /// Where results go.
     pub store: Store,
+    /// Where calls of the model are written down.
+    pub ledger: Arc<Ledger>,
 }
 
 /// One attempt to be made.
@@ -68,6 +71,7 @@ impl RunContext {
             agent: agent.label.clone(),
             model: record.model.clone(),
             sandbox: record.sandbox.clone(),
+            started: Some(record.started),
         });
         match self.work(job, agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
@@ -84,6 +88,9 @@ impl RunContext {
             }
         }
         record.wall_seconds = round(begun.elapsed().as_secs_f64());
+        if let Some(error) = self.ledger.failed() {
+            return Err(self.store.ledger_failed(&error));
+        }
         // Waits for the disk.
         tokio::task::block_in_place(|| trajectory.finish())?;
         Ok(record)
@@ -109,7 +116,15 @@ impl RunContext {
         let mut spec = self.machine.spec(ready.env(), &workspace);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
-        let mut budget = Budget::new(ready.limits(self.configuration.limits));
+        let payer = Payer {
+            agent: record.agent.clone(),
+            sample: record.sample.clone(),
+            attempt: Some(job.attempt),
+            started: Some(record.started),
+            ..Payer::default()
+        };
+        let mut budget =
+            Budget::with_tab(ready.limits(self.configuration.limits), Some(Tab::new(self.ledger.clone(), payer)));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
         let mut context = Context {

@@ -1,5 +1,5 @@
-//! Interrupted attempts: a killed process left their trajectories, but no records. What they have cost is put on record
-//! before the run goes on, so that no money is forgotten.
+//! Interrupted attempts: a killed process left their trajectories and what the ledger says of them, but no records. What
+//! they have cost is put on record before the run goes on, so that no money is forgotten.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,56 @@ use super::{AttemptRecord, Store};
 use crate::agent::{End, Event, Line, Trajectory};
 use crate::error::Result;
 use crate::model::Usage;
+use crate::model::ledger::{Books, Paid, Payer};
 
-/// Records, as cancelled, of the attempts that have spent something and are not among `records`.
+/// Records, as cancelled, of the tries that have spent something and are not among `records`.
 ///
 /// # Errors
-/// Kind `Store` when a trajectory cannot be read.
+/// Kind `Store` when the trajectories cannot be found.
 pub fn interrupted_attempts(
     store: &Store,
+    books: Option<&Books>,
     records: &[AttemptRecord],
     family: &dyn Family,
 ) -> Result<Vec<AttemptRecord>> {
+    match books {
+        Some(books) => Ok(from_books(store, books, records, family)),
+        None => from_trajectories(store, records, family),
+    }
+}
+
+/// Those that the ledger names, each try for itself.
+fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
+    let known: HashSet<_> = records
+        .iter()
+        .map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt, Some(record.started)))
+        .collect();
+    let missing = books.payers.iter().filter(|(payer, paid)| {
+        let of = |attempt| (payer.agent.as_str(), payer.sample.as_str(), attempt, payer.started);
+        has_spent(paid.settled, paid.usage) && payer.attempt.is_some_and(|attempt| !known.contains(&of(attempt)))
+    });
+    let mut found: Vec<_> = missing.filter_map(|(payer, paid)| of_payer(store, payer, paid, family)).collect();
+    found.sort_by_key(|record| record.started);
+    found
+}
+
+/// The record of a try that the ledger names: what it cost from there, the rest from its trajectory, if that is left.
+fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> Option<AttemptRecord> {
+    let attempt = payer.attempt?;
+    let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
+    let lines = tries.rev().filter_map(|path| Trajectory::read(&path).ok()).find(|lines| {
+        matches!(lines.first().map(|line| &line.event), Some(Event::Started { started, .. }) if *started == payer.started)
+    });
+    let record = match lines {
+        Some(lines) => record_of(&lines, family)?,
+        None => cancelled(AttemptRecord::blank(&payer.agent, &family.sample(&payer.sample).ok()?, attempt)),
+    };
+    let started = payer.started.unwrap_or(record.started);
+    Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })
+}
+
+/// Those whose trajectories are left of a run that has no ledger.
+fn from_trajectories(store: &Store, records: &[AttemptRecord], family: &dyn Family) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
@@ -26,7 +66,7 @@ pub fn interrupted_attempts(
         let Ok(lines) = Trajectory::read(&stored.path) else { continue };
         if let Some(record) = record_of(&lines, family)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))
-            && (record.cost > 0.0 || record.usage != Usage::default())
+            && has_spent(record.cost, record.usage)
         {
             found.push(record);
         }
@@ -34,17 +74,20 @@ pub fn interrupted_attempts(
     Ok(found)
 }
 
+fn has_spent(dollars: f64, usage: Usage) -> bool {
+    dollars > 0.0 || usage != Usage::default()
+}
+
+fn cancelled(record: AttemptRecord) -> AttemptRecord {
+    AttemptRecord { end: End::Cancelled, end_detail: Some("the process was killed".to_owned()), ..record }
+}
+
 /// What a trajectory tells of its attempt.
 fn record_of(lines: &[Line], family: &dyn Family) -> Option<AttemptRecord> {
-    let Event::Started { sample, attempt, agent, model, sandbox } = &lines.first()?.event else { return None };
+    let Event::Started { sample, attempt, agent, model, sandbox, .. } = &lines.first()?.event else { return None };
     let sample = family.sample(sample).ok()?;
-    let mut record = AttemptRecord {
-        model: model.clone(),
-        sandbox: sandbox.clone(),
-        end_detail: Some("the process was killed".to_owned()),
-        ..AttemptRecord::blank(agent, &sample, *attempt)
-    };
-    record.end = End::Cancelled;
+    let blank = cancelled(AttemptRecord::blank(agent, &sample, *attempt));
+    let mut record = AttemptRecord { model: model.clone(), sandbox: sandbox.clone(), ..blank };
     for line in lines {
         match &line.event {
             Event::Reply { usage, cost, seconds, .. } => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::scratch::Scratch;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
-use crate::sandbox::{Backend, Gpus, SandboxKind, SandboxLimits, Spec, choose_with};
+use crate::sandbox::{Backend, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
 use crate::workspace::{Snapshot, Workspace};
 
 /// What a run finds on this machine.
@@ -86,6 +86,7 @@ impl Machine {
         std::fs::create_dir_all(cache).map_err(|error| {
             Error::io("create", cache, error).hint("choose a folder that can be written with `--cache DIR`")
         })?;
+        sweep_folders();
         Ok(Self {
             cache: cache.clone(),
             backend: choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?,

@@ -125,7 +125,7 @@ impl AttemptRecord {
             sample: sample.id().to_owned(),
             n: sample.n(),
             attempt,
-            started: jiff::Timestamp::now(),
+            started: crate::files::now(),
             end: End::Cancelled,
             end_detail: None,
             answer: None,

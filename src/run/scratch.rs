@@ -30,7 +30,7 @@ impl Scratch {
         let root = own_folder(root)?;
         sweep(&root);
         // The lock lies beside the folder and exists, locked, before it: a sweep never meets an unlocked live folder.
-        let name = format!("{}-{}", std::process::id(), jiff::Timestamp::now().as_nanosecond());
+        let name = format!("{}-{}", std::process::id(), crate::files::now().as_nanosecond());
         let lock = File::create(root.join(format!("{name}.lock"))).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let folder = root.join(name);

@@ -4,6 +4,7 @@
 //! runs/<run>/run.json                 what the run is, format version first
 //! runs/<run>/attempts.jsonl           one line a finished attempt: append, flush
 //! runs/<run>/attempts-<shard>.jsonl   the same, of one shard
+//! runs/<run>/ledger.jsonl             what calls of a model cost, as they are made; and ledger-<shard>.jsonl
 //! runs/<run>/trajectories/<agent>/<sample>.<attempt>.jsonl
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
 //! ```
@@ -15,7 +16,8 @@ use super::AttemptRecord;
 use super::run_file::{FORMAT, RunFile};
 use crate::agent::Trajectory;
 use crate::error::{Error, Kind, Result};
-use crate::files::{Appender, json_lines, write_all, write_durably};
+use crate::files::{Appender, Temporary, json_lines, write_all, write_durably};
+use crate::model::ledger::{self, Books, Ledger};
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub fn is_file_name(name: &str) -> bool {
 pub struct Writer {
     attempts: Appender,
     path: PathBuf,
+    /// Whether the file is known to be gone, and what it held is rescued.
+    is_displaced: bool,
     // Held for as long as the run is being written; the kernel drops it when the process dies.
     _lock: File,
 }
@@ -61,6 +65,11 @@ impl Store {
             return Err(exists(folder));
         }
         new_folder_beside(folder).map(drop)
+    }
+
+    /// Removes the folders in `runs` whose run a killed process did not come to begin.
+    pub fn sweep(runs: &Path) {
+        crate::files::sweep(runs, STARTING);
     }
 
     /// Makes a new run's folder, with its `run.json`, whole or not at all.
@@ -153,12 +162,9 @@ impl Store {
     pub fn new_trajectory(&self, agent: &str, sample: &str, attempt: u32) -> Result<Trajectory> {
         let path = self.trajectory(agent, sample, attempt);
         if path.exists() {
-            let mut number = 1;
-            let earlier = |number: u32| path.with_file_name(format!("{sample}.{attempt}.lost-{number}.jsonl"));
-            while earlier(number).exists() {
-                number += 1;
-            }
-            std::fs::rename(&path, earlier(number)).map_err(|error| write_failed(&path, error))?;
+            let free = (1..).map(|number| lost_try(&path, number)).find(|earlier| !earlier.exists());
+            let earlier = free.ok_or_else(|| Error::internal("an attempt has too many lost tries"))?;
+            std::fs::rename(&path, earlier).map_err(|error| write_failed(&path, error))?;
         }
         Trajectory::create(&path)
     }
@@ -260,6 +266,38 @@ impl Store {
         Ok(records)
     }
 
+    /// What the run's ledgers say; `None` where it has none, as runs of earlier versions.
+    ///
+    /// # Errors
+    /// Kind `Store` when one cannot be read.
+    pub fn books(&self) -> Result<Option<Books>> {
+        ledger::books(&self.folder)
+    }
+
+    /// Opens the ledger for writing. Only the process that holds the [lock](Self::lock) may do so.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be written.
+    pub fn ledger(&self) -> Result<Ledger> {
+        let path = self.folder.join("ledger.jsonl");
+        Ledger::open(&path).map_err(|error| write_failed(&path, error))
+    }
+
+    /// The error of a ledger that could not be written.
+    #[must_use]
+    pub fn ledger_failed(&self, why: &str) -> Error {
+        write_failed(&self.folder.join("ledger.jsonl"), std::io::Error::other(why.to_owned()))
+            .hint("free some space, then continue with `autoexperiment resume RUN`: what was finished is kept")
+    }
+
+    /// All trajectories of an attempt: that which stands for it, if there is one, and those of lost tries.
+    #[must_use]
+    pub fn tries(&self, agent: &str, sample: &str, attempt: u32) -> Vec<PathBuf> {
+        let path = self.trajectory(agent, sample, attempt);
+        let lost = (1..).map(|number| lost_try(&path, number)).take_while(|path| path.exists());
+        lost.chain(path.exists().then(|| path.clone())).collect()
+    }
+
     /// Keeps other processes from writing to the store for as long as the file is held. Changes nothing in it.
     ///
     /// # Errors
@@ -287,7 +325,7 @@ impl Store {
         let lock = self.lock()?;
         let path = self.folder.join("attempts.jsonl");
         let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
-        Ok(Writer { attempts, path, _lock: lock })
+        Ok(Writer { attempts, path, is_displaced: false, _lock: lock })
     }
 }
 
@@ -297,8 +335,35 @@ impl Writer {
     /// # Errors
     /// Kind `Store`; a line may be torn, and is dropped by the next reader.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
-        self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))
+        self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))?;
+        self.check()
     }
+
+    /// Whether what was appended is where it belongs: somebody may have removed or replaced the file meanwhile. What it
+    /// held is then written beside it.
+    ///
+    /// # Errors
+    /// Kind `Store`, which names the file that it was written to.
+    pub fn check(&mut self) -> Result<()> {
+        if self.is_displaced || self.attempts.is_in_place() {
+            return Ok(());
+        }
+        self.is_displaced = true;
+        let names = (1..).map(|number| self.path.with_file_name(format!("rescued-{number}.jsonl")));
+        let rescued = names.into_iter().find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
+        let kept = self.attempts.contents().map_err(|error| write_failed(&rescued, error))?;
+        write_durably(&rescued, &kept).map_err(|error| Error { kind: Kind::Store, ..error })?;
+        let what = format!("`{}` was removed or replaced while the run was writing it", self.path.display());
+        Err(Error::store(what).hint(format!(
+            "everything that it held is in `{}`: move that to its place, then continue with `autoexperiment resume RUN`",
+            rescued.display()
+        )))
+    }
+}
+
+/// Where the trajectory of an attempt's try goes that was lost.
+fn lost_try(trajectory: &Path, number: u32) -> PathBuf {
+    trajectory.with_extension(format!("lost-{number}.jsonl"))
 }
 
 fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
@@ -308,15 +373,13 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: Kind::Store, ..error })
 }
 
+/// How the folder of a run begins that is being made.
+const STARTING: &str = ".starting-";
+
 /// A new folder beside `folder`, with the permissions of any other; gone when dropped, unless it was moved.
-fn new_folder_beside(folder: &Path) -> Result<tempfile::TempDir> {
+fn new_folder_beside(folder: &Path) -> Result<Temporary> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = std::fs::create_dir_all(parent).and_then(|()| {
-        tempfile::Builder::new()
-            .prefix(".starting-")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .tempdir_in(parent)
-    });
+    let made = std::fs::create_dir_all(parent).and_then(|()| Temporary::create(parent, STARTING, 0o755));
     made.map_err(|error| write_failed(folder, error))
 }
 

@@ -333,7 +333,7 @@ fn unexpected() -> Loss {
 fn gone(error: io::Error) -> Loss {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            "its first process died"
+            "its first process was killed, or died"
         }
         io::ErrorKind::TimedOut => "its first process does not answer",
         _ => "its first process cannot be talked to",

@@ -38,7 +38,7 @@ pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
 pub use fault::{Cause, Fault, Loss};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
-pub use local::{LocalBackend, Mode, Report};
+pub use local::{LocalBackend, Mode, Report, sweep_folders};
 pub use unconfined::Unconfined;
 
 /// The workspace's path inside every sandbox that has its own file system view.

@@ -19,6 +19,7 @@ pub use place::Folder;
 
 use crate::error::{Error, Kind, Result};
 use crate::model::Model;
+use crate::model::ledger::{Books, Ledger};
 use crate::run::attempt::{LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Families, Family, Item, samples};
@@ -51,6 +52,9 @@ impl Options {
     }
 }
 
+/// Attempts of a run: their plan is held in memory.
+const MOST_ATTEMPTS: usize = 10_000_000;
+
 /// A run that is new, or goes on: everything that is known of it before any work is done.
 pub struct Run {
     configuration: Configuration,
@@ -80,6 +84,7 @@ impl Run {
     /// Kind `Store` when another process writes to it; else as [`Run::open`].
     pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: Options) -> Result<Self> {
         let writer = store.writer()?;
+        store.folder().parent().into_iter().for_each(Store::sweep);
         let configuration = Configuration { suite, ..run.configuration.clone() };
         Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)
     }
@@ -105,6 +110,13 @@ impl Run {
             items.push(item);
         }
         let samples = samples(family.as_ref(), &items, &configuration.draw, configuration.seed)?;
+        let attempts = samples.len().saturating_mul(agents.len()).saturating_mul(configuration.k as usize);
+        if attempts > MOST_ATTEMPTS {
+            return Err(Error::usage(format!(
+                "that would be {attempts} attempts, and a run has at most {MOST_ATTEMPTS}"
+            ))
+            .hint("make fewer attempts at each sample (`-k`), or take fewer samples (`--limit`, `-n`)"));
+        }
         Ok(Self { configuration, options, place, agents, model, verifiers, family, items, samples })
     }
 
@@ -131,8 +143,10 @@ impl Run {
             digests: prepare::digests(family.as_ref(), &items, &agents, options.machine.backend.base().await?),
             facts: prepare::facts(&items, &options),
         };
-        let (store, writer) = place.begin(begun, options.accept_changes, observer)?;
+        let (store, mut writer) = place.begin(begun, options.accept_changes, observer)?;
+        let opened = open_ledger(&store, family.as_ref(), &mut writer)?;
         let context = RunContext {
+            ledger: opened.ledger.clone(),
             machine: options.machine,
             items,
             agents,
@@ -140,17 +154,17 @@ impl Run {
             store: store.clone(),
             configuration: configuration.clone(),
         };
+        let ledger = opened.ledger.clone();
         let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
-        let outcome =
-            make_attempts(context, family.as_ref(), &samples, writer, observer, cancel).await.map_err(|error| {
-                match error.hint {
-                    Some(_) => error,
-                    None => error.hint(&resume),
-                }
-            })?;
+        let outcome = make_attempts(context, &samples, opened, writer, observer, cancel).await.map_err(|error| {
+            match error.hint {
+                Some(_) => error,
+                None => error.hint(&resume),
+            }
+        })?;
         let chosen = match outcome {
             Outcome::Interrupted => Ok(()),
-            _ => choose(&store, &options.families, &configuration, &verifiers, observer, cancel).await,
+            _ => choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await,
         };
         let (outcome, unverified) = after_choosing(outcome, chosen);
         Ok(Finished {
@@ -164,20 +178,55 @@ impl Run {
     }
 }
 
-/// Makes all attempts that have no verdict yet. What killed processes had spent is put on record first.
+/// A run's records and ledger, in agreement.
+struct Opened {
+    records: Vec<AttemptRecord>,
+    ledger: Arc<Ledger>,
+    /// Dollars that count as spent.
+    spent: f64,
+}
+
+/// Opens the ledger. What killed processes had spent is put on record first; a run of an earlier version, which has no
+/// ledger, begins one with what its records say.
+fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer) -> Result<Opened> {
+    let mut records = store.records()?;
+    let books = store.books()?;
+    if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
+        return Err(
+            Error::store(note.clone()).hint("without these lines `--max-cost` cannot be kept: mend or remove them")
+        );
+    }
+    let books = books.filter(|books| *books != Books::default());
+    let interrupted = interrupted_attempts(store, books.as_ref(), &records, family)?;
+    writer.append(&interrupted)?;
+    records.extend(interrupted);
+    let ledger = store.ledger()?;
+    let spent = match books {
+        Some(books) => books.total().dollars(),
+        None => {
+            let attempts = records.iter().map(|record| record.cost).sum::<f64>();
+            let verifiers = stored::spent(store)?.dollars;
+            if attempts + verifiers > 0.0 {
+                let carried = ledger.carry(attempts, verifiers);
+                carried.map_err(|error| store.ledger_failed(&error.to_string()))?;
+            }
+            attempts + verifiers
+        }
+    };
+    Ok(Opened { records, ledger: Arc::new(ledger), spent })
+}
+
+/// Makes all attempts that have no verdict yet.
 async fn make_attempts(
     context: RunContext,
-    family: &dyn Family,
     samples: &[Sample],
+    opened: Opened,
     mut writer: Writer,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
     let (store, configuration) = (&context.store, &context.configuration);
-    let mut records = store.records()?;
-    let interrupted = interrupted_attempts(store, &records, family)?;
-    writer.append(&interrupted)?;
-    records.extend(interrupted);
+    let Opened { records, spent, .. } = opened;
     for agent in &context.agents {
         store.make_folders(&agent.label)?;
     }
@@ -185,21 +234,19 @@ async fn make_attempts(
     let total = all.len();
     let jobs = unfinished(&context, all, &records);
     observer.on(RunEvent::Planned { total, finished: total - jobs.len() });
-    let attempts: f64 = records.iter().map(|record| record.cost).sum();
-    let terms = Terms {
-        jobs: configuration.jobs,
-        tries: configuration.tries,
-        max_cost: configuration.max_cost,
-        spent: attempts + stored::spent(store)?.dollars,
-    };
+    let terms = Terms { jobs: configuration.jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
     // Waits for the disk.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
-    execute(Arc::new(context), jobs, terms, keep, observer, cancel).await
+    let outcome = execute(Arc::new(context), jobs, terms, keep, observer, cancel).await?;
+    // A file that went after its last record was written would be missed by the next reader only.
+    writer.check()?;
+    Ok(outcome)
 }
 
 /// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
 async fn choose(
     store: &Store,
+    ledger: &Arc<Ledger>,
     families: &Families,
     configuration: &Configuration,
     verifiers: &[Arc<dyn Verifier>],
@@ -213,8 +260,8 @@ async fn choose(
     let records = store.records()?;
     let mut groups = stored::groups(&records);
     groups.retain(|group| group.records.len() == configuration.k as usize);
-    let attempts: f64 = records.iter().map(|record| record.cost).sum();
-    let cost_cap = CostCap::new(attempts + stored::spent(store)?.dollars, configuration.max_cost, cancel.clone());
+    let spent = store.books()?.unwrap_or_default().total().dollars();
+    let cost_cap = CostCap::new(spent, configuration.max_cost, Some(ledger.clone()), cancel.clone());
     let catalogue = Catalogue::of(families, &configuration.suite, configuration.into(), &records).whole()?;
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }

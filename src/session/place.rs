@@ -111,7 +111,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: Begun) -> Result<Store> {
 
 /// A name for a run that none in this folder has: the time.
 fn name_by_time(runs: &Path) -> String {
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
+    let now = crate::files::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
     let mut name = now.clone();
     let mut number = 2;
     while runs.join(&name).exists() {

@@ -54,7 +54,7 @@ pub(super) fn digests(
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;
     SessionFacts {
-        started: jiff::Timestamp::now(),
+        started: crate::files::now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sandbox: backend.name().to_owned(),
         envs: items.iter().map(|ready| (ready.item().id().to_owned(), ready.env().backend.to_owned())).collect(),

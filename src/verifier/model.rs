@@ -1,6 +1,7 @@
 //! A model reads the candidates' implementations side by side and picks one.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use sha2::{Digest, Sha256};
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::{Error, Kind, Result};
-use crate::model::ask::Ledger;
-use crate::model::{self, Message, Model, ModelError, QueryFailed, Reply, Request, Role, Sampling};
+use crate::model::ask::Caller;
+use crate::model::ledger::Tab;
+use crate::model::{self, Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role, Sampling};
 
 const TEMPLATE: &str = include_str!("model.md");
 
@@ -125,14 +127,15 @@ struct Poll<'a> {
     ask: u32,
 }
 
-impl Ledger for Poll<'_> {
+impl Caller for Poll<'_> {
     type Refused = Error;
     type Kept = Vote;
 
-    fn begin(&mut self, request: &mut Request) -> Result<()> {
-        self.votes.allow()?;
+    fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote> {
         request.call = self.order * (SECOND_ASKS + 1) + self.ask;
-        Ok(())
+        let quote = model.quote(request);
+        request.affordable = self.votes.allow(&quote)?;
+        Ok(quote)
     }
 
     fn keep(&mut self, outcome: &std::result::Result<Reply, QueryFailed>, _waited: Duration) -> Result<Vote> {
@@ -149,6 +152,16 @@ impl Ledger for Poll<'_> {
         };
         self.votes.keep(&vote)?;
         Ok(vote)
+    }
+
+    fn tab(&self) -> Option<Tab> {
+        self.votes.tab()
+    }
+
+    fn unwritten(&mut self, error: io::Error) -> Error {
+        Error::store("failed to write the run's ledger")
+            .because(error)
+            .hint("free some space, or change the folder's rights")
     }
 }
 

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Verifier};
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, json_lines};
-use crate::model::Usage;
+use crate::model::ledger::{Ledger, Payer, Tab};
+use crate::model::{Quote, Usage};
 use crate::run::{AttemptRecord, Catalogue, Store, scored};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,8 @@ pub struct CostCap {
     spent: Mutex<f64>,
     /// Most dollars.
     most: Option<f64>,
+    /// Where calls are written down, in runs that have one.
+    ledger: Option<Arc<Ledger>>,
     /// Told when the user wants to stop.
     cancel: CancellationToken,
 }
@@ -78,8 +81,8 @@ pub struct CostCap {
 impl CostCap {
     /// At most `most` dollars, of which so many are spent.
     #[must_use]
-    pub const fn new(spent: f64, most: Option<f64>, cancel: CancellationToken) -> Self {
-        Self { spent: Mutex::new(spent), most, cancel }
+    pub const fn new(spent: f64, most: Option<f64>, ledger: Option<Arc<Ledger>>, cancel: CancellationToken) -> Self {
+        Self { spent: Mutex::new(spent), most, ledger, cancel }
     }
 
     /// Dollars that are spent.
@@ -91,18 +94,19 @@ impl CostCap {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += cost;
     }
 
-    fn allow(&self) -> Result<()> {
+    fn allow(&self, quote: &Quote) -> Result<Option<u32>> {
         if self.cancel.is_cancelled() {
             return Err(Error::new(Kind::Interrupted, "stopped; what was judged is kept"));
         }
-        let spent = self.spent();
-        match self.most.filter(|&most| spent >= most) {
-            Some(most) => Err(Error::new(
-                Kind::CostLimit,
-                format!("stopped the verifiers: ${spent:.4} of `--max-cost {most}` are spent"),
-            )),
-            None => Ok(()),
+        let (spent, Some(most)) = (self.spent(), self.most) else { return Ok(None) };
+        let over = || {
+            let what = format!("stopped the verifiers: ${spent:.4} of `--max-cost {most}` are spent");
+            Error::new(Kind::CostLimit, what)
+        };
+        if spent >= most {
+            return Err(over());
         }
+        quote.affordable(most - spent).map_err(|_| over())
     }
 }
 
@@ -135,8 +139,18 @@ impl Votes for StoredVotes<'_> {
         self.earlier.iter().find(mine).map(|known| known.vote.clone())
     }
 
-    fn allow(&self) -> Result<()> {
-        self.cost_cap.allow()
+    fn allow(&self, quote: &Quote) -> Result<Option<u32>> {
+        self.cost_cap.allow(quote)
+    }
+
+    fn tab(&self) -> Option<Tab> {
+        let payer = Payer {
+            agent: self.case.first.agent.clone(),
+            sample: self.case.first.sample.clone(),
+            verifier: Some(self.case.verifier.clone()),
+            ..Payer::default()
+        };
+        self.cost_cap.ledger.clone().map(|ledger| Tab::new(ledger, payer))
     }
 
     fn keep(&self, vote: &Vote) -> Result<()> {
@@ -322,9 +336,10 @@ fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32>
     })
 }
 
-/// Appends a line and flushes it to disk.
+/// Appends a line and flushes it to disk. Only the process that holds the store's lock does so: a torn last line is a kill's,
+/// and cut off.
 fn append(path: &Path, record: &impl Serialize) -> Result<()> {
-    Appender::share(path).and_then(|file| file.durable().append(record)).map_err(|error| {
+    Appender::resume(path).and_then(|file| file.durable().append(record)).map_err(|error| {
         Error { kind: Kind::Store, ..Error::io("write", path, error) }
             .hint("free some space, or change the folder's rights")
     })
@@ -364,15 +379,43 @@ mod tests {
     }
 
     #[test]
+    fn a_torn_line_is_told_until_the_next_is_written_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let path = folder.path().join("choices.jsonl");
+        std::fs::write(&path, "{\"verifier\": \"v\", \"ag").unwrap();
+        assert_eq!(choices(&store).unwrap().notes.len(), 1);
+        let choice = ChoiceRecord {
+            verifier: "v".into(),
+            agent: "a".into(),
+            model: None,
+            sample: "x_1".into(),
+            attempts: vec![0],
+            chosen: Some(0),
+            reason: String::new(),
+            usage: Usage::default(),
+            cost: 0.0,
+            unknown: 0,
+        };
+        append(&path, &choice).unwrap();
+        let kept = choices(&store).unwrap();
+        assert_eq!((kept.records, kept.notes), (vec![choice], Vec::new()));
+    }
+
+    #[test]
     fn calls_are_allowed_until_the_cap_is_reached_or_somebody_wants_to_stop() {
         let cancel = CancellationToken::new();
-        let cost_cap = CostCap::new(1.0, Some(2.0), cancel.clone());
-        cost_cap.allow().unwrap();
-        cost_cap.pay(1.5);
-        assert_eq!(cost_cap.allow().unwrap_err().kind, Kind::CostLimit);
-        let endless = CostCap::new(9.0, None, cancel.clone());
-        endless.allow().unwrap();
+        let cost_cap = CostCap::new(1.0, Some(2.0), None, cancel.clone());
+        let quote = Quote { read: 0.25, token: 0.125, least: 0 };
+        assert_eq!(cost_cap.allow(&quote).unwrap(), Some(6), "the reply may cost what is left");
+        cost_cap.pay(0.75);
+        assert_eq!(cost_cap.allow(&Quote::default()).unwrap(), None);
+        assert_eq!(cost_cap.allow(&quote).unwrap_err().kind, Kind::CostLimit);
+        cost_cap.pay(0.75);
+        assert_eq!(cost_cap.allow(&Quote::default()).unwrap_err().kind, Kind::CostLimit);
+        let endless = CostCap::new(9.0, None, None, cancel.clone());
+        assert_eq!(endless.allow(&quote).unwrap(), None);
         cancel.cancel();
-        assert_eq!(endless.allow().unwrap_err().kind, Kind::Interrupted);
+        assert_eq!(endless.allow(&quote).unwrap_err().kind, Kind::Interrupted);
     }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::{ModelError, QueryFailed, Reply, Request};
+use crate::model::{ModelError, QueryFailed, Quote, Reply, Request};
 use crate::verifier::vote::{Named, Vote, Votes};
 
 /// Keeps nothing and allows everything.
@@ -14,8 +14,8 @@ impl Votes for Unkept {
         None
     }
 
-    fn allow(&self) -> Result<()> {
-        Ok(())
+    fn allow(&self, _: &Quote) -> Result<Option<u32>> {
+        Ok(None)
     }
 
     fn keep(&self, _: &Vote) -> Result<()> {
@@ -156,8 +156,8 @@ impl Votes for Kept {
         None
     }
 
-    fn allow(&self) -> Result<()> {
-        Ok(())
+    fn allow(&self, _: &Quote) -> Result<Option<u32>> {
+        Ok(None)
     }
 
     fn keep(&self, vote: &Vote) -> Result<()> {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::model::Usage;
+use crate::model::ledger::Tab;
+use crate::model::{Quote, Usage};
 
 /// One reply of a verifier's model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,11 +43,16 @@ pub enum Named {
 pub trait Votes: Send + Sync {
     /// What the model said in this order at this ask in an earlier session.
     fn earlier(&self, order: u32, ask: u32) -> Option<Vote>;
-    /// Whether the model may be asked.
+    /// Whether the model may be asked, and how many tokens its reply may then have for the money that is left; `None` for
+    /// no bound.
     ///
     /// # Errors
     /// Kind `CostLimit` when the money is spent, `Interrupted` when the user wants to stop.
-    fn allow(&self) -> Result<()>;
+    fn allow(&self, quote: &Quote) -> Result<Option<u32>>;
+    /// Where calls are written in the run's ledger, if it has one.
+    fn tab(&self) -> Option<Tab> {
+        None
+    }
     /// Keeps a vote.
     ///
     /// # Errors

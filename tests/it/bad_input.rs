@@ -256,3 +256,33 @@ fn a_folder_that_is_no_run_hides_no_other_from_a_report() {
     assert!(ran.stdout.contains("r/noop"), "{}", ran.stdout);
     lab.fails(7, &["report", "runs/other"]);
 }
+
+#[test]
+fn numbers_that_no_run_can_have_are_refused_before_a_folder_is_made() {
+    let lab = Lab::new();
+    for wrong in [
+        &["-k", "4294967295"][..],
+        &["-k", "0"],
+        &["-k", "1000000", "-n", "1..3"],
+        &["-j", "0"],
+        &["-j", "4294967295"],
+        &["--limit", "0"],
+        &["--limit", "99999999999"],
+        &["--steps", "0"],
+        &["--steps", "4294967295"],
+        &["--tries", "0"],
+        &["--tokens", "0"],
+        &["--max-tokens", "0"],
+        &["-n", "1..4294967295"],
+    ] {
+        let mut arguments = vec!["run", "--agent", "noop", "--name", "r"];
+        arguments.extend(wrong);
+        let message = lab.fails(2, &arguments);
+        assert!(!message.contains("panicked"), "{wrong:?}: {message}");
+        assert!(!lab.path("runs/r").exists(), "{wrong:?}");
+    }
+    lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "r", "--no-baseline"]);
+    for wrong in ["0", "4294967295"] {
+        lab.fails(2, &["resume", "r", "-j", wrong]);
+    }
+}

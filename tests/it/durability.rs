@@ -249,3 +249,57 @@ fn a_full_disk_keeps_what_was_finished() {
     let counted = finished.lines().filter(|line| !line.contains(r#""end":"cancelled""#));
     assert_eq!(counted.count(), 11 * 12);
 }
+
+/// Makes a folder look as if it had been left some time ago.
+fn age(path: &std::path::Path) {
+    let old = std::time::SystemTime::now() - Duration::from_mins(1);
+    fs::File::open(path).unwrap().set_modified(old).unwrap();
+}
+
+#[test]
+fn what_killed_processes_leave_in_runs_and_temporary_folders_is_swept() {
+    let lab = Lab::new();
+    let temporary = lab.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let run = |arguments: &[&str]| lab.command(arguments).env("TMPDIR", &temporary).output().unwrap();
+    lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r", "--no-baseline"]);
+    for sweep in [&["sweep"][..], &["resume", "r", "--no-baseline"]] {
+        let mut killed = lab.command(&["run", "-n", "1", "--agent", "noop", "--name", "s", "--no-baseline"]);
+        killed.env("AUTOEXPERIMENT_KILL_AT", "run.json before 1").output().unwrap();
+        let starting = || {
+            let entries = fs::read_dir(lab.path("runs")).unwrap().flatten().map(|entry| entry.path());
+            entries.filter(|path| path.display().to_string().contains(".starting-")).collect::<Vec<_>>()
+        };
+        assert_eq!(starting().len(), 1);
+        age(&starting()[0]);
+        let probe = temporary.join("autoexperiment-sandbox-left");
+        fs::create_dir_all(probe.join("work/work")).unwrap();
+        age(&probe);
+        assert!(run(sweep).status.success());
+        assert_eq!(starting(), Vec::<std::path::PathBuf>::new(), "{sweep:?}");
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "{sweep:?}");
+    }
+}
+
+#[test]
+fn records_that_are_removed_under_a_running_run_fail_it_and_are_written_beside() {
+    let lab = Lab::new();
+    lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 1\"}}\n");
+    let agent = format!("scripted:{}", lab.path("steps").display());
+    let arguments = ["run", "-n", "1", "--agent", "noop", "--agent", &agent, "--name", "r", "--no-baseline", "-j", "1"];
+    let child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let path = lab.path("runs/r/attempts.jsonl");
+    let begun = Instant::now();
+    while fs::read_to_string(&path).unwrap_or_default().is_empty() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "no attempt finished");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    fs::remove_file(&path).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(7), "{message}");
+    assert!(message.contains("was removed or replaced") && message.contains("rescued-1.jsonl"), "{message}");
+    fs::rename(lab.path("runs/r/rescued-1.jsonl"), &path).unwrap();
+    lab.ok(&["resume", "r", "--no-baseline"]);
+    assert_eq!(verdicts(&lab, "r").len(), 8);
+}

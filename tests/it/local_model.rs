@@ -17,6 +17,7 @@ fn ask(text: String) -> Request {
         one_call: false,
         call: 0,
         foreign: false,
+        affordable: None,
     }
 }
 

@@ -21,6 +21,7 @@ mod fixed;
 mod harbor;
 mod import;
 mod import_results;
+mod ledger;
 mod library;
 mod local_model;
 mod masking_oracle;

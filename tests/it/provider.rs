@@ -45,8 +45,8 @@ fn answer(mut stream: TcpStream, turn: &Turn) {
     }
 }
 
-/// Reads the head, then as much as it announces.
-fn read_request(stream: &mut TcpStream) {
+/// Reads the head, then as much as it announces; gives the body.
+pub fn read_request(stream: &mut TcpStream) -> String {
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let head = text.windows(4).position(|four| four == b"\r\n\r\n");
@@ -54,11 +54,11 @@ fn read_request(stream: &mut TcpStream) {
             let lines = String::from_utf8_lossy(&text[..head]).to_lowercase();
             let length = lines.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
             if text.len() >= head + 4 + length.unwrap_or(0) {
-                return;
+                return String::from_utf8_lossy(&text[head + 4..]).into_owned();
             }
         }
         match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => return String::new(),
             Ok(count) => text.extend_from_slice(&buffer[..count]),
         }
     }

@@ -5,6 +5,7 @@
 mod tests;
 
 use std::collections::HashMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -12,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::account::{Account, Asker, NotAsked};
 use crate::agent::{Budget, End, Ended, Event, Trajectory, conversation};
-use crate::model::ask::{self, Ledger};
+use crate::model::ask::{self, Caller};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Reply, Request, Sampling, Thought, Tool};
+use crate::model::ledger::Tab;
+use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, Sampling, Thought, Tool};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -193,7 +195,8 @@ impl<'a> Meter<'a> {
                 if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
                     self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
                 }
-                Ok(Given { reply, most: request.sampling.max_tokens })
+                let most = [request.sampling.max_tokens, request.affordable].into_iter().flatten().min();
+                Ok(Given { reply, most })
             }
             Err(failed) => Err(self.fail(&failed.error)),
         }
@@ -269,25 +272,24 @@ impl<'a> Meter<'a> {
     }
 }
 
-impl Ledger for Meter<'_> {
+impl Caller for Meter<'_> {
     type Refused = Refusal;
     type Kept = ();
 
-    fn begin(&mut self, request: &mut Request) -> Result<(), Refusal> {
-        let over = || Refusal { why: Why::Closed, message: "the attempt is over".into() };
+    fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Refusal> {
         if self.stopped.is_some() || self.cancel.is_cancelled() {
             return Err(over());
         }
-        match self.account().begin(request) {
-            Ok(()) => {}
+        let quote = match self.account().begin(model, request) {
+            Ok(quote) => quote,
             Err(NotAsked::Limit(end)) => return Err(self.refuse(end)),
             Err(unrecorded @ NotAsked::Unrecorded(_)) => {
                 self.stop(unrecorded.into());
                 return Err(over());
             }
-        }
+        };
         request.sampling = self.sampled(&request.sampling);
-        if self.record(request) { Ok(()) } else { Err(self.refuse(End::DiskLimit)) }
+        if self.record(request) { Ok(quote) } else { Err(self.refuse(End::DiskLimit)) }
     }
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {
@@ -296,12 +298,26 @@ impl Ledger for Meter<'_> {
         self.tell(&event);
         Ok(())
     }
+
+    fn tab(&self) -> Option<Tab> {
+        self.budget.tab().cloned()
+    }
+
+    fn unwritten(&mut self, error: io::Error) -> Refusal {
+        self.stop(NotAsked::Unrecorded(error.to_string()).into());
+        over()
+    }
+}
+
+fn over() -> Refusal {
+    Refusal { why: Why::Closed, message: "the attempt is over".into() }
 }
 
 /// Why a call has no reply when the run has been stopped and none came soon.
 async fn given_up(cancel: &CancellationToken) -> QueryFailed {
     cancel.cancelled().await;
     tokio::time::sleep(LAST_REPLY).await;
-    let what = "the run was stopped during this call; what it cost is unknown and not counted";
+    let what = "the run was stopped during this call; what it cost is unknown, and the most that it may have cost is \
+                counted against `--max-cost`";
     ModelError::Unavailable(what.to_owned()).into()
 }

@@ -37,6 +37,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
             one_call: body.pointer("/tool_choice/disable_parallel_tool_use").and_then(Value::as_bool) == Some(true),
             call: 0,
             foreign: true,
+            affordable: None,
         },
         stops: stops.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),

@@ -31,6 +31,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
             call: 0,
             foreign: true,
+            affordable: None,
         },
         stops,
         model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),

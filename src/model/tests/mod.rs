@@ -59,6 +59,7 @@ fn request() -> Request {
         one_call: false,
         call: 1,
         foreign: false,
+        affordable: None,
     }
 }
 

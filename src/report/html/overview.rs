@@ -98,7 +98,15 @@ fn results(rows: &[Row]) -> Table {
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     columns.extend(ks.iter().map(|k| format!("pass@{k} %")));
     columns.extend(ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k} %")));
-    columns.extend(cells(["reported %", "verified %", "unsupported", "lost", "steps", "$ a sample", "$ in all"]));
+    columns.extend(cells([
+        "reported %",
+        "verified %",
+        "unsupported",
+        "lost: pass@1 %",
+        "steps",
+        "$ a sample",
+        "$ in all",
+    ]));
     columns.extend(cells(["tool s", "model s"]));
     let number =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.digits$}"));
@@ -110,7 +118,9 @@ fn results(rows: &[Row]) -> Table {
             let rates = row.pass_at.iter().chain(&row.pass_all);
             cells.extend(rates.map(|at| with_interval(at.rate, at.interval)));
             cells.extend([row.reported, row.verified].map(|rate| with_interval(rate, None)));
-            cells.extend([row.unsupported, row.lost].map(|count| count.to_string()));
+            let bounds = row.pass_at_worst.zip(row.pass_at_best);
+            let bounds = bounds.map(|(worst, best)| format!(": {} to {}", percent(worst), percent(best)));
+            cells.extend([row.unsupported.to_string(), format!("{}{}", row.lost, bounds.unwrap_or_default())]);
             cells.push(number(row.steps, 1));
             cells.extend([number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
             cells.extend([row.tool_seconds, row.model_seconds].map(|seconds| number(seconds, 1)));

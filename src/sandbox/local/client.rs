@@ -9,6 +9,7 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 
 use super::cgroup::{Cgroup, machine_oom_kills};
+use crate::files::Temporary;
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::disk::Watch;
 use crate::sandbox::init::OWN_VARIABLE;
@@ -30,7 +31,7 @@ pub(super) struct LocalSandbox {
 struct Leftovers {
     cgroup: Cgroup,
     /// Only there without namespaces.
-    scratch: Option<tempfile::TempDir>,
+    scratch: Option<Temporary>,
 }
 
 impl Drop for Leftovers {
@@ -49,7 +50,7 @@ impl LocalSandbox {
         socket: std::os::unix::net::UnixStream,
         child: Child,
         cgroup: Cgroup,
-        scratch: Option<tempfile::TempDir>,
+        scratch: Option<Temporary>,
         watch: Watch,
         workdir: PathBuf,
     ) -> io::Result<Self> {

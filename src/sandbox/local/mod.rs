@@ -7,7 +7,7 @@ mod client;
 mod probe;
 
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use super::init::MARKER;
 use super::init::wire::{Place, Setup};
 use super::{Backend, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
+use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
 use client::LocalSandbox;
 
@@ -215,6 +216,14 @@ impl Backend for LocalBackend {
     }
 }
 
+/// How temporary folders of sandboxes begin. What killed processes left of them is swept by the next one.
+const PREFIX: &str = "autoexperiment-sandbox-";
+
+/// Removes the temporary folders that killed processes left.
+pub fn sweep_folders() {
+    crate::files::sweep(&std::env::temp_dir(), PREFIX);
+}
+
 impl LocalBackend {
     /// What is to be covered. Landlock can cover nothing in a folder that it shows.
     fn masks(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
@@ -231,13 +240,12 @@ impl LocalBackend {
     }
 
     /// A private folder for temporary files, where the sandbox cannot have an own /tmp.
-    fn scratch(&self) -> Result<tempfile::TempDir> {
+    fn scratch(&self) -> Result<Temporary> {
         let base = std::env::temp_dir();
-        let folder = tempfile::Builder::new().prefix("autoexperiment-").tempdir();
+        let folder = Temporary::create(&base, PREFIX, 0o700);
         let folder = folder.map_err(|error| Error::io("create a folder in", &base, error))?;
-        let permissions = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(folder.path(), permissions)
-            .and_then(|()| self.owner.map_or(Ok(()), |(uid, gid)| chown(folder.path(), Some(uid), Some(gid))))
+        self.owner
+            .map_or(Ok(()), |(uid, gid)| chown(folder.path(), Some(uid), Some(gid)))
             .map_err(|error| Error::io("hand over", folder.path(), error))?;
         Ok(folder)
     }
@@ -262,6 +270,8 @@ fn reachable(path: &Path, uid: u32) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ use nix::libc;
 use serde::Serialize;
 
 use super::{LocalBackend, Mode, cgroup};
+use crate::files::Temporary;
 use crate::sandbox::{Backend, Command, ExecLimits, Exit, SandboxLimits, Spec};
 use crate::workspace::{Layers, LayersKind};
 
@@ -69,7 +70,8 @@ pub(super) fn landlock_abi() -> i32 {
 
 /// Starts a sandbox, lets it change a file, and ends it.
 pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let folder = Temporary::create(&std::env::temp_dir(), super::PREFIX, 0o700)
+        .map_err(|error| format!("no temporary folder: {error}"))?;
     let place = |name: &str| -> Result<std::path::PathBuf, String> {
         let path = folder.path().join(name);
         let file = path.join("file");

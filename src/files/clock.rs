@@ -1,0 +1,24 @@
+//! The time, whatever the machine's clock says.
+
+/// Now; the last moment that can be written, where the clock is set beyond the year 9999.
+pub fn now() -> jiff::Timestamp {
+    at(std::time::SystemTime::now())
+}
+
+fn at(time: std::time::SystemTime) -> jiff::Timestamp {
+    jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_beyond_the_year_9999_is_no_panic() {
+        let late = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 9000);
+        assert_eq!(at(late), jiff::Timestamp::MAX);
+        assert_eq!(at(SystemTime::UNIX_EPOCH), jiff::Timestamp::UNIX_EPOCH);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a call may cost, as far as that is known before it is made: what is reserved for it, and how long its reply may be
+//! for the money that is left.
+
+use std::io::Write;
+
+use super::Request;
+
+/// Bytes of a request to a token, at least: English and code have about four, tables of numbers and other scripts fewer.
+const BYTES: usize = 3;
+
+/// A reply longer than this is not to be expected of any model: one that may be so long is not bounded.
+pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
+
+/// What a call may cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Quote {
+    /// Dollars that the call costs in any case: for what is read, as estimated from its bytes, or for a written reply.
+    pub read: f64,
+    /// Dollars for each token that is written; 0 where the length of a reply decides nothing.
+    pub token: f64,
+    /// The fewest tokens that a reply must be allowed.
+    pub least: u32,
+}
+
+/// No reply can be had for the money that is left.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooDear;
+
+impl Quote {
+    /// The most tokens that a reply may have for so many dollars; `None` where no bound is needed.
+    ///
+    /// # Errors
+    /// When they are too few for any reply.
+    pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, TooDear> {
+        if self.token <= 0.0 {
+            return Ok(None);
+        }
+        let tokens = (dollars - self.read) / self.token;
+        if tokens < f64::from(self.least.max(1)) {
+            return Err(TooDear);
+        }
+        Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
+    }
+
+    /// The most dollars that the call can cost, where its reply has at most so many tokens.
+    #[must_use]
+    pub(crate) fn most(&self, tokens: Option<u32>) -> f64 {
+        self.read + self.token * f64::from(tokens.unwrap_or(LONGEST_REPLY).min(LONGEST_REPLY))
+    }
+}
+
+/// How many tokens a request has, as estimated from its bytes: rather too many than too few.
+pub(super) fn tokens_read(request: &Request) -> u64 {
+    struct Counted(usize);
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    // Cannot fail: nothing here refuses to be written as JSON.
+    let _ = serde_json::to_writer(&mut counted, &(&request.messages, &request.tools));
+    counted.0.div_ceil(BYTES) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_may_be_as_long_as_the_money_lasts_and_no_shorter_than_it_must_be() {
+        let quote = Quote { read: 0.25, token: 0.125, least: 2 };
+        assert_eq!(quote.affordable(1.0), Ok(Some(6)));
+        assert_eq!(quote.affordable(0.5), Ok(Some(2)));
+        assert_eq!(quote.affordable(0.49), Err(TooDear));
+        assert_eq!(quote.affordable(1e9), Ok(None), "nobody writes so much");
+        assert!((quote.most(Some(6)) - 1.0).abs() < 1e-12);
+        // What is free, or costs what it costs, is not bounded, with no money at all.
+        for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
+            assert_eq!(free.affordable(0.0), Ok(None));
+        }
+    }
+}
