@@ -349,8 +349,7 @@ mod tests {
         assert_eq!(books.payers[&payer(0)], Paid { settled: 0.125, open: 0.0, usage: Usage { output: 14, ..usage } });
         assert_eq!(books.payers[&payer(1)], Paid { open: 0.25, ..Paid::default() });
         assert_eq!((books.attempts().settled, books.attempts().open), (1.125, 0.25));
-        assert_eq!(books.verifiers().dollars(), 1.5);
-        assert_eq!(books.total().dollars(), 2.875);
+        assert_eq!((books.verifiers().dollars(), books.total().dollars()), (1.5, 2.875));
         assert_eq!(books.notes, Vec::<String>::new());
     }
 

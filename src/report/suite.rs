@@ -328,7 +328,7 @@ pub fn suite_csv(rows: &[SuiteRow]) -> Result<String> {
         cells.extend([Some(row.lines), Some(row.calls), row.mutation_score, row.containment].map(number));
         cells
     });
-    write(&heading, rows)
+    Ok(write(&heading, rows))
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ impl Store {
     pub fn new_trajectory(&self, agent: &str, sample: &str, attempt: u32) -> Result<Trajectory> {
         let path = self.trajectory(agent, sample, attempt);
         if path.exists() {
-            let free = (1..).map(|number| lost_try(&path, number)).find(|earlier| !earlier.exists());
+            let free = (1..=u32::MAX).map(|number| lost_try(&path, number)).find(|earlier| !earlier.exists());
             let earlier = free.ok_or_else(|| Error::internal("an attempt has too many lost tries"))?;
             std::fs::rename(&path, earlier).map_err(|error| write_failed(&path, error))?;
         }
@@ -294,7 +294,7 @@ impl Store {
     #[must_use]
     pub fn tries(&self, agent: &str, sample: &str, attempt: u32) -> Vec<PathBuf> {
         let path = self.trajectory(agent, sample, attempt);
-        let lost = (1..).map(|number| lost_try(&path, number)).take_while(|path| path.exists());
+        let lost = (1..=u32::MAX).map(|number| lost_try(&path, number)).take_while(|path| path.exists());
         lost.chain(path.exists().then(|| path.clone())).collect()
     }
 
@@ -349,8 +349,8 @@ impl Writer {
             return Ok(());
         }
         self.is_displaced = true;
-        let names = (1..).map(|number| self.path.with_file_name(format!("rescued-{number}.jsonl")));
-        let rescued = names.into_iter().find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
+        let mut names = (1..=u32::MAX).map(|number| self.path.with_file_name(format!("rescued-{number}.jsonl")));
+        let rescued = names.find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
         let kept = self.attempts.contents().map_err(|error| write_failed(&rescued, error))?;
         write_durably(&rescued, &kept).map_err(|error| Error { kind: Kind::Store, ..error })?;
         let what = format!("`{}` was removed or replaced while the run was writing it", self.path.display());

@@ -201,17 +201,16 @@ fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer) -> Resul
     writer.append(&interrupted)?;
     records.extend(interrupted);
     let ledger = store.ledger()?;
-    let spent = match books {
-        Some(books) => books.total().dollars(),
-        None => {
-            let attempts = records.iter().map(|record| record.cost).sum::<f64>();
-            let verifiers = stored::spent(store)?.dollars;
-            if attempts + verifiers > 0.0 {
-                let carried = ledger.carry(attempts, verifiers);
-                carried.map_err(|error| store.ledger_failed(&error.to_string()))?;
-            }
-            attempts + verifiers
+    let spent = if let Some(books) = books {
+        books.total().dollars()
+    } else {
+        let attempts = records.iter().map(|record| record.cost).sum::<f64>();
+        let verifiers = stored::spent(store)?.dollars;
+        if attempts + verifiers > 0.0 {
+            let carried = ledger.carry(attempts, verifiers);
+            carried.map_err(|error| store.ledger_failed(&error.to_string()))?;
         }
+        attempts + verifiers
     };
     Ok(Opened { records, ledger: Arc::new(ledger), spent })
 }
