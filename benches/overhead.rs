@@ -271,6 +271,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         }],
         model: Some(model::open(&format!("scripted:{}", script.display()), &model::Options::default()).unwrap()),
         store: store.clone(),
+        ledger: Arc::new(store.ledger().unwrap()),
     });
     let (jobs, mut writer) = (plan(&samples, 1, 1), store.writer().unwrap());
     let measured = timed(async {
