@@ -1,5 +1,6 @@
 //! The families that this program knows: the one place where they are listed.
 
+use crate::command::Commands;
 use crate::masked::Masked;
 use crate::run::family::Families;
 
@@ -7,6 +8,6 @@ impl Families {
     /// All families of this program.
     #[must_use]
     pub fn standard() -> Self {
-        Self::none().with(Masked)
+        Self::none().with(Masked).with(Commands)
     }
 }

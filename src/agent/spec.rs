@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::external::{External, ProgramSpec};
 use super::settings::{Kind, Overrides, Settings};
-use super::{Agent, copycat, fixed, forger, gold, mutant, noop, random, react, scripted};
+use super::{Agent, copycat, fixed, forger, gold, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
 /// The forms that an agent's name can have.
-const FORMS: &str = "`react`, `fixed`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+const FORMS: &str = "`react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
      `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
@@ -33,6 +33,8 @@ pub enum AgentSpec {
     Scripted(PathBuf),
     /// `mutant:P`: the originals, each replaced by a mutant with this probability.
     Mutant(f64),
+    /// `single`: one reply.
+    Single,
     /// `gold`: the originals.
     Gold,
     /// `noop`: nothing.
@@ -100,6 +102,7 @@ impl AgentSpec {
             Self::Program(_) => "cli",
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
+            Self::Single => "single",
             Self::Gold => "gold",
             Self::Noop => "noop",
             Self::Forger => "forger",
@@ -122,6 +125,7 @@ impl AgentSpec {
             Self::Program(program) => Arc::new(External::open(program)?),
             Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
+            Self::Single => Arc::new(single::Single),
             Self::Gold => Arc::new(gold::Gold),
             Self::Noop => Arc::new(noop::Noop),
             Self::Forger => Arc::new(forger::Forger),
@@ -144,6 +148,7 @@ impl FromStr for AgentSpec {
             ("cli", program) => Self::Program(program.parse()?),
             ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
+            ("single", "") => Self::Single,
             ("gold", "") => Self::Gold,
             ("noop", "") => Self::Noop,
             ("forger", "") => Self::Forger,
@@ -172,7 +177,7 @@ impl fmt::Display for AgentSpec {
             Self::Program(program) => write!(f, ":{program}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
-            Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
+            Self::Single | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
         }
     }
 }
@@ -225,6 +230,7 @@ mod tests {
             "cli:/a folder, with a comma/mine,mode=x",
             "scripted:steps.jsonl",
             "mutant:0.3",
+            "single",
             "gold",
             "noop",
             "forger",

@@ -2,6 +2,8 @@
 
 use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
+use crate::run::family::{Basis, Families, Family};
+use crate::sample::MASKED;
 use crate::sandbox::doctor::in_sight;
 use crate::suite::{Evidence, LoadedPaper, Problem, check};
 use crate::workspace::repo_digest;
@@ -12,15 +14,22 @@ use crate::workspace::repo_digest;
 /// that the paper's text contains no gold value, that gold covers every experiment, and that protected files contain no
 /// maskable function. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp")]
+#[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp\n  \
+                  autoexperiment check --family command")]
 pub struct Arguments {
-    /// Papers to check [default: all].
+    /// Papers to check, or items of the family [default: all].
     papers: Vec<String>,
+    /// Check the items of this kind of task.
+    #[arg(long, value_name = "NAME")]
+    family: Option<String>,
     #[command(flatten)]
     suite: SuiteOptions,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(name) = arguments.family.as_deref().filter(|name| *name != MASKED) {
+        return family(Families::standard().get(name)?.as_ref(), arguments);
+    }
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers)?;
     for seen in in_sight(&[suite.root().to_owned()]) {
@@ -57,6 +66,28 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::suite(format!("{errors} error(s) in {} paper(s)", papers.len())));
     }
     Ok(())
+}
+
+/// Checks the items of a family.
+fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
+    let suite = arguments.suite.folder()?;
+    let items = family.items(&suite, &arguments.papers)?;
+    let mut errors = 0;
+    for id in &items {
+        let problems = match family.load(&suite, id, Basis::default()) {
+            Ok(item) => item.problems(),
+            Err(error) => vec![error.to_string()],
+        };
+        errors += problems.len();
+        print(&format!("{id}: {}\n", if problems.is_empty() { "ok" } else { "wrong" }))?;
+        for problem in &problems {
+            print(&format!("  error: {}\n", crate::report::clean(problem)))?;
+        }
+    }
+    match errors {
+        0 => Ok(()),
+        _ => Err(Error::suite(format!("{errors} error(s) in {} item(s)", items.len()))),
+    }
 }
 
 /// Gold, dependency matrix and evidence are of the repo as it is now, and the evidence is of all functions.

@@ -6,10 +6,14 @@ use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, print_json, table};
+use crate::command::ready::ReadyCommands;
+use crate::command::{self, Commands};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::{Comparison, compare, record};
 use crate::masked::ready::ReadyPaper;
+use crate::run::family::Family as _;
+use crate::sample::{COMMAND, MASKED};
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
@@ -19,12 +23,16 @@ use crate::suite::{LoadedPaper, Protocol};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
-                        autoexperiment gold --check --sandbox docker kmeanspp ucb"
+                        autoexperiment gold --check --sandbox docker kmeanspp ucb\n  \
+                        autoexperiment gold --family command kmeanspp"
 )]
 pub struct Arguments {
-    /// Papers to record.
+    /// Papers to record, or repos with instructions.
     #[arg(required = true)]
     papers: Vec<String>,
+    /// The kind of task: `masked`, or `command`, whose right programs are run and changed.
+    #[arg(long, value_name = "NAME", default_value = MASKED)]
+    family: String,
     /// Number of runs of each experiment.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
@@ -46,6 +54,14 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.family.as_str() {
+        MASKED => {}
+        COMMAND => return commands(arguments).await,
+        other => {
+            return Err(Error::usage(format!("gold of the family `{}` is not recorded", other.escape_debug()))
+                .hint("the families with recorded gold are `masked` and `command`"));
+        }
+    }
     let suite = arguments.suite.open()?;
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
     let machine = arguments.machine.open(&arguments.env.options(), suite.root()).await?;
@@ -71,6 +87,32 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("wrote {}", path.display());
     }
     if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
+}
+
+/// Records what the right programs of instructions give.
+async fn commands(arguments: &Arguments) -> Result<()> {
+    if arguments.check || arguments.full {
+        return Err(Error::usage("`--check` and `--full` are for papers")
+            .hint("a run checks the right programs of instructions before it begins"));
+    }
+    let suite = arguments.suite.folder()?;
+    let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;
+    let progress = Progress::new(false);
+    for id in Commands.items(&suite, &arguments.papers)? {
+        let ready = ReadyCommands::load(&suite, &id, &machine, &progress).await?;
+        let gold = command::record(&ready, arguments.repeats as usize, &machine, &progress).await?;
+        progress.finish();
+        let path = ready.item.loaded.gold_path();
+        gold.save(&path)?;
+        let rows = gold.results.iter().map(|(id, run)| {
+            let seconds = run.seconds.iter().sum::<f64>() / run.seconds.len().max(1) as f64;
+            let judged = if run.call.is_some() { "namespace" } else { "outcome" };
+            vec![id.clone(), format!("{seconds:.2}"), judged.to_owned(), run.changes.len().to_string()]
+        });
+        print(&table(&["instruction", "seconds", "arguments by", "arguments"], &[1, 3], rows))?;
+        talk!("wrote {}", path.display());
+    }
+    Ok(())
 }
 
 /// Prints what was compared, by paper.

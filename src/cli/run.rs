@@ -187,7 +187,7 @@ impl MachineOptions {
 /// The help of `--agent`, with the keys that there are.
 fn agent_help() -> String {
     format!(
-        "Agent: `react`, `fixed`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
+        "Agent: `react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
          `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md). Can be repeated. `react` and \
          `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; the keys are \
          {}",

@@ -107,6 +107,10 @@ pub trait Item: Send + Sync {
     fn scorable(&self) -> Result<()> {
         Ok(())
     }
+    /// What is wrong with it, as far as that shows without running anything; a fragment each.
+    fn problems(&self) -> Vec<String> {
+        self.scorable().err().iter().map(ToString::to_string).collect()
+    }
     /// Number of samples of this n; `None` beyond what can be counted.
     fn count(&self, n: usize) -> Option<u128>;
     /// The samples that a run takes, in their order.

@@ -23,6 +23,9 @@ use crate::error::{Error, Result};
 /// The family of masked replication: that of a run or a record that names none.
 pub const MASKED: &str = "masked";
 
+/// The family of instructions to commands.
+pub const COMMAND: &str = "command";
+
 /// What attempts are made at. Its family reads it from its id; everybody else knows what is here.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sample {

@@ -1,0 +1,52 @@
+//! `single`: one call of the model without tools; its reply is the answer.
+
+use async_trait::async_trait;
+
+use super::talk::Talk;
+use super::{Agent, Context, End, Ended, Task, experiment};
+use crate::model::Role;
+use crate::sample::COMMAND;
+
+/// What a family gives to an agent that replies once: a prompt that says all, and how to reply.
+#[derive(Debug, Clone)]
+pub struct OneReply {
+    /// The prompt.
+    pub prompt: String,
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Single;
+
+#[async_trait]
+impl Agent for Single {
+    fn name(&self) -> &'static str {
+        "single"
+    }
+
+    fn needs_model(&self) -> bool {
+        true
+    }
+
+    fn only(&self) -> Option<&'static str> {
+        Some(COMMAND)
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<OneReply>() else {
+            return End::GaveUp.because("`single` attempts tasks only that one reply can answer");
+        };
+        let Some(model) = context.model else {
+            return End::ModelDenied.because("`single` needs a model and was given none");
+        };
+        let mut talk = Talk::over(model, Vec::new());
+        talk.say(Role::User, task.prompt.clone(), context);
+        match talk.ask(None, context).await {
+            Ok(reply) => {
+                experiment::answer_raw(reply.text, context);
+                End::Answered.into()
+            }
+            Err(stop) => stop.into(),
+        }
+    }
+}

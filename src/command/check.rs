@@ -1,0 +1,76 @@
+//! Whether a repo's instructions are in order, as far as that shows without running anything.
+
+use super::context::oracle;
+use super::judge::equal;
+use super::loaded::LoadedCommands;
+use crate::score::ml_bench::{Argument, ProgramKind, shipped_check, strict_check, strict_kind};
+
+/// What is wrong, a fragment each. Gold holds what running shows, so an instruction without it, or with another program
+/// than the one that gold was recorded with, is in no order.
+#[must_use]
+pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
+    let mut found = Vec::new();
+    for instruction in &loaded.set.instructions {
+        let mut wrong = |what: String| found.push(format!("instruction `{}`: {what}", instruction.id));
+        if oracle(loaded, instruction).is_none() {
+            wrong(format!("`{}` has no section `{}`", instruction.oracle.file, instruction.oracle.heading));
+        }
+        let asked = match instruction.asked() {
+            Ok(asked) => asked,
+            Err(what) => {
+                wrong(what);
+                continue;
+            }
+        };
+        let strict = strict_check(&instruction.gold, &asked, instruction.kind);
+        for argument in asked.iter().zip(&strict.arguments).filter(|(_, hit)| !**hit).map(|(argument, _)| argument) {
+            wrong(format!("its right program does not hold the argument `{}`", argument.name));
+        }
+        for argument in asked.iter().filter(|argument| !tells(&instruction.text, argument)) {
+            wrong(format!("its text does not hold the argument `{}`", argument.name));
+        }
+        if strict_kind(&instruction.gold) != Some(instruction.kind) {
+            wrong("its right program is not of its kind".to_owned());
+        }
+        if !shipped_check(&instruction.gold, &asked, instruction.kind).passes() {
+            wrong("its right program fails the published static checks".to_owned());
+        }
+        let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else {
+            wrong("it has no gold".to_owned());
+            continue;
+        };
+        if gold.program.trim() != instruction.gold.trim() {
+            wrong("gold was recorded with another program".to_owned());
+        }
+        for (name, value) in &instruction.expect.parsed {
+            let parsed = gold.call.as_ref().and_then(|call| call.parsed.get(name));
+            if !parsed.is_some_and(|parsed| equal(parsed, value)) {
+                wrong(format!("its right program does not give the parsed argument `{name}`"));
+            }
+        }
+        if gold.call.is_none() && !instruction.expect.outcome {
+            wrong(
+                "nothing but its text can be judged: expect its outcome, or use a repo whose parser is argparse"
+                    .to_owned(),
+            );
+        }
+        if instruction.expect.outcome && gold.outcome.is_none() {
+            wrong("gold has no outcome".to_owned());
+        }
+        for argument in asked.iter().filter(|argument| !gold.changes.contains_key(&argument.name)) {
+            wrong(format!("changing the argument `{}` changes nothing", argument.name));
+        }
+    }
+    found
+}
+
+/// Whether a text says a value: as it is, or each part of a list of values.
+fn tells(text: &str, argument: &Argument) -> bool {
+    let says = |value: &str| {
+        let part = Argument { name: argument.name.clone(), value: value.to_owned() };
+        // In a fence, so that all of it is looked at, and nothing of it is a comment.
+        strict_check(&format!("```python\n{}\n```", text.replace(['#', '\''], " ")), &[part], ProgramKind::Python)
+            .has_arguments()
+    };
+    says(&argument.value) || argument.value.split([',', '+']).all(says)
+}

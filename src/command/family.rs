@@ -1,0 +1,92 @@
+//! The family: its ids, and its repos.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::context::LAYERS;
+use super::item::CommandItem;
+use super::loaded::{LoadedCommands, ids};
+use crate::error::{Error, Result};
+use crate::run::family::{Basis, Family, Item};
+use crate::sample::{COMMAND, Sample};
+
+/// The family of instructions to commands.
+#[derive(Debug, Clone, Copy)]
+pub struct Commands;
+
+impl Family for Commands {
+    fn name(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn axis(&self) -> &'static str {
+        "withheld layers of documentation"
+    }
+
+    fn extent(&self, n: usize) -> String {
+        LAYERS.get(n).map_or_else(|| format!("n = {n}"), |layer| format!("context: {layer}"))
+    }
+
+    fn sentence(&self, sample: &Sample) -> String {
+        format!("Sample `{sample}`: an instruction for the repo `{}`, {}.", sample.cluster(), self.extent(sample.n()))
+    }
+
+    fn sample(&self, id: &str) -> Result<Sample> {
+        let (repo, _, n) = parts(id)?;
+        Ok(Sample::new(COMMAND, repo, repo, id.to_owned(), n))
+    }
+
+    fn forges(&self) -> bool {
+        true
+    }
+
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
+        let known = ids(suite)?;
+        if asked.is_empty() {
+            return Ok(known);
+        }
+        if let Some(id) = asked.iter().find(|id| !known.contains(id)) {
+            return Err(Error::usage(format!("no repo `{}` has instructions", id.escape_debug()))
+                .hint(format!("the repos are: {}", known.join(", "))));
+        }
+        Ok(known.into_iter().filter(|id| asked.contains(id)).collect())
+    }
+
+    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+        Ok(Arc::new(CommandItem { loaded: Arc::new(LoadedCommands::load(suite, item)?), rule: basis.rule }))
+    }
+}
+
+/// Repo, instruction and n of a sample id such as `kmeanspp.c07_2`.
+///
+/// # Errors
+/// Kind `Usage` for what is not one.
+pub fn parts(id: &str) -> Result<(&str, &str, usize)> {
+    let read = || {
+        let (rest, n) = id.rsplit_once('_')?;
+        let (repo, instruction) = rest.rsplit_once('.')?;
+        let n = n.parse().ok().filter(|n: &usize| n.to_string() == *id.rsplit('_').next().unwrap_or_default())?;
+        (!repo.is_empty() && !instruction.is_empty() && n < LAYERS.len()).then_some((repo, instruction, n))
+    };
+    read().ok_or_else(|| {
+        Error::usage(format!("`{}` is not a sample id", id.escape_debug())).hint(
+            "a sample id is a repo, an instruction, and a context from 0 to 3, as `kmeanspp.c07_2`; 0 is the oracle segment, \
+             1 BM25, 2 the README and 3 the instruction only",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_the_repo_the_instruction_and_the_context() {
+        let sample = Commands.sample("kmeanspp.c07_2").unwrap();
+        assert_eq!((sample.item(), sample.cluster(), sample.n()), ("kmeanspp", "kmeanspp", 2));
+        assert_eq!(Commands.extent(2), "context: README");
+        for wrong in ["kmeanspp_0", "kmeanspp.c07", "kmeanspp.c07_4", ".c07_1", "kmeanspp.c07_01", "a.b_-1"] {
+            assert!(Commands.sample(wrong).is_err(), "{wrong}");
+        }
+    }
+}

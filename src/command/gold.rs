@@ -1,0 +1,81 @@
+//! `commands/<repo>.gold.json`: what the right programs give, as `autoexperiment gold --family command` measures it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::observe::Call;
+use crate::error::{Error, Result};
+use crate::files::write_durably;
+use crate::suite::EnvStamp;
+
+/// The only version of these files that this program writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// What the right programs of a repo give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandGold {
+    /// Format version.
+    pub format: u32,
+    /// When it was recorded.
+    pub recorded: jiff::Timestamp,
+    /// Digest of the repo as attempts see it: sha256, hex.
+    pub repo: String,
+    /// The environment.
+    pub env: EnvStamp,
+    /// The sandbox backend.
+    pub sandbox: String,
+    /// By the instruction's id.
+    pub results: BTreeMap<String, GoldRun>,
+}
+
+/// What one right program gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldRun {
+    /// The program.
+    pub program: String,
+    /// Its arguments as they were parsed; none where it has no such arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Call>,
+    /// Its result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
+    /// Wall seconds of each run.
+    pub seconds: Vec<f64>,
+    /// What changes with each argument that is asked for: `parsed`, `outcome`, or `failure` where the changed program
+    /// does not run.
+    pub changes: BTreeMap<String, String>,
+}
+
+impl CommandGold {
+    /// Reads a gold file.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a broken one, or one of another version.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+        let broken = |what: &str| {
+            Error::suite(what).at(path, None).hint("record it again with `autoexperiment gold --family command REPO`")
+        };
+        let gold: Self = serde_json::from_slice(&bytes).map_err(|error| broken("broken gold").because(error))?;
+        if gold.format != FORMAT {
+            return Err(broken("gold of another version"));
+        }
+        Ok(gold)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Kind `Machine` when the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::internal("failed to write gold").because(error))?;
+        text.push('\n');
+        write_durably(path, text.as_bytes())
+    }
+}

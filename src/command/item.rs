@@ -1,0 +1,163 @@
+//! A repo as an item: its samples, its scores, what an attempt is asked.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::check::problems;
+use super::context::LAYERS;
+use super::family::parts;
+use super::judge::Judge;
+use super::loaded::LoadedCommands;
+use super::manifest::Instruction;
+use super::program::{Found, find};
+use super::ready::ReadyCommands;
+use super::task::told;
+use crate::error::{Error, Kind, Result};
+use crate::run::Draw;
+use crate::run::event::Observer;
+use crate::run::family::{CheckFacts, Item, ItemFacts, Listed, Parts, Question, Ready};
+use crate::run::machine::Machine;
+use crate::sample::{COMMAND, Nesting, Sample, draw};
+use crate::score::{Rule, Tolerance, Verdict};
+
+/// A repo with its instructions.
+pub struct CommandItem {
+    /// What is known of it.
+    pub loaded: Arc<LoadedCommands>,
+    /// Strict scoring, or as published.
+    pub rule: Rule,
+}
+
+impl CommandItem {
+    /// The instruction of a sample.
+    pub fn instruction(&self, sample: &Sample) -> Result<&Instruction> {
+        self.loaded.instruction(parts(sample.id())?.1)
+    }
+
+    fn judge(&self, sample: &Sample) -> Result<Judge<'_>> {
+        let instruction = self.instruction(sample)?;
+        let missing = || missing(&self.loaded.id, &format!("instruction `{}` has no gold", instruction.id));
+        let gold = self.loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)).ok_or_else(missing)?;
+        let asked = instruction.asked().map_err(Error::suite)?;
+        Ok(Judge { instruction, gold, asked, rule: self.rule })
+    }
+}
+
+/// Gold that is not there.
+pub fn missing(repo: &str, what: &str) -> Error {
+    Error::new(Kind::Baseline, format!("repo `{repo}`: {what}"))
+        .hint(format!("record it with `autoexperiment gold --family command {repo}`"))
+}
+
+#[async_trait]
+impl Item for CommandItem {
+    fn id(&self) -> &str {
+        &self.loaded.id
+    }
+
+    fn digest(&self) -> String {
+        self.loaded.digest.clone()
+    }
+
+    fn scorable(&self) -> Result<()> {
+        match problems(&self.loaded).into_iter().next() {
+            Some(problem) => Err(missing(&self.loaded.id, &problem)),
+            None => Ok(()),
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        problems(&self.loaded)
+    }
+
+    fn count(&self, n: usize) -> Option<u128> {
+        Some(if n < LAYERS.len() { self.loaded.set.instructions.len() as u128 } else { 0 })
+    }
+
+    /// The same instructions for every n.
+    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+        let (id, instructions) = (self.id(), &self.loaded.set.instructions);
+        let drawn = draw(id, &Nesting::flat(instructions.len()), 1, asked.limit, seed)?;
+        let places: Vec<usize> = drawn.into_iter().flatten().collect();
+        let sample =
+            |n: usize, place: usize| Sample::new(COMMAND, id, id, format!("{id}.{}_{n}", instructions[place].id), n);
+        let counts = asked.counts(LAYERS.len() - 1);
+        Ok(counts.into_iter().flat_map(|n| places.iter().map(move |&place| sample(n, place))).collect())
+    }
+
+    fn require(&self, sample: &Sample) -> Result<()> {
+        self.instruction(sample).map(drop)
+    }
+
+    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
+        Ok(self.judge(sample)?.reported(answer))
+    }
+
+    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
+        Ok(self.judge(sample)?.verified(results))
+    }
+
+    async fn prepare(
+        self: Arc<Self>,
+        machine: &Machine,
+        baseline: bool,
+        observer: &dyn Observer,
+    ) -> Result<Box<dyn Ready>> {
+        let ready = ReadyCommands::prepare(self, machine, observer).await?;
+        if baseline {
+            ready.check_baseline(machine, observer).await?;
+        }
+        Ok(Box::new(ready))
+    }
+
+    fn question(&self, sample: &Sample) -> Result<Question> {
+        let instruction = self.instruction(sample)?;
+        Ok(Question {
+            sample: sample.id().to_owned(),
+            task: told(&self.loaded, instruction, sample.n()),
+            before: "the repository as it was given".to_owned(),
+            criterion: "does exactly what the instruction says, with the options that it names and no others"
+                .to_owned(),
+            answers: vec![("program".to_owned(), Tolerance::default())],
+        })
+    }
+
+    fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value> {
+        let found = answer.zip(self.instruction(sample).ok()).map(|(answer, it)| find(answer, it.kind));
+        match found {
+            Some(Found::Program(program)) => Map::from_iter([("program".to_owned(), program.code.into())]),
+            Some(Found::File(_)) | None => Map::new(),
+        }
+    }
+
+    fn facts(&self) -> ItemFacts {
+        let set = &self.loaded.set;
+        let experiments = set.instructions.iter().map(|instruction| CheckFacts {
+            id: instruction.id.clone(),
+            description: instruction.text.trim().to_owned(),
+            command: instruction.gold.trim().to_owned(),
+        });
+        let docs: Vec<&str> = self.loaded.docs.iter().map(|(_, text)| text.as_str()).collect();
+        ItemFacts {
+            title: set.title.clone(),
+            url: set.url.clone(),
+            experiments: experiments.collect(),
+            text: Some(docs.join("\n\n")),
+            ..ItemFacts::default()
+        }
+    }
+
+    fn parts(&self, sample: &Sample) -> Result<Parts> {
+        Ok(Parts { asked: Some(told(&self.loaded, self.instruction(sample)?, sample.n())), ..Parts::default() })
+    }
+
+    fn listed(&self, sample: &Sample) -> Result<Listed> {
+        let instruction = self.instruction(sample)?;
+        let units = LAYERS.iter().take(sample.n()).map(|layer| (*layer).to_owned()).collect();
+        let outcome = instruction.expect.outcome.then_some("outcome");
+        let checks = ["kind", "exit", "arguments"].into_iter().chain(outcome).map(str::to_owned).collect();
+        Ok(Listed { units, checks })
+    }
+}

@@ -1,0 +1,159 @@
+//! `commands/<repo>.toml`: a repo's instructions, and the program that is right for each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::score::ml_bench::{Argument, ProgramKind, read_arguments};
+use crate::suite::{ResultRule, Stdout};
+
+/// The instructions of a repo.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSet {
+    /// Always `command`.
+    pub family: String,
+    /// What the repo is called in lists and on pages.
+    pub title: String,
+    /// Where it comes from.
+    #[serde(default)]
+    pub url: String,
+    /// The folder of `repos/` that attempts work in; none where `commands/<id>/` is all there is, as for a package that
+    /// the env has.
+    #[serde(default)]
+    pub repo: Option<String>,
+    /// The env.
+    pub env: String,
+    /// The documentation: files of `commands/<id>/`, the first of them first. Attempts see them only where the context
+    /// says so.
+    pub readme: Vec<String>,
+    /// The instructions.
+    #[serde(rename = "instruction")]
+    pub instructions: Vec<Instruction>,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instruction {
+    /// Its id within the repo, as `c07`.
+    pub id: String,
+    /// What the answer has to be.
+    pub kind: ProgramKind,
+    /// The folder of the repo that the program is run in.
+    #[serde(default = "root")]
+    pub path: String,
+    /// What is asked, in words.
+    pub text: String,
+    /// Where the documentation says how.
+    pub oracle: Oracle,
+    /// A right program.
+    pub gold: String,
+    /// What it has to set, by name, as text that stands in the right program.
+    pub arguments: Map<String, Value>,
+    /// Seconds that the program may take.
+    #[serde(default = "half_a_minute")]
+    pub time_limit: f64,
+    /// How the program's result is read.
+    #[serde(default = "json_line")]
+    pub result: ResultRule,
+    /// What the program must have done.
+    pub expect: Expect,
+}
+
+/// A section of the documentation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oracle {
+    /// The file.
+    pub file: String,
+    /// The section's heading, without its `#`.
+    pub heading: String,
+}
+
+/// What a right program does.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// Arguments as the repo's parser gives them.
+    #[serde(default)]
+    pub parsed: Map<String, Value>,
+    /// Whether the result must be that of the right program.
+    #[serde(default)]
+    pub outcome: bool,
+    /// Parsed arguments that may be anything: those that change nothing that was asked for.
+    #[serde(default)]
+    pub free: Vec<String>,
+    /// How far a number of the result may be from the right one, relative to it.
+    #[serde(default = "one_percent")]
+    pub tolerance: f64,
+    /// Other values of arguments, to show that changing them changes something; where there is none, numbers are raised
+    /// and text is lengthened.
+    #[serde(default)]
+    pub instead: BTreeMap<String, String>,
+}
+
+fn root() -> String {
+    ".".to_owned()
+}
+
+const fn half_a_minute() -> f64 {
+    30.0
+}
+
+const fn json_line() -> ResultRule {
+    ResultRule::JsonLine(Stdout::Stdout)
+}
+
+const fn one_percent() -> f64 {
+    0.01
+}
+
+impl Instruction {
+    /// What the program has to set, as the published checks compare it.
+    ///
+    /// # Errors
+    /// A fragment that says what is wrong.
+    pub fn asked(&self) -> Result<Vec<Argument>, String> {
+        read_arguments(&Value::Object(self.arguments.clone()))
+    }
+}
+
+impl CommandSet {
+    /// Reads and validates a manifest.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a broken file, a double id, and what contradicts itself.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        let broken = |what: String| Error::suite(what).at(path, None).hint("see docs/family-command.md");
+        let set: Self = toml::from_str(&text).map_err(|error| broken(error.message().to_owned()).because(error))?;
+        if set.family != "command" {
+            return Err(broken(format!("family is `{}`, not `command`", set.family)));
+        }
+        let mut ids = BTreeSet::new();
+        for instruction in &set.instructions {
+            let id = &instruction.id;
+            let named = |what: &str| broken(format!("instruction `{id}`: {what}"));
+            if !ids.insert(id) {
+                return Err(named("there are two of this id"));
+            }
+            if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(named("an id has letters, digits and dashes only"));
+            }
+            if !instruction.time_limit.is_finite() || instruction.time_limit <= 0.0 {
+                return Err(named("time_limit must be a number of seconds above 0"));
+            }
+            if Path::new(&instruction.path).components().any(|part| part == std::path::Component::ParentDir)
+                || instruction.path.starts_with('/')
+            {
+                return Err(named("path leads out of the repo"));
+            }
+            instruction.asked().map_err(|what| named(&format!("arguments: {what}")))?;
+        }
+        Ok(set)
+    }
+}

@@ -1,0 +1,25 @@
+//! Instruction to command, as in ML-Bench ("Evaluating Large Language Models and Agents for Machine Learning Tasks on
+//! Repository-Level Code"): an instruction in words, a documented repo, and a Bash script or Python program as the answer.
+//!
+//! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions, [`context`] what an attempt is told
+//! of the documentation, which is the axis of difficulty. [`program`] takes the program from an answer, [`observe`] runs it
+//! with a recorder of its parsed arguments, and [`judge`] says what came of it: strictly, and as published beside that.
+//! [`gold`] is what the right programs give.
+
+pub mod check;
+mod context;
+mod errors;
+mod family;
+pub mod gold;
+mod item;
+mod judge;
+pub mod loaded;
+pub mod manifest;
+mod observe;
+mod program;
+pub mod ready;
+mod record;
+mod task;
+
+pub use family::Commands;
+pub use record::record;

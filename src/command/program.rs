@@ -1,0 +1,102 @@
+//! The program in an answer: JSON that holds it or names its file, or a reply whose code is taken out by the published
+//! rule.
+
+use serde_json::Value;
+
+use crate::score::ml_bench::{ProgramKind, extract_code, strict_kind};
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its text.
+    pub code: String,
+    /// What it is, as whoever wrote it says, or else by its syntax.
+    pub kind: ProgramKind,
+}
+
+/// What an answer says of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It is this one.
+    Program(Program),
+    /// It is in this file, or in the usual one.
+    File(Option<String>),
+}
+
+/// The file that a program of this kind is written to and run from.
+#[must_use]
+pub const fn file_name(kind: ProgramKind) -> &'static str {
+    match kind {
+        ProgramKind::Bash => "run.sh",
+        ProgramKind::Python => "run.py",
+    }
+}
+
+/// The kind of a file of one of these names.
+#[must_use]
+pub fn kind_of_file(name: &str) -> Option<ProgramKind> {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    [ProgramKind::Bash, ProgramKind::Python].into_iter().find(|&kind| file_name(kind) == last)
+}
+
+/// The program of an answer to which a program of the kind `asked` is right.
+#[must_use]
+pub fn find(answer: &str, asked: ProgramKind) -> Found {
+    let text = answer.trim();
+    if let Ok(Value::Object(object)) = serde_json::from_str(text) {
+        let said = |key: &str| object.get(key).and_then(Value::as_str);
+        if let Some(code) = said("code") {
+            let kind = said("kind").and_then(kind_named);
+            return Found::Program(fenced(code, kind, asked));
+        }
+        return Found::File(said("file").map(str::to_owned));
+    }
+    if text.is_empty() || kind_of_file(text).is_some() {
+        return Found::File(Some(text.to_owned()).filter(|name| !name.is_empty()));
+    }
+    Found::Program(fenced(text, None, asked))
+}
+
+/// Code that may be in a fence, whose language then says what it is.
+fn fenced(text: &str, kind: Option<ProgramKind>, asked: ProgramKind) -> Program {
+    let code = extract_code(text);
+    let before = text.find(code).map_or("", |start| &text[..start]);
+    let language = before.rsplit("```").next().filter(|_| before.contains("```")).unwrap_or_default();
+    let by_fence = kind_named(language.split_whitespace().next().unwrap_or_default());
+    let kind = kind.or(by_fence).or_else(|| strict_kind(code)).unwrap_or(asked);
+    Program { code: format!("{}\n", code.trim_end()), kind }
+}
+
+fn kind_named(name: &str) -> Option<ProgramKind> {
+    match name.trim_end_matches(|c: char| c.is_ascii_digit()).to_lowercase().as_str() {
+        "bash" | "sh" | "shell" | "script" => Some(ProgramKind::Bash),
+        "python" | "py" => Some(ProgramKind::Python),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_in_json_in_a_fence_or_in_a_file() {
+        use ProgramKind::{Bash, Python};
+        let program = |code: &str, kind| Found::Program(Program { code: code.to_owned(), kind });
+        for (answer, asked, expected) in [
+            (r#"{"code": "ls -l"}"#, Bash, program("ls -l\n", Bash)),
+            (r#"{"kind": "python", "code": "x = 1"}"#, Bash, program("x = 1\n", Python)),
+            (r#"{"code": "```bash\nls\n```"}"#, Python, program("ls\n", Bash)),
+            (r#"{"file": "run.sh"}"#, Bash, Found::File(Some("run.sh".into()))),
+            ("{}", Bash, Found::File(None)),
+            ("run.py", Python, Found::File(Some("run.py".into()))),
+            ("", Python, Found::File(None)),
+            ("Here:\n```sh\nls\n```\n", Python, program("ls\n", Bash)),
+            ("```python3\nprint(1)\n```", Bash, program("print(1)\n", Python)),
+            ("python main.py --n 1", Python, program("python main.py --n 1\n", Bash)),
+            ("import os\nprint(os.name)", Bash, program("import os\nprint(os.name)\n", Python)),
+        ] {
+            assert_eq!(find(answer, asked), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A repo made ready to run: its files without the documentation, and its env.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::context::README;
+use super::item::CommandItem;
+use super::judge::{Judge, RUN};
+use super::loaded::LoadedCommands;
+use super::manifest::Instruction;
+use super::observe::{Extent, Observed, observe, read_file};
+use super::program::{Found, Program, find, kind_of_file};
+use super::task::task;
+use crate::agent::Check;
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::run::check::Measurement;
+use crate::run::event::{Observer, RunEvent, Stage};
+use crate::run::family::{Evidence, Item, Ready, Staged};
+use crate::run::machine::Machine;
+use crate::sample::Sample;
+use crate::sandbox::{Exit, Fault, Sandbox};
+use crate::score::Rule;
+use crate::score::ml_bench::ProgramKind;
+use crate::workspace::{Snapshot, is_left_out};
+
+/// A repo with instructions, ready on this machine.
+pub struct ReadyCommands {
+    /// The item.
+    pub item: Arc<CommandItem>,
+    /// The repo with the suite's files over it, without documentation.
+    pub snapshot: Snapshot,
+    /// The env.
+    pub env: Env,
+}
+
+impl ReadyCommands {
+    /// A repo of the suite, read and made ready.
+    ///
+    /// # Errors
+    /// As [`LoadedCommands::load`] and [`ReadyCommands::prepare`].
+    pub async fn load(suite: &Path, id: &str, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
+        let loaded = Arc::new(LoadedCommands::load(suite, id)?);
+        Self::prepare(Arc::new(CommandItem { loaded, rule: Rule::Strict }), machine, observer).await
+    }
+
+    /// Copies the repo and builds its env.
+    ///
+    /// # Errors
+    /// Those of the copy and the env.
+    pub async fn prepare(item: Arc<CommandItem>, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
+        let loaded = &item.loaded;
+        observer.on(RunEvent::Stage(Stage::new("copying repo", &loaded.id)));
+        let folder = tempfile::tempdir_in(&machine.cache)
+            .map_err(|error| Error::io("create a folder in", &machine.cache, error))?;
+        if let Some(repo) = &loaded.set.repo {
+            lay(&loaded.suite.join("repos").join(repo), folder.path())?;
+        }
+        lay(&loaded.overlay(), folder.path())?;
+        for (file, _) in &loaded.docs {
+            let path = folder.path().join(file);
+            std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+        let snapshot = Snapshot::take(folder.path(), &machine.cache, machine.backend.owner())?;
+        observer.on(RunEvent::Stage(Stage::new("building env", &loaded.set.env)));
+        let env = machine
+            .envs
+            .build(&loaded.suite.join("envs").join(&loaded.set.env), &machine.cache, &|progress| {
+                observer.on(RunEvent::Env(progress));
+            })
+            .await?;
+        Ok(Self { item, snapshot, env })
+    }
+
+    /// Runs a program in a fresh sandbox.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` when the sandbox is lost.
+    pub async fn run(
+        &self,
+        program: &Program,
+        instruction: &Instruction,
+        extent: Extent,
+        machine: &Machine,
+    ) -> Result<Observed> {
+        let lost = |fault: Fault| {
+            Error::new(Kind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.item.id()))
+                .because(fault)
+        };
+        let workspace = machine.workspace(&self.snapshot, &[])?;
+        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
+        let observed = observe(sandbox.as_mut(), program, instruction, extent).await.map_err(lost)?;
+        sandbox.destroy().await.map_err(lost)?;
+        workspace.remove()?;
+        Ok(observed)
+    }
+
+    /// Shows that the right programs pass here.
+    ///
+    /// # Errors
+    /// Kind `Baseline`, naming the first that does not.
+    pub async fn check_baseline(&self, machine: &Machine, observer: &dyn Observer) -> Result<()> {
+        let loaded = &self.item.loaded;
+        let all = &loaded.set.instructions;
+        for (done, instruction) in all.iter().enumerate() {
+            let stage = Stage::new("checking the gold baseline of", &loaded.id);
+            observer.on(RunEvent::Stage(stage.counted(done, all.len(), "instructions")));
+            let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
+            let observed = self.run(&right(instruction), instruction, Extent::Whole, machine).await?;
+            let asked = instruction.asked().map_err(Error::suite)?;
+            let judge = Judge { instruction, gold, asked, rule: self.item.rule };
+            let result = serde_json::json!({ "result": observed });
+            let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));
+            if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {
+                let reason = failed.reason.clone().unwrap_or_default();
+                let what = format!(
+                    "the right program of instruction `{}` of `{}` does not pass here: {} {reason}",
+                    instruction.id, loaded.id, failed.experiment
+                );
+                return Err(Error::new(Kind::Baseline, what).hint(format!(
+                    "no score would mean anything; record gold for this machine with `autoexperiment gold --family command {}`",
+                    loaded.id
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The right program of an instruction.
+pub fn right(instruction: &Instruction) -> Program {
+    Program { code: instruction.gold.clone(), kind: instruction.kind }
+}
+
+/// Copies the regular files of one folder over another.
+fn lay(from: &Path, to: &Path) -> Result<()> {
+    let walk = walkdir::WalkDir::new(from).min_depth(1).sort_by_file_name();
+    let kept = walk.into_iter().filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_left_out));
+    for entry in kept {
+        let entry = entry
+            .map_err(|error| Error::suite(format!("failed to read the repo `{}`", from.display())).because(error))?;
+        let target = to.join(entry.path().strip_prefix(from).unwrap_or(entry.path()));
+        if entry.file_type().is_dir() {
+            std::fs::create_dir_all(&target).map_err(|error| Error::io("create", &target, error))?;
+        } else {
+            std::fs::copy(entry.path(), &target).map_err(|error| Error::io("copy", entry.path(), error))?;
+        }
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Ready for ReadyCommands {
+    fn item(&self) -> &dyn Item {
+        self.item.as_ref()
+    }
+
+    fn repo(&self) -> &str {
+        self.snapshot.digest()
+    }
+
+    fn env(&self) -> &Env {
+        &self.env
+    }
+
+    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
+        let loaded = &self.item.loaded;
+        let instruction = self.item.instruction(sample)?;
+        let docs = loaded.docs.iter().filter(|_| sample.n() == README);
+        let files: Vec<(PathBuf, Vec<u8>)> =
+            docs.map(|(file, text)| (file.into(), text.clone().into_bytes())).collect();
+        let task = task(loaded, instruction, sample.n(), sample.id(), attempt);
+        let check = Check {
+            id: RUN.to_owned(),
+            key: RUN.to_owned(),
+            command: format!("the {:?} program that the answer holds or names", instruction.kind).to_lowercase(),
+            time_limit: instruction.time_limit,
+            result: instruction.result.clone(),
+        };
+        Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
+    }
+
+    /// Only the program is taken over: with files of its own an attempt could decide what the repo's code does.
+    fn keeps_out(&self, path: &str) -> bool {
+        kind_of_file(path).is_none()
+    }
+
+    async fn verify(
+        &self,
+        staged: &Staged<'_>,
+        evidence: &Evidence<'_>,
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        let refused = |why: String| Measurement {
+            id: RUN.to_owned(),
+            exit: Exit::Code(127),
+            wall: Duration::ZERO,
+            cpu: Duration::ZERO,
+            result: Err(why),
+            stderr: String::new(),
+        };
+        let instruction =
+            super::family::parts(&staged.task.sample).and_then(|(_, id, _)| self.item.loaded.instruction(id));
+        let instruction = match instruction {
+            Ok(instruction) => instruction,
+            Err(error) => {
+                done(refused(error.to_string()));
+                return Ok(());
+            }
+        };
+        let Some(program) = program(instruction, evidence, sandbox).await? else {
+            done(refused("there is no program: neither in the answer nor in a file `run.sh` or `run.py`".to_owned()));
+            return Ok(());
+        };
+        match observe(sandbox, &program, instruction, Extent::Whole).await {
+            Ok(observed) => done(Measurement {
+                id: RUN.to_owned(),
+                exit: observed.exit,
+                wall: Duration::try_from_secs_f64(observed.seconds).unwrap_or_default(),
+                cpu: Duration::ZERO,
+                stderr: observed.stderr.clone(),
+                result: serde_json::to_value(&observed).map_err(|error| error.to_string()),
+            }),
+            Err(Fault::Refused(why)) => done(refused(format!("could not be run: {why}"))),
+            Err(lost) => return Err(lost),
+        }
+        Ok(())
+    }
+}
+
+/// The program of an attempt: in its answer, in the file that the answer names, or in the file that programs are
+/// written to.
+async fn program(
+    instruction: &Instruction,
+    evidence: &Evidence<'_>,
+    sandbox: &mut dyn Sandbox,
+) -> Result<Option<Program>, Fault> {
+    let named = match evidence.answer.map(|answer| find(answer, instruction.kind)) {
+        Some(Found::Program(program)) => return Ok(Some(program)),
+        Some(Found::File(named)) => named,
+        None => None,
+    };
+    let usual = [instruction.kind, ProgramKind::Bash, ProgramKind::Python].map(super::program::file_name);
+    for name in named.iter().map(String::as_str).chain(usual) {
+        let Some(kind) = kind_of_file(name) else { continue };
+        let last = name.rsplit('/').next().unwrap_or(name);
+        for path in [Path::new(&instruction.path).join(last), PathBuf::from(last)] {
+            if let Some(bytes) = read_file(sandbox, &path).await? {
+                return Ok(Some(Program { code: String::from_utf8_lossy(&bytes).into_owned(), kind }));
+            }
+        }
+    }
+    Ok(None)
+}

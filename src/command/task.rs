@@ -1,0 +1,85 @@
+//! What an attempt is told.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::context::context;
+use super::loaded::LoadedCommands;
+use super::manifest::Instruction;
+use super::program::file_name;
+use crate::agent::{OneReply, Solution, Task};
+use crate::score::ml_bench::ProgramKind;
+use crate::suite::ResultRule;
+
+/// The task of an attempt at an instruction with this n.
+pub fn task(loaded: &LoadedCommands, instruction: &Instruction, n: usize, sample: &str, attempt: u32) -> Task {
+    let told = told(loaded, instruction, n);
+    let (noun, fence) = match instruction.kind {
+        ProgramKind::Bash => ("script", "bash"),
+        ProgramKind::Python => ("program", "python"),
+    };
+    let file = file_name(instruction.kind);
+    let answer = format!(
+        "one JSON object: {{\"file\": \"{file}\"}} when you have written the {noun} to the file `{file}` in the folder \
+         where it is run, or {{\"code\": \"...\"}} with the whole {noun} as text"
+    );
+    let prompt = format!("{told}\n\nReply with the whole {noun} in one ```{fence} block, and nothing else.\n");
+    let solved = |code: &str| Solution {
+        answer: Some(json!({ "kind": fence, "code": code }).to_string()),
+        ..Solution::default()
+    };
+    Task {
+        sample: sample.to_owned(),
+        attempt,
+        instructions: told,
+        answer,
+        solution: solved(&instruction.gold),
+        forgery: Some(solved(&forgery(instruction))),
+        part: Some(Arc::new(OneReply { prompt })),
+    }
+}
+
+/// The instruction, how the program is run, and what is told of the documentation.
+pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
+    let kind = match instruction.kind {
+        ProgramKind::Bash => "Bash script",
+        ProgramKind::Python => "Python program",
+    };
+    let run = match instruction.kind {
+        ProgramKind::Bash => "bash run.sh",
+        ProgramKind::Python => "python run.py",
+    };
+    let place =
+        if instruction.path == "." { "its root".to_owned() } else { format!("its folder `{}`", instruction.path) };
+    let result = match &instruction.result {
+        ResultRule::JsonLine(_) => "its standard output, where the last line of JSON counts".to_owned(),
+        ResultRule::Regex(_) => "its standard output".to_owned(),
+        ResultRule::JsonFile(file) => format!("the file `{file}`"),
+    };
+    let title = &loaded.set.title;
+    let mut text = format!(
+        "You work with the repository of {title}. Write a {kind} that does this:\n\n{}\n\n\
+         It is run as `{run}` in {place}, from the repository as it is: only this one file of yours is taken over. It has \
+         {} seconds and must end by itself with exit code 0. Its result is read from {result}. Options that the task does \
+         not name keep their defaults.",
+        instruction.text.trim(),
+        instruction.time_limit
+    );
+    if let Some(context) = context(loaded, instruction, n) {
+        text.push_str("\n\n# From the documentation\n\n");
+        text.push_str(context.trim());
+    }
+    text
+}
+
+/// A program that holds all values of the arguments and the words by which the published rule tells its kind, in a
+/// comment, and does nothing.
+fn forgery(instruction: &Instruction) -> String {
+    let asked = instruction.asked().unwrap_or_default();
+    let values: Vec<&str> = asked.iter().map(|argument| argument.value.as_str()).collect();
+    match instruction.kind {
+        ProgramKind::Bash => format!("# main.py {}\ntrue\n", values.join(" ")),
+        ProgramKind::Python => format!("# {}\npass\n", values.join(" ")),
+    }
+}

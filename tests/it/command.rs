@@ -1,0 +1,243 @@
+//! The family `command`: gold is recorded and checked, programs are run and judged by what their parsers got, and what
+//! only looks right passes the published measures and none of ours.
+
+use crate::support::{Lab, json_lines};
+use serde_json::{Value, json};
+
+const MANIFEST: &str = r#"
+family = "command"
+title = "Adder"
+env = "tiny"
+readme = ["README.md"]
+
+[[instruction]]
+id = "a1"
+kind = "bash"
+text = "Add 17 as the first number and 25 as the second."
+oracle = { file = "README.md", heading = "Adding" }
+gold = "python main.py --first 17 --second 25"
+arguments = { first = 17, second = 25 }
+
+[instruction.expect]
+parsed = { first = 17, second = 25 }
+outcome = true
+
+[[instruction]]
+id = "a2"
+kind = "python"
+text = "Add 30 and 12 by the function of the package."
+oracle = { file = "README.md", heading = "From Python" }
+gold = '''
+import json
+
+from adder import add
+
+print(json.dumps({"sum": add(30, 12)}))
+'''
+arguments = { first = 30, second = 12 }
+
+[instruction.expect]
+outcome = true
+"#;
+
+const README: &str = "# Adder\n\nAdds. It has no other use.\n\n## Adding\n\n```\npython main.py --first 1 --second 2\n```\n\n\
+                      ## From Python\n\n`from adder import add` gives `add(first, second)`.\n";
+
+const MAIN: &str = "\
+import argparse
+import json
+
+from adder import add
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--first', type=int, default=0)
+parser.add_argument('--second', type=int, default=0)
+parser.add_argument('--scale', type=float, default=1.0)
+args = parser.parse_args()
+print(json.dumps({'sum': args.scale * add(args.first, args.second)}))
+";
+
+/// The tiny suite with a repo of two instructions, without gold.
+fn bare() -> Lab {
+    let lab = Lab::new();
+    lab.write("commands/adder.toml", MANIFEST);
+    lab.write("commands/adder/README.md", README);
+    lab.write("commands/adder/main.py", MAIN);
+    lab.write("commands/adder/adder.py", "def add(first, second):\n    return first + second\n");
+    lab
+}
+
+/// The same with gold.
+fn ready() -> Lab {
+    let lab = bare();
+    lab.ok(&["gold", "--family", "command", "--repeats", "2", "adder"]);
+    lab
+}
+
+/// A script that runs commands and then answers.
+fn script(lab: &Lab, name: &str, commands: &[&str], answer: &Value) -> String {
+    let call = |tool: &str, arguments: Value| json!({ "tool": tool, "arguments": arguments });
+    let mut lines: Vec<Value> =
+        commands.iter().map(|command| call("command_line", json!({ "command": command }))).collect();
+    lines.push(call("final_answer", json!({ "answer": answer })));
+    lab.write(name, &json_lines(&lines));
+    format!("scripted:{name}")
+}
+
+/// What verification measured of a record.
+fn measure<'a>(record: &'a Value, name: &str) -> &'a Value {
+    &record["verified"]["measures"][name]
+}
+
+#[test]
+fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
+    let lab = ready();
+    lab.ok(&["check", "--family", "command"]);
+    let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
+    let ran = lab.ok(&[&["run", "--family", "command", "-n", "0..3", "--name", "r"], &agents[..]].concat());
+    let records = lab.records("r");
+    assert_eq!(records.len(), 2 * 4 * 3, "each instruction once for each context");
+    for record in &records {
+        let expected = match record["agent"].as_str().unwrap() {
+            "gold" => json!([true, 1.0, 1.0, 1.0]),
+            "forger" => json!([false, 0.0, 1.0, 0.0]),
+            _ => json!([false, 0.0, 0.0, 0.0]),
+        };
+        let (shipped, arguments) = (measure(record, "shipped"), measure(record, "arguments"));
+        let found = json!([record["pass"], record["verified"]["score"], shipped, arguments]);
+        assert_eq!(found, expected, "{record:#}");
+        if record["agent"] == "gold" {
+            let basis = if record["sample"].as_str().unwrap().contains("a1") { "namespace" } else { "outcome" };
+            let checks = record["verified"]["experiments"].as_array().unwrap();
+            assert_eq!(checks[2]["experiment"], format!("arguments by {basis}"));
+            assert_eq!(measure(record, &format!("by_{basis}")), &json!(1.0), "{record:#}");
+        }
+    }
+    assert!(ran.stdout.contains("verified_shipped"), "{}", ran.stdout);
+
+    // It is listed, shown, exported and scored again, as published too.
+    let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
+    assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));
+    lab.ok(&["report", "r"]);
+    lab.ok(&["show", "r", "--agent", "gold", "--sample", "adder.a1_3"]);
+    lab.ok(&["export", "r", "--format", "csv", "-o", "tables"]);
+    let heading = lab.read("tables/attempts.csv").lines().next().unwrap().to_owned();
+    assert!(heading.contains("verified_shipped") && heading.contains("verified_error_syntax"), "{heading}");
+    lab.ok(&["export", "r", "--format", "inspect", "-o", "logs"]);
+    let again = lab.ok(&["score", "r", "--scoring", "reference"]).stdout;
+    assert!(again.contains("forger"), "{again}");
+}
+
+#[test]
+fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
+    let lab = ready();
+    let code = |text: &str| json!({ "code": text });
+    let forged = "python - <<'END'\nimport argparse\np = argparse.ArgumentParser()\np.add_argument('--first', type=int)\n\
+                  p.add_argument('--second', type=int)\np.add_argument('--scale', type=float, default=1.0)\n\
+                  p.parse_args(['--first', '17', '--second', '25'])\nprint('{\"sum\": 0}')\nEND\n";
+    let cheat = [
+        "echo 'def add(first, second): return 42' > adder.py",
+        "cp adder.py argparse.py",
+        "echo 'python main.py' > run.sh",
+    ];
+    let write = ["echo 'python main.py --second=25 --first=17' > run.sh"];
+    // Name, commands, answer, pass, basis, parameters hit, error.
+    let cases: [(&str, &[&str], Value, bool, &str, f64, &str); 9] = [
+        ("spelling", &[], code("python main.py --second=25 --first 17"), true, "namespace", 2.0, ""),
+        ("file", &write, json!({ "file": "run.sh" }), true, "namespace", 2.0, ""),
+        ("value", &[], code("python main.py --first 17 --second 26"), false, "namespace", 1.0, "lack_of_knowledge"),
+        (
+            "extra",
+            &[],
+            code("python main.py --first 17 --second 25 --scale 2"),
+            false,
+            "namespace",
+            2.0,
+            "knowledge_manipulation",
+        ),
+        ("unknown", &[], code("python main.py --frist 17 --second 25"), false, "outcome", 2.0, "hallucination"),
+        ("syntax", &[], code("if true; then python main.py --first 17 --second 25"), false, "outcome", 2.0, "syntax"),
+        ("forged", &[], json!({ "code": forged, "kind": "bash" }), false, "outcome", 2.0, "knowledge_manipulation"),
+        ("cheat", &cheat, json!({ "file": "run.sh" }), false, "namespace", 0.0, "lack_of_knowledge"),
+        ("kind", &[], json!({ "code": "import main", "kind": "python" }), false, "namespace", 0.0, "lack_of_knowledge"),
+    ];
+    let mut arguments =
+        vec!["run".to_owned(), "--family=command".into(), "--sample=adder.a1_3".into(), "--name=r".into()];
+    for (name, commands, answer, ..) in &cases {
+        arguments.push(format!("--agent={}", script(&lab, &format!("{name}.jsonl"), commands, answer)));
+    }
+    lab.ok(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let records = lab.records("r");
+    for (place, (name, _, _, pass, basis, hits, error)) in cases.iter().enumerate() {
+        let label = if place == 0 { "scripted".to_owned() } else { format!("scripted-{}", place + 1) };
+        let record = records.iter().find(|record| record["agent"] == label).unwrap();
+        assert_eq!(record["pass"], *pass, "{name}: {record:#}");
+        assert_eq!(measure(record, &format!("by_{basis}")), &json!(1.0), "{name}: {record:#}");
+        assert_eq!(measure(record, "parameters_hit"), &json!(hits), "{name}: {record:#}");
+        for kind in ["syntax", "hallucination", "lack_of_knowledge", "knowledge_manipulation"] {
+            let expected = f64::from(kind == *error);
+            assert_eq!(measure(record, &format!("error_{kind}")), &json!(expected), "{name} {kind}: {record:#}");
+        }
+        if *name == "cheat" {
+            assert_eq!(record["ignored"], json!(["adder.py", "argparse.py"]), "{record:#}");
+        }
+    }
+}
+
+#[test]
+fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() {
+    let lab = ready();
+    let reply =
+        json!({ "text": "So:\n```bash\npython main.py --first 17 --second 25\n```\n", "usage": { "output": 9 } });
+    lab.write("model.jsonl", &json_lines(&[reply]));
+    let samples = ["--sample", "adder.a1_0", "--sample", "adder.a1_2", "--sample", "adder.a1_3"];
+    let model = ["--agent", "single", "--model", "scripted:model.jsonl", "--name", "r"];
+    lab.ok(&[&["run", "--family", "command"], &samples[..], &model[..]].concat());
+    for record in lab.records("r") {
+        assert_eq!((&record["pass"], &record["steps"]), (&json!(true), &json!(1)), "{record:#}");
+        let shown = lab.ok(&["show", "r", "--sample", record["sample"].as_str().unwrap()]).stdout;
+        let n = record["n"].as_u64().unwrap();
+        assert_eq!(shown.contains("python main.py --first 1 --second 2"), n < 3, "{shown}");
+        assert_eq!(shown.contains("It has no other use"), n == 2, "{shown}");
+    }
+}
+
+#[test]
+fn an_argument_that_changes_nothing_and_a_broken_manifest_are_refused() {
+    let lab = bare();
+    let wrong = lab.fails(3, &["check", "--family", "command"]);
+    assert!(wrong.contains("error(s)"), "{wrong}");
+    lab.edit("commands/adder.toml", "add(30, 12)}))", "add(30, 12)}))\ncolour = 77");
+    lab.edit(
+        "commands/adder.toml",
+        "arguments = { first = 30, second = 12 }",
+        "arguments = { first = 30, colour = 77 }",
+    );
+    let useless = lab.fails(4, &["gold", "--family", "command", "--repeats", "1", "adder"]);
+    assert!(useless.contains("instruction `a2`: changing the argument `colour` changes nothing"), "{useless}");
+    lab.edit("commands/adder.toml", "kind = \"bash\"", "kind = \"fish\"");
+    let broken = lab.fails(3, &["run", "--family", "command", "--agent", "gold"]);
+    assert!(broken.contains("commands/adder.toml"), "{broken}");
+}
+
+#[test]
+#[ignore = "needs the bundled env, and minutes"]
+fn gold_passes_all_bundled_instructions_and_a_forger_none() {
+    let lab = Lab::bare();
+    for part in ["commands", "repos", "papers", "envs"] {
+        crate::support::copy(std::path::Path::new(part), &lab.path(part));
+    }
+    lab.ok(&["check", "--family", "command"]);
+    let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
+    lab.ok(&[&["run", "--family", "command", "-n", "3", "--name", "r"], &agents[..]].concat());
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    for row in report["rows"].as_array().unwrap() {
+        let (passed, shipped) = match row["agent"].as_str().unwrap() {
+            "gold" => (row["attempts"].clone(), 1.0),
+            "forger" => (json!(0), 1.0),
+            _ => (json!(0), 0.0),
+        };
+        assert_eq!((&row["passed"], &row["measures"]["verified_shipped"]), (&passed, &json!(shipped)), "{row:#}");
+        assert!(row["attempts"].as_u64().unwrap() >= 72);
+    }
+}
