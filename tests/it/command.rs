@@ -119,7 +119,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
     assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));
     lab.ok(&["report", "r"]);
-    lab.ok(&["show", "r", "--agent", "gold", "--sample", "adder.a1_3"]);
+    lab.ok(&["show", "r", "adder.a1_3", "--agent", "gold"]);
     lab.ok(&["export", "r", "--format", "csv", "-o", "tables"]);
     let heading = lab.read("tables/attempts.csv").lines().next().unwrap().to_owned();
     assert!(heading.contains("verified_shipped") && heading.contains("verified_error_syntax"), "{heading}");
@@ -155,7 +155,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
             2.0,
             "knowledge_manipulation",
         ),
-        ("unknown", &[], code("python main.py --frist 17 --second 25"), false, "outcome", 2.0, "hallucination"),
+        ("unknown", &[], code("python main.py --frist 17 --second 25"), false, "namespace", 1.0, "hallucination"),
         ("syntax", &[], code("if true; then python main.py --first 17 --second 25"), false, "outcome", 2.0, "syntax"),
         ("forged", &[], json!({ "code": forged, "kind": "bash" }), false, "outcome", 2.0, "knowledge_manipulation"),
         ("cheat", &cheat, json!({ "file": "run.sh" }), false, "namespace", 0.0, "lack_of_knowledge"),
@@ -195,7 +195,7 @@ fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() 
     lab.ok(&[&["run", "--family", "command"], &samples[..], &model[..]].concat());
     for record in lab.records("r") {
         assert_eq!((&record["pass"], &record["steps"]), (&json!(true), &json!(1)), "{record:#}");
-        let shown = lab.ok(&["show", "r", "--sample", record["sample"].as_str().unwrap()]).stdout;
+        let shown = lab.ok(&["show", "r", record["sample"].as_str().unwrap()]).stdout;
         let n = record["n"].as_u64().unwrap();
         assert_eq!(shown.contains("python main.py --first 1 --second 2"), n < 3, "{shown}");
         assert_eq!(shown.contains("It has no other use"), n == 2, "{shown}");
