@@ -84,7 +84,7 @@ impl Judge<'_> {
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
         let pass = if self.rule == Rule::Reference { shipped.passes() } else { is_kind };
         let reason = (!pass).then(|| "the answer is not a program of the kind asked for".to_owned());
-        Verdict { pass, reason, measures, ..Verdict::default() }
+        Verdict { pass, measures, reason, ..Verdict::default() }
     }
 
     /// What came of the program when we ran it: `{"run": {"result": ...}}`, or `"error"` where there was nothing to run.
