@@ -6,7 +6,6 @@ use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
 use super::shared::{SuiteOptions, print, print_json, table};
-use crate::command::ready::ReadyCommands;
 use crate::command::{self, Commands};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -99,10 +98,10 @@ async fn commands(arguments: &Arguments) -> Result<()> {
     let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;
     let progress = Progress::new(false);
     for id in Commands.items(&suite, &arguments.papers)? {
-        let ready = ReadyCommands::load(&suite, &id, &machine, &progress).await?;
+        let ready = command::open(&suite, &id, &machine, &progress).await?;
         let gold = command::record(&ready, arguments.repeats as usize, &machine, &progress).await?;
         progress.finish();
-        let path = ready.item.loaded.gold_path();
+        let path = ready.loaded.gold_path();
         gold.save(&path)?;
         let rows = gold.results.iter().map(|(id, run)| {
             let seconds = run.seconds.iter().sum::<f64>() / run.seconds.len().max(1) as f64;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::context::LAYERS;
 use super::item::CommandItem;
 use super::loaded::{LoadedCommands, ids};
+use super::sample_id::parts;
 use crate::error::{Error, Result};
 use crate::run::family::{Basis, Family, Item};
 use crate::sample::{COMMAND, Sample};
@@ -55,25 +56,6 @@ impl Family for Commands {
     fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
         Ok(Arc::new(CommandItem { loaded: Arc::new(LoadedCommands::load(suite, item)?), rule: basis.rule }))
     }
-}
-
-/// Repo, instruction and n of a sample id such as `kmeanspp.c07_2`.
-///
-/// # Errors
-/// Kind `Usage` for what is not one.
-pub fn parts(id: &str) -> Result<(&str, &str, usize)> {
-    let read = || {
-        let (rest, n) = id.rsplit_once('_')?;
-        let (repo, instruction) = rest.rsplit_once('.')?;
-        let n = n.parse().ok().filter(|n: &usize| n.to_string() == *id.rsplit('_').next().unwrap_or_default())?;
-        (!repo.is_empty() && !instruction.is_empty() && n < LAYERS.len()).then_some((repo, instruction, n))
-    };
-    read().ok_or_else(|| {
-        Error::usage(format!("`{}` is not a sample id", id.escape_debug())).hint(
-            "a sample id is a repo, an instruction, and a context from 0 to 3, as `kmeanspp.c07_2`; 0 is the oracle segment, \
-             1 BM25, 2 the README and 3 the instruction only",
-        )
-    })
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::check::problems;
 use super::context::LAYERS;
-use super::family::parts;
 use super::judge::Judge;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::program::{Found, find};
 use super::ready::ReadyCommands;
+use super::sample_id::parts;
 use super::task::told;
 use crate::error::{Error, Kind, Result};
 use crate::run::Draw;
@@ -32,7 +32,7 @@ pub struct CommandItem {
 
 impl CommandItem {
     /// The instruction of a sample.
-    pub fn instruction(&self, sample: &Sample) -> Result<&Instruction> {
+    fn instruction(&self, sample: &Sample) -> Result<&Instruction> {
         self.loaded.instruction(parts(sample.id())?.1)
     }
 
@@ -105,7 +105,8 @@ impl Item for CommandItem {
         baseline: bool,
         observer: &dyn Observer,
     ) -> Result<Box<dyn Ready>> {
-        let ready = ReadyCommands::prepare(self, machine, observer).await?;
+        let (loaded, rule) = (self.loaded.clone(), self.rule);
+        let ready = ReadyCommands::prepare(self, loaded, rule, machine, observer).await?;
         if baseline {
             ready.check_baseline(machine, observer).await?;
         }

@@ -19,7 +19,8 @@ mod observe;
 mod program;
 pub mod ready;
 mod record;
+mod sample_id;
 mod task;
 
 pub use family::Commands;
-pub use record::record;
+pub use record::{open, record};

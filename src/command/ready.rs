@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::context::README;
-use super::item::CommandItem;
 use super::judge::{Judge, RUN};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::observe::{Extent, Observed, observe, read_file};
 use super::program::{Found, Program, find, kind_of_file};
+use super::sample_id::parts;
 use super::task::task;
 use crate::agent::Check;
 use crate::env::Env;
@@ -30,7 +30,10 @@ use crate::workspace::{Snapshot, is_left_out};
 /// A repo with instructions, ready on this machine.
 pub struct ReadyCommands {
     /// The item.
-    pub item: Arc<CommandItem>,
+    item: Arc<dyn Item>,
+    /// What is known of it.
+    pub loaded: Arc<LoadedCommands>,
+    rule: Rule,
     /// The repo with the suite's files over it, without documentation.
     pub snapshot: Snapshot,
     /// The env.
@@ -38,21 +41,17 @@ pub struct ReadyCommands {
 }
 
 impl ReadyCommands {
-    /// A repo of the suite, read and made ready.
-    ///
-    /// # Errors
-    /// As [`LoadedCommands::load`] and [`ReadyCommands::prepare`].
-    pub async fn load(suite: &Path, id: &str, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
-        let loaded = Arc::new(LoadedCommands::load(suite, id)?);
-        Self::prepare(Arc::new(CommandItem { loaded, rule: Rule::Strict }), machine, observer).await
-    }
-
     /// Copies the repo and builds its env.
     ///
     /// # Errors
     /// Those of the copy and the env.
-    pub async fn prepare(item: Arc<CommandItem>, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
-        let loaded = &item.loaded;
+    pub async fn prepare(
+        item: Arc<dyn Item>,
+        loaded: Arc<LoadedCommands>,
+        rule: Rule,
+        machine: &Machine,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
         observer.on(RunEvent::Stage(Stage::new("copying repo", &loaded.id)));
         let folder = tempfile::tempdir_in(&machine.cache)
             .map_err(|error| Error::io("create a folder in", &machine.cache, error))?;
@@ -72,7 +71,7 @@ impl ReadyCommands {
                 observer.on(RunEvent::Env(progress));
             })
             .await?;
-        Ok(Self { item, snapshot, env })
+        Ok(Self { item, loaded, rule, snapshot, env })
     }
 
     /// Runs a program in a fresh sandbox.
@@ -87,7 +86,7 @@ impl ReadyCommands {
         machine: &Machine,
     ) -> Result<Observed> {
         let lost = |fault: Fault| {
-            Error::new(Kind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.item.id()))
+            Error::new(Kind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.loaded.id))
                 .because(fault)
         };
         let workspace = machine.workspace(&self.snapshot, &[])?;
@@ -103,7 +102,7 @@ impl ReadyCommands {
     /// # Errors
     /// Kind `Baseline`, naming the first that does not.
     pub async fn check_baseline(&self, machine: &Machine, observer: &dyn Observer) -> Result<()> {
-        let loaded = &self.item.loaded;
+        let loaded = &self.loaded;
         let all = &loaded.set.instructions;
         for (done, instruction) in all.iter().enumerate() {
             let stage = Stage::new("checking the gold baseline of", &loaded.id);
@@ -111,7 +110,7 @@ impl ReadyCommands {
             let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
             let observed = self.run(&right(instruction), instruction, Extent::Whole, machine).await?;
             let asked = instruction.asked().map_err(Error::suite)?;
-            let judge = Judge { instruction, gold, asked, rule: self.item.rule };
+            let judge = Judge { instruction, gold, asked, rule: self.rule };
             let result = serde_json::json!({ "result": observed });
             let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));
             if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {
@@ -167,8 +166,8 @@ impl Ready for ReadyCommands {
     }
 
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
-        let loaded = &self.item.loaded;
-        let instruction = self.item.instruction(sample)?;
+        let loaded = &self.loaded;
+        let instruction = loaded.instruction(parts(sample.id())?.1)?;
         let docs = loaded.docs.iter().filter(|_| sample.n() == README);
         let files: Vec<(PathBuf, Vec<u8>)> =
             docs.map(|(file, text)| (file.into(), text.clone().into_bytes())).collect();
@@ -203,8 +202,7 @@ impl Ready for ReadyCommands {
             result: Err(why),
             stderr: String::new(),
         };
-        let instruction =
-            super::family::parts(&staged.task.sample).and_then(|(_, id, _)| self.item.loaded.instruction(id));
+        let instruction = parts(&staged.task.sample).and_then(|(_, id, _)| self.loaded.instruction(id));
         let instruction = match instruction {
             Ok(instruction) => instruction,
             Err(error) => {

@@ -1,23 +1,36 @@
 //! Records what the right programs give, and shows that each argument matters.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use regex::Regex;
 
 use super::gold::{CommandGold, FORMAT, GoldRun};
+use super::item::CommandItem;
 use super::judge::equal;
+use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::observe::{Extent, Observed};
 use super::program::Program;
 use super::ready::{ReadyCommands, right};
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::run::family::Item as _;
 use crate::run::machine::Machine;
 use crate::sandbox::Exit;
 use crate::score::ml_bench::Argument;
-use crate::score::{Tolerance, check_gold, score_experiment};
+use crate::score::{Rule, Tolerance, check_gold, score_experiment};
 use crate::suite::EnvStamp;
+
+/// A repo of the suite, read and made ready.
+///
+/// # Errors
+/// Those of its files, its copy and its env.
+pub async fn open(suite: &Path, id: &str, machine: &Machine, observer: &dyn Observer) -> Result<ReadyCommands> {
+    let loaded = Arc::new(LoadedCommands::load(suite, id)?);
+    let item = Arc::new(CommandItem { loaded: loaded.clone(), rule: Rule::Strict });
+    ReadyCommands::prepare(item, loaded, Rule::Strict, machine, observer).await
+}
 
 /// Runs each right program `repeats` times, and once more with each argument changed.
 ///
@@ -30,11 +43,11 @@ pub async fn record(
     machine: &Machine,
     observer: &dyn Observer,
 ) -> Result<CommandGold> {
-    let loaded = &ready.item.loaded;
+    let loaded = &ready.loaded;
     let all = &loaded.set.instructions;
     let mut results = BTreeMap::new();
     for (done, instruction) in all.iter().enumerate() {
-        let stage = Stage::new("recording gold of", ready.item.id());
+        let stage = Stage::new("recording gold of", &loaded.id);
         observer.on(RunEvent::Stage(stage.counted(done, all.len(), "instructions")));
         let named = |what: String| Error::new(Kind::Baseline, format!("instruction `{}`: {what}", instruction.id));
         let mut runs = Vec::with_capacity(repeats);

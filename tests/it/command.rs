@@ -84,6 +84,9 @@ fn script(lab: &Lab, name: &str, commands: &[&str], answer: &Value) -> String {
     format!("scripted:{name}")
 }
 
+/// An attempt: name, commands, answer; whether it passes, the basis, parameters hit, the error.
+type Case<'a> = (&'a str, &'a [&'a str], Value, bool, &'a str, f64, &'a str);
+
 /// What verification measured of a record.
 fn measure<'a>(record: &'a Value, name: &str) -> &'a Value {
     &record["verified"]["measures"][name]
@@ -141,8 +144,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
         "echo 'python main.py' > run.sh",
     ];
     let write = ["echo 'python main.py --second=25 --first=17' > run.sh"];
-    // Name, commands, answer, pass, basis, parameters hit, error.
-    let cases: [(&str, &[&str], Value, bool, &str, f64, &str); 9] = [
+    let cases: [Case<'_>; 9] = [
         ("spelling", &[], code("python main.py --second=25 --first 17"), true, "namespace", 2.0, ""),
         ("file", &write, json!({ "file": "run.sh" }), true, "namespace", 2.0, ""),
         ("value", &[], code("python main.py --first 17 --second 26"), false, "namespace", 1.0, "lack_of_knowledge"),
