@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::import_results::{self, MlBench, ResearchCodeBench, SuperTrajectories};
+use super::import_results::{self, CoreBench, MlBench, ResearchCodeBench, SuperTrajectories};
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Kind, Result};
 use crate::import::{Decisions, PaperFolder, Published, import};
@@ -26,6 +26,7 @@ enum What {
     MlBench(MlBench),
     #[command(name = "researchcodebench")]
     ResearchCodeBench(ResearchCodeBench),
+    CoreBench(CoreBench),
 }
 
 /// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
@@ -62,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         What::SuperTrajectories(arguments) => import_results::super_trajectories(arguments),
         What::MlBench(arguments) => import_results::ml_bench(arguments),
         What::ResearchCodeBench(arguments) => import_results::research_code_bench(arguments),
+        What::CoreBench(arguments) => import_results::core_bench(arguments),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `autoexperiment import super-trajectories`, `ml-bench` and `researchcodebench`: other benchmarks' stored results.
+//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: other benchmarks' stored
+//! results.
 
 use std::path::PathBuf;
 
@@ -6,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::shared::{print, print_json, table};
 use crate::error::Result;
-use crate::import::results::{self, Counts};
+use crate::import::results::{self, Accepted, Counts};
 use crate::report::clean;
 
 /// Score SUPER's stored attempts again
@@ -52,6 +53,20 @@ pub struct MlBench {
 pub struct ResearchCodeBench {
     /// File of results, one JSON object per line.
     results: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compute the intervals of CORE-Bench's gold results
+///
+/// A numeric answer is right within the 95% prediction interval of the task's gold results, anything else if it equals
+/// them. With gold results that are all the same, the interval is that one value.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment import core-bench core_train.json --json")]
+pub struct CoreBench {
+    /// File of tasks: one JSON list.
+    tasks: PathBuf,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -122,4 +137,26 @@ pub fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
     let rate = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let rows = rates.into_iter().map(|(model, rates)| vec![model, rate(rates.line_rate), rate(rates.task_rate)]);
     print(&table(&["model", "lines %", "tasks %"], &[1, 2], rows))
+}
+
+pub fn core_bench(arguments: &CoreBench) -> Result<()> {
+    let tasks = results::accepted(&arguments.tasks)?;
+    if arguments.json {
+        let task = |(id, questions): (String, Vec<(String, Accepted)>)| {
+            let questions: Map<_, _> = questions.into_iter().map(|(name, accepted)| (name, json!(accepted))).collect();
+            (id, questions.into())
+        };
+        return print_json(&tasks.into_iter().map(task).collect::<Map<_, _>>());
+    }
+    let row = |task: &str, question: String, accepted: Accepted| {
+        let accepted = match accepted {
+            Accepted::Within(interval) => format!("{:.6} to {:.6}", interval.low, interval.high),
+            Accepted::Equal(value) => value.to_string(),
+        };
+        vec![task.to_owned(), accepted, question]
+    };
+    let rows = tasks.into_iter().flat_map(|(task, questions)| {
+        questions.into_iter().map(move |(question, accepted)| row(&task, question, accepted)).collect::<Vec<_>>()
+    });
+    print(&table(&["task", "accepted", "question"], &[], rows))
 }

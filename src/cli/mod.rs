@@ -30,6 +30,7 @@ mod mask;
 mod model;
 mod naming;
 mod new;
+mod parity;
 mod power;
 mod progress;
 mod report;
@@ -109,6 +110,7 @@ enum Verb {
     Verify(verify::Arguments),
     Curtail(curtail::Arguments),
     Compare(compare::Arguments),
+    Parity(parity::Arguments),
     Power(power::Arguments),
     VerifyRuns(verify_runs::Arguments),
     Export(export::Arguments),
@@ -156,6 +158,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
         Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Parity(arguments) => parity::run(&arguments),
         Verb::Power(arguments) => power::run(&arguments),
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Export(arguments) => export::run(&arguments),

@@ -10,6 +10,7 @@ mod paired;
 mod pass;
 mod power;
 mod rate;
+mod repeats;
 mod sampled;
 mod student;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use paired::{Discordant, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::{Aim, Spread};
 pub use rate::rate_interval;
+pub use repeats::{prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};
 
 /// An interval, both bounds included.

@@ -220,3 +220,18 @@ fn each_comparison_of_the_paper_is_a_flag_of_run() {
         assert!(help.contains(&format!("\n{heading}\n")), "{heading} is not in:\n{help}");
     }
 }
+
+#[test]
+fn two_runs_have_parity_where_their_ranges_overlap() {
+    let lab = Lab::new();
+    for (agent, name) in [("gold", "a"), ("gold", "b"), ("noop", "c")] {
+        lab.ok(&["run", "-n", "1", "--limit", "2", "-k", "2", "--agent", agent, "--name", name]);
+    }
+    let file = json(&lab.ok(&["parity", "a", "b", "--json", "--adapter", "ours"]).stdout);
+    let entry = &file[0];
+    assert_eq!((&entry["adapter_name"], &entry["number_of_runs"]), (&"ours".into(), &2.into()));
+    assert_eq!(entry["metrics"][0]["harbor_runs"], serde_json::json!([100.0, 100.0]));
+    assert_eq!(entry["ranges_overlap"], true);
+    assert!(lab.ok(&["parity", "a", "c"]).stdout.contains("no parity"));
+    lab.fails(2, &["parity", "a", "a"]);
+}

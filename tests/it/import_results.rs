@@ -1,4 +1,4 @@
-//! `autoexperiment import super-trajectories`, `ml-bench` and `researchcodebench`: on small files of our own, and on the
+//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: on small files of our own, and on the
 //! published results where the folder that holds them (`../shared/data`, next to this project) is there.
 
 use std::path::{Path, PathBuf};
@@ -235,4 +235,45 @@ fn rates_are_means_over_completions_and_each_model_has_its_own_snippets() {
         imported(&["researchcodebench", &path]),
         json!({"B": {"line_rate": 50.0, "task_rate": 50.0}, "A": {"line_rate": 100.0, "task_rate": 100.0}})
     );
+}
+
+#[test]
+fn the_published_gold_of_core_bench_gives_its_intervals() {
+    let Some(folder) = published("core_bench") else { return };
+    let got = imported(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
+    assert_eq!(got.as_object().unwrap().len(), 45);
+    // As NumPy and SciPy compute them.
+    for (task, question, low, high) in [
+        ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
+        ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),
+        ("capsule-3249574", "Report the F1-score", 0.849_178_459_4, 1.081_681_540_6),
+        ("capsule-3272782", "Report Average FNMR", -0.035_473_056_1, 0.054_139_722_8),
+        ("capsule-3272782", "Report Average FMR", 0.0, 0.0),
+    ] {
+        let questions = got[task].as_object().unwrap();
+        let (_, accepted) = questions.iter().find(|(name, _)| name.starts_with(question)).unwrap();
+        for (bound, wanted) in [("low", low), ("high", high)] {
+            assert!((accepted[bound].as_f64().unwrap() - wanted).abs() < 1e-9, "{task} {bound}: {accepted}");
+        }
+    }
+    assert!(got["capsule-7156696"].as_object().unwrap().values().any(|accepted| accepted == "Blue"));
+}
+
+#[test]
+fn a_task_of_core_bench_without_enough_gold_is_named() {
+    let task = |results: Value| json!([{"capsule_id": "one", "results": results}]).to_string();
+    let (_folder, path) = text_file(&task(json!([{"a": 1, "b": "x"}, {"a": 3, "b": "x"}])));
+    let accepted = imported(&["core-bench", &path]);
+    assert_eq!(accepted["one"]["b"], "x");
+    // 2 ± 12.7062 · √2 · √1.5: one degree of freedom.
+    assert!(is_near(&accepted["one"]["a"]["high"], 24.007_8), "{accepted}");
+    for (results, wrong) in [
+        (json!([{"a": 1}]), "an interval needs two gold results"),
+        (json!([{"a": "x"}, {"a": "y"}]), "differ"),
+        (json!([{"a": 1}, {}]), "no answer to"),
+    ] {
+        let (_folder, path) = text_file(&task(results));
+        let ran = import(&["core-bench", &path]);
+        assert!(ran.code == 3 && ran.stderr.contains("task `one`") && ran.stderr.contains(wrong), "{}", ran.stderr);
+    }
 }

@@ -1,0 +1,94 @@
+//! `autoexperiment parity`: do two runs of the same samples agree, as Harbor asks of adapters?
+
+use std::path::PathBuf;
+
+use super::naming::distinct_folders;
+use super::shared::{print, print_json};
+use crate::error::{Error, Result};
+use crate::report::{About, Aspect, clean, parity, parity_console, parity_experiment};
+use crate::run::AttemptRecord;
+use crate::run::reading::{Detail, read};
+
+/// Check that two runs of the same samples agree, in the form that Harbor asks of adapters
+///
+/// Takes each attempt number as one run over the samples that both sides have, and prints means with their standard
+/// errors, ranges, and whether the ranges overlap, which is Harbor's rule for parity. `--json` prints the file
+/// `parity_experiment.json`, in which links to repositories and pull requests are left for you to fill in. Make three or
+/// more attempts at each sample (`run -k 3`).
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment parity original harbor\n  autoexperiment parity original harbor --json --adapter autoexperiment > parity_experiment.json"
+)]
+pub struct Arguments {
+    /// The original side: a run's folder, or its name under --runs.
+    original: String,
+    /// The side that was run with Harbor, or anything else to compare.
+    harbor: String,
+    /// Agent to compare, if a run has several.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Measure to compare, as `verified_accuracy`, instead of pass rates.
+    #[arg(long, value_name = "NAME")]
+    measure: Option<String>,
+    /// Name of the adapter.
+    #[arg(long, value_name = "NAME", default_value = "autoexperiment")]
+    adapter: String,
+    /// Name of the benchmark.
+    #[arg(long, value_name = "NAME", default_value = "AutoExperiment")]
+    benchmark: String,
+    /// Number of tasks that the adapter converts [default: those compared].
+    #[arg(long, value_name = "N")]
+    size: Option<usize>,
+    /// Notes for the file.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    notes: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let names = [arguments.original.clone(), arguments.harbor.clone()];
+    let folders = distinct_folders(&names, &arguments.runs)?;
+    let mut sides = Vec::new();
+    for (name, folder) in names.iter().zip(&folders) {
+        let reading = read(folder, Detail::Outcome)?;
+        for note in &reading.notes {
+            talk!("{}: {}", clean(name), clean(note));
+        }
+        sides.push(of_one_agent(name, reading.records, arguments.agent.as_deref())?);
+    }
+    let [first, second] = sides.as_slice() else { return Err(Error::internal("not two sides")) };
+    let aspect = arguments.measure.clone().map_or(Aspect::Pass, Aspect::Measure);
+    let found = parity([first, second], &aspect)
+        .map_err(|wrong| Error::usage(wrong).hint("both runs need attempts at the same samples, `-k` of each"))?;
+    if !arguments.json {
+        return print(&parity_console(&found, &aspect));
+    }
+    let about = About {
+        adapter: arguments.adapter.clone(),
+        benchmark: arguments.benchmark.clone(),
+        size: arguments.size,
+        notes: arguments.notes.clone(),
+    };
+    print_json(&[parity_experiment(&found, &aspect, &about, &second[0])])
+}
+
+/// The records of the agent named, or of the only one that there is.
+fn of_one_agent(run: &str, records: Vec<AttemptRecord>, agent: Option<&str>) -> Result<Vec<AttemptRecord>> {
+    let kept: Vec<_> = records.into_iter().filter(|record| agent.is_none_or(|agent| record.agent == agent)).collect();
+    let Some(first) = kept.first() else {
+        return Err(Error::usage(format!("run `{run}` has no attempt to compare")));
+    };
+    match kept.iter().find(|record| record.agent != first.agent || record.model != first.model) {
+        None => Ok(kept),
+        Some(other) => Err(Error::usage(format!(
+            "run `{run}` has several agents or models, as `{}` and `{}`",
+            first.agent, other.agent
+        ))
+        .hint("name one of the agents with `--agent`")),
+    }
+}

@@ -1,0 +1,59 @@
+//! CORE-Bench's tasks: for each question the interval within which a numeric answer is right, from its gold results.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::rows::short;
+use crate::error::{Error, Result};
+use crate::stats::{Interval, prediction_interval};
+
+/// The level of CORE-Bench's intervals.
+const LEVEL: f64 = 0.95;
+
+/// What makes an answer right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Accepted {
+    /// A number within these bounds.
+    Within(Interval),
+    /// This, where gold is no number.
+    Equal(Value),
+}
+
+/// Reads a file of tasks, one JSON list: what each question accepts, by task and question, in the file's order.
+///
+/// # Errors
+/// With the file: what is not a task; a question whose gold results are fewer than two or of several kinds.
+pub fn accepted(file: &Path) -> Result<Vec<(String, Vec<(String, Accepted)>)>> {
+    let text = std::fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
+    let tasks: Vec<Value> = serde_json::from_str(&text)
+        .map_err(|error| Error::suite(format!("not a JSON list of tasks: {error}")).at(file, Some(error.line())))?;
+    tasks.iter().map(|task| of_task(task).map_err(|wrong| Error::suite(wrong).at(file, None))).collect()
+}
+
+fn of_task(task: &Value) -> Result<(String, Vec<(String, Accepted)>), String> {
+    let id = task.get("capsule_id").and_then(Value::as_str).ok_or("a task without `capsule_id`")?;
+    let wrong = |what: String| format!("task `{id}`: {what}");
+    let results = task.get("results").and_then(Value::as_array).ok_or_else(|| wrong("`results` is no list".into()))?;
+    let results: Option<Vec<&Map<String, Value>>> = results.iter().map(Value::as_object).collect();
+    let results = results.ok_or_else(|| wrong("`results` holds what is not an object".into()))?;
+    let first = results.first().ok_or_else(|| wrong("`results` is empty".into()))?;
+    let question = |(question, gold): (&String, &Value)| {
+        let missing = || wrong(format!("a gold result has no answer to `{}`", short(&question.as_str().into())));
+        let golds: Option<Vec<&Value>> = results.iter().map(|result| result.get(question)).collect();
+        let golds = golds.ok_or_else(missing)?;
+        let numbers: Option<Vec<f64>> = golds.iter().map(|gold| gold.as_f64()).collect();
+        let accepted = match numbers {
+            Some(numbers) => Accepted::Within(
+                prediction_interval(&numbers, LEVEL)
+                    .ok_or_else(|| wrong("an interval needs two gold results".into()))?,
+            ),
+            None if golds.iter().all(|other| *other == gold) => Accepted::Equal(gold.clone()),
+            None => return Err(wrong(format!("the gold results of `{}` differ", short(&question.as_str().into())))),
+        };
+        Ok((question.clone(), accepted))
+    };
+    Ok((id.to_owned(), first.iter().map(question).collect::<Result<_, String>>()?))
+}

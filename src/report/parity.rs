@@ -1,0 +1,237 @@
+//! Two stored runs of the same samples, one attempt number of which counts as one run: do their results agree? In the
+//! form that Harbor asks of adapters, `parity_experiment.json`, with its rule: they do when their ranges overlap.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::terminal::{plain_table, trimmed, wrap};
+use crate::run::{AttemptRecord, scored};
+use crate::stats::standard_error;
+
+/// What is compared of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Aspect {
+    /// Whether it passes, in percent.
+    Pass,
+    /// A measure of its family, by name.
+    Measure(String),
+}
+
+/// Two sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parity {
+    /// Samples that every run of both sides has.
+    pub samples: usize,
+    /// Samples that only one side has, which are left out.
+    pub unmatched: usize,
+    /// Each side's runs: means over the samples.
+    pub runs: [Vec<f64>; 2],
+}
+
+impl Parity {
+    /// Whether the two ranges of runs have a value in common, bounds included.
+    #[must_use]
+    pub fn overlaps(&self) -> bool {
+        let [(low, high), (other_low, other_high)] = self.runs.each_ref().map(|runs| range(runs));
+        low <= other_high && other_low <= high
+    }
+}
+
+/// What Harbor wants to know beside results.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The adapter's name.
+    pub adapter: String,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// Tasks that the adapter converts, where they are more than those compared.
+    pub size: Option<usize>,
+    /// More to say.
+    pub notes: String,
+}
+
+/// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. Links are for the author to
+/// fill in.
+#[derive(Debug, Serialize)]
+pub struct Experiment {
+    adapter_name: String,
+    agent: String,
+    model: String,
+    date: String,
+    adapted_benchmark_size: usize,
+    parity_benchmark_size: usize,
+    number_of_runs: usize,
+    notes: String,
+    original_parity_repo: String,
+    adapter_pr: Vec<String>,
+    dataset_pr: Vec<String>,
+    parity_pr: Vec<String>,
+    metrics: [Metric; 1],
+    ranges_overlap: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Metric {
+    benchmark_name: String,
+    metric: String,
+    original: String,
+    harbor: String,
+    original_runs: Vec<f64>,
+    harbor_runs: Vec<f64>,
+}
+
+/// Compares two sides' records, each of one agent. Runs are attempt numbers, as many as both sides have; samples those
+/// that have an attempt that was not lost in each of these. A sample that no attempt was made at counts on neither side.
+///
+/// # Errors
+/// A fragment: what the sides lack.
+pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, String> {
+    let values = sides.map(|records| by_sample(records, aspect));
+    let most = |side: &BTreeMap<String, BTreeMap<u32, f64>>| side.values().map(BTreeMap::len).max().unwrap_or(0);
+    let runs = values.iter().map(most).min().unwrap_or(0);
+    if runs == 0 {
+        return Err("one side has no attempt with a value to compare".to_owned());
+    }
+    let is_whole = |values: &BTreeMap<u32, f64>| values.len() >= runs;
+    let [first, second] = &values;
+    let known = first.keys().chain(second.keys().filter(|id| !first.contains_key(*id)));
+    let (both, unmatched): (Vec<&String>, Vec<&String>) =
+        known.partition(|id| [first, second].iter().all(|side| side.get(*id).is_some_and(is_whole)));
+    if both.is_empty() {
+        return Err("no sample has an attempt on both sides in every run".to_owned());
+    }
+    let means = |side: &BTreeMap<String, BTreeMap<u32, f64>>| {
+        // A number that was lost leaves its place to the next.
+        let of_run = |run: usize| both.iter().filter_map(|id| side.get(*id)?.values().nth(run)).sum::<f64>();
+        (0..runs).map(|run| of_run(run) / both.len() as f64).collect()
+    };
+    Ok(Parity { samples: both.len(), unmatched: unmatched.len(), runs: [means(first), means(second)] })
+}
+
+/// The values of attempts that count, by sample and attempt number.
+fn by_sample(records: &[AttemptRecord], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
+    let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
+    for record in scored(records) {
+        let value = match aspect {
+            Aspect::Pass => Some(if record.pass { 100.0 } else { 0.0 }),
+            Aspect::Measure(name) => record.measures().get(name).copied(),
+        };
+        if let Some(value) = value {
+            found.entry(record.sample.clone()).or_default().insert(record.attempt, value);
+        }
+    }
+    found
+}
+
+fn range(runs: &[f64]) -> (f64, f64) {
+    runs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &run| (low.min(run), high.max(run)))
+}
+
+fn mean(runs: &[f64]) -> f64 {
+    runs.iter().sum::<f64>() / runs.len() as f64
+}
+
+/// "72.00 ± 1.53": the mean and its standard error, which a single run does not have.
+fn with_error(runs: &[f64]) -> String {
+    let mean = format!("{:.2}", mean(runs));
+    standard_error(runs).map_or_else(|| mean.clone(), |error| format!("{mean} ± {error:.2}"))
+}
+
+fn metric_name(aspect: &Aspect) -> &str {
+    match aspect {
+        Aspect::Pass => "pass rate (%)",
+        Aspect::Measure(name) => name,
+    }
+}
+
+/// The entry for Harbor, of which `record` is any attempt of the second side.
+#[must_use]
+pub fn parity_experiment(parity: &Parity, aspect: &Aspect, about: &About, record: &AttemptRecord) -> Experiment {
+    let [original_runs, harbor_runs] = parity.runs.clone();
+    Experiment {
+        adapter_name: about.adapter.clone(),
+        agent: format!("{}@{}", record.agent, env!("CARGO_PKG_VERSION")),
+        model: record.model.clone().unwrap_or_default(),
+        date: record.started.strftime("%Y-%m-%d").to_string(),
+        adapted_benchmark_size: about.size.unwrap_or(parity.samples),
+        parity_benchmark_size: parity.samples,
+        number_of_runs: original_runs.len(),
+        notes: about.notes.clone(),
+        original_parity_repo: String::new(),
+        adapter_pr: Vec::new(),
+        dataset_pr: Vec::new(),
+        parity_pr: Vec::new(),
+        ranges_overlap: parity.overlaps(),
+        metrics: [Metric {
+            benchmark_name: about.benchmark.clone(),
+            metric: metric_name(aspect).to_owned(),
+            original: with_error(&original_runs),
+            harbor: with_error(&harbor_runs),
+            original_runs,
+            harbor_runs,
+        }],
+    }
+}
+
+/// The two sides as a table with a sentence that concludes.
+#[must_use]
+pub fn parity_console(parity: &Parity, aspect: &Aspect) -> String {
+    let mut table = plain_table();
+    table.set_header(["side", "samples", "runs", metric_name(aspect), "range"]);
+    for (side, runs) in ["original", "harbor"].into_iter().zip(&parity.runs) {
+        let (low, high) = range(runs);
+        let range = format!("{low:.2} to {high:.2}");
+        table.add_row([side.to_owned(), parity.samples.to_string(), runs.len().to_string(), with_error(runs), range]);
+    }
+    let verdict = if parity.overlaps() { "overlap: parity" } else { "do not overlap: no parity" };
+    let legend = format!(
+        "The ranges of the two sides {verdict} by Harbor's rule. A run is an attempt number, over the samples that both \
+         sides have in each; the mean is given with its standard error. {} other samples are left out.",
+        parity.unmatched
+    );
+    format!("{}\n{}\n", trimmed(table, &[]), wrap(&legend, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::sample::masked;
+
+    fn side(attempts: &[(&str, u32, bool)]) -> Vec<AttemptRecord> {
+        let record = |&(id, attempt, pass): &(&str, u32, bool)| {
+            let blank = AttemptRecord::blank("react", &masked(id), attempt);
+            AttemptRecord { pass, end: End::Answered, ..blank }
+        };
+        attempts.iter().map(record).collect()
+    }
+
+    #[test]
+    fn runs_are_attempt_numbers_over_the_samples_that_both_sides_have() {
+        let first = side(&[("p_0", 0, true), ("p_0", 1, false), ("p_1", 0, true), ("p_1", 1, true), ("p_2", 0, true)]);
+        let second =
+            side(&[("p_0", 0, true), ("p_0", 1, true), ("p_1", 0, false), ("p_1", 1, false), ("p_3", 0, true)]);
+        let agree = parity([&first, &second], &Aspect::Pass).unwrap();
+        assert_eq!((agree.samples, agree.unmatched), (2, 2));
+        assert_eq!(agree.runs, [vec![100.0, 50.0], vec![50.0, 50.0]]);
+        assert!(agree.overlaps());
+        let about = About { adapter: "ours".to_owned(), benchmark: "Ours".to_owned(), ..About::default() };
+        let entry = serde_json::to_value(parity_experiment(&agree, &Aspect::Pass, &about, &second[0])).unwrap();
+        assert_eq!((&entry["number_of_runs"], &entry["parity_benchmark_size"]), (&2.into(), &2.into()));
+        assert_eq!(entry["metrics"][0]["original"], "75.00 ± 25.00");
+        assert_eq!(entry["metrics"][0]["harbor_runs"], serde_json::json!([50.0, 50.0]));
+        let text = parity_console(&agree, &Aspect::Pass);
+        assert!(text.contains("50.00 to 100.00") && text.contains("overlap: parity"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn ranges_apart_are_no_parity_and_nothing_in_common_is_an_error() {
+        let [all, none] = [true, false].map(|pass| side(&[("p_0", 0, pass), ("p_0", 1, pass)]));
+        let apart = parity([&all, &none], &Aspect::Pass).unwrap();
+        assert!(!apart.overlaps() && parity_console(&apart, &Aspect::Pass).contains("no parity"));
+        assert!(parity([&all, &side(&[("q_0", 0, true)])], &Aspect::Pass).is_err());
+        assert!(parity([&all, &none], &Aspect::Measure("verified_accuracy".to_owned())).is_err());
+    }
+}
