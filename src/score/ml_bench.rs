@@ -147,7 +147,7 @@ pub fn strict_kind(code: &str) -> Option<ProgramKind> {
 }
 
 /// Whether code holds a value as a whole token: a number as a number of the same value, however written; a text not
-/// within a longer word, number, option or file name. Letters' case and blanks around punctuation do not matter.
+/// within a longer word or hyphenated word. Letters' case and blanks around punctuation do not matter.
 #[allow(clippy::float_cmp, reason = "the same number, written in two ways")]
 fn holds_value(code: &str, value: &str) -> bool {
     let value = value.trim();
@@ -177,8 +177,9 @@ fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };
     match next {
         _ if is_word(next) => !is_word(own) && !matches!(own, '-' | '.'),
-        // `cora` is no token of `cora-full`, nor `train` of `train.py`; it is one of `cora.` and of `--cora`.
-        '-' | '.' if is_word(own) => !outside.next().is_some_and(is_word),
+        // `cora` is no token of `cora-full`; it is one of `cora.`, `cora.py` and `--cora`.
+        '-' if is_word(own) => !outside.next().is_some_and(is_word),
+        '.' if is_word(own) => !outside.next().is_some_and(|c| c.is_ascii_digit()),
         '-' | '.' => next != own,
         _ => true,
     }
@@ -311,7 +312,8 @@ mod tests {
             ("--data cora_full", "cora", false),
             ("--data cora-full", "cora", false),
             ("--cora", "cora", true),
-            ("python train.py", "train", false),
+            ("python train.py", "train", true),
+            ("release v2.5", "v2", false),
             ("python train.py", "train.py", true),
             ("python pretrain.py", "train.py", false),
             ("--file ./a/b.txt", "b.txt", true),
