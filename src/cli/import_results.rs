@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::shared::{print, print_json, table};
 use crate::error::Result;
-use crate::import::results::{self, Accepted, Counts};
+use crate::import::results::{self, Accepted, Counts, Questions};
 use crate::report::clean;
 
 /// Score SUPER's stored attempts again
@@ -142,7 +142,7 @@ pub fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
 pub fn core_bench(arguments: &CoreBench) -> Result<()> {
     let tasks = results::accepted(&arguments.tasks)?;
     if arguments.json {
-        let task = |(id, questions): (String, Vec<(String, Accepted)>)| {
+        let task = |(id, questions): (String, Questions)| {
             let questions: Map<_, _> = questions.into_iter().map(|(name, accepted)| (name, json!(accepted))).collect();
             (id, questions.into())
         };

@@ -67,12 +67,12 @@ pub struct Experiment {
     adapter_pr: Vec<String>,
     dataset_pr: Vec<String>,
     parity_pr: Vec<String>,
-    metrics: [Metric; 1],
+    metrics: [Compared; 1],
     ranges_overlap: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Metric {
+struct Compared {
     benchmark_name: String,
     metric: String,
     original: String,
@@ -163,7 +163,7 @@ pub fn parity_experiment(parity: &Parity, aspect: &Aspect, about: &About, record
         dataset_pr: Vec::new(),
         parity_pr: Vec::new(),
         ranges_overlap: parity.overlaps(),
-        metrics: [Metric {
+        metrics: [Compared {
             benchmark_name: about.benchmark.clone(),
             metric: metric_name(aspect).to_owned(),
             original: with_error(&original_runs),

@@ -22,18 +22,21 @@ pub enum Accepted {
     Equal(Value),
 }
 
+/// What the questions of a task accept, in its order.
+pub type Questions = Vec<(String, Accepted)>;
+
 /// Reads a file of tasks, one JSON list: what each question accepts, by task and question, in the file's order.
 ///
 /// # Errors
 /// With the file: what is not a task; a question whose gold results are fewer than two or of several kinds.
-pub fn accepted(file: &Path) -> Result<Vec<(String, Vec<(String, Accepted)>)>> {
+pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
     let tasks: Vec<Value> = serde_json::from_str(&text)
         .map_err(|error| Error::suite(format!("not a JSON list of tasks: {error}")).at(file, Some(error.line())))?;
     tasks.iter().map(|task| of_task(task).map_err(|wrong| Error::suite(wrong).at(file, None))).collect()
 }
 
-fn of_task(task: &Value) -> Result<(String, Vec<(String, Accepted)>), String> {
+fn of_task(task: &Value) -> Result<(String, Questions), String> {
     let id = task.get("capsule_id").and_then(Value::as_str).ok_or("a task without `capsule_id`")?;
     let wrong = |what: String| format!("task `{id}`: {what}");
     let results = task.get("results").and_then(Value::as_array).ok_or_else(|| wrong("`results` is no list".into()))?;
