@@ -50,8 +50,10 @@ fn table(lab: &Lab, run: &str) -> Vec<[serde_json::Value; 4]> {
 #[test]
 fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
     let lab = Lab::new();
-    let run =
-        |name| ["run", "-n", "1", "--agent", "gold", "--agent", "noop", "--no-baseline", "-j", "1", "--name", name];
+    let run = |name| {
+        let samples = ["run", "--sample", "tiny_0", "--sample", "tiny_1"];
+        [&samples[..], &["--agent", "gold", "--agent", "noop", "--no-baseline", "-j", "1", "--name", name]].concat()
+    };
     lab.ok(&run("reference"));
     let expected = verdicts(&lab, "reference");
     // The moments of one run, each after the one before it: what was being written, and which write of its kind.
@@ -68,7 +70,7 @@ fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
     ] {
         let next = || {
             let is_begun = lab.path(&format!("runs/{name}/run.json")).exists();
-            if is_begun { vec!["resume", name, "--no-baseline", "-j", "1"] } else { run(name).to_vec() }
+            if is_begun { vec!["resume", name, "--no-baseline", "-j", "1"] } else { run(name) }
         };
         for moment in moments {
             let path = lab.path(&format!("runs/{name}/attempts.jsonl"));
