@@ -206,20 +206,10 @@ crate::cases! {
     }
 
     an_interpreter_that_lives_in_a_home_works(fixture) {
-        let Some((prefix, program)) = interpreter() else {
-            println!("skipped: an_interpreter_that_lives_in_a_home_works: there is no python3");
-            return Ok(());
-        };
+        let (prefix, program) = interpreter().ok_or("there is no python3")?;
         let (mut spec, _) = fixture.spec();
         spec.read_only.push(prefix);
-        let mut sandbox = match fixture.backend.start(&spec).await {
-            Ok(sandbox) => sandbox,
-            Err(error) if error.kind == autoexperiment::error::Kind::Machine => {
-                println!("skipped: an_interpreter_that_lives_in_a_home_works: {error}");
-                return Ok(());
-            }
-            Err(error) => return Err(error.to_string()),
-        };
+        let mut sandbox = fixture.backend.start(&spec).await.map_err(|error| error.to_string())?;
         let code = "import json, hashlib, random, subprocess, tempfile, threading\n\
                     t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n\
                     tempfile.TemporaryFile().write(b'x')\n\
