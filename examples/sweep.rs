@@ -1,9 +1,10 @@
 //! How does the pass rate fall with n? A sweep over the number of masked functions, from Rust.
 //!
-//! Runs `gold` (which must pass) and `noop` (which must fail) on a paper of the suite in this folder, for each n, and
-//! prints one table: `cargo run --release --example sweep -- kmeanspp`.
+//! Runs `gold` (which must pass) and `noop` (which must fail) on a paper, for each n, and prints one table:
+//! `cargo run --release --example sweep -- kmeanspp`. A second argument names the suite's folder, instead of this one; the
+//! run is stored in its folder `runs`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use autoexperiment::error::{Result, with_causes};
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
         return code;
     }
     let paper = std::env::args().nth(1).unwrap_or_else(|| "kmeanspp".to_owned());
-    match sweep(&paper) {
+    let suite = std::env::args().nth(2).unwrap_or_else(|| ".".to_owned());
+    match sweep(&paper, Path::new(&suite)) {
         Ok(table) => {
             println!("{table}");
             ExitCode::SUCCESS
@@ -47,14 +49,14 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn sweep(paper: &str) -> Result<String> {
-    let mut configuration = Configuration::new(Path::new("."));
+async fn sweep(paper: &str, suite: &Path) -> Result<String> {
+    let mut configuration = Configuration::new(suite);
     configuration.papers = vec![paper.to_owned()];
     configuration.agents = vec!["gold".parse()?, "noop".parse()?];
     configuration.draw.n = vec![1, 2, 3];
     configuration.draw.limit = 3;
     let machine = Machine::open(&MachineOptions::local()?).await?;
-    let run = Run::open(configuration, Folder::NamedByTime(PathBuf::from("runs")), Options::on(machine))?;
+    let run = Run::open(configuration, Folder::NamedByTime(suite.join("runs")), Options::on(machine))?;
     let finished = run.execute(&Lines, &CancellationToken::new()).await?;
     let options = report::Options { planned: finished.planned, ..report::Options::default() };
     let summary = report::summarise(&finished.records, &options);

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use autoexperiment::agent::{End, Event, Line};
+use autoexperiment::agent::{End, Event, TimedEvent};
 use autoexperiment::model::{Role, ToolCall, Usage};
 use autoexperiment::run::AttemptRecord;
 use autoexperiment::sample::{MASKED, Sample, Withheld};
@@ -178,7 +178,7 @@ pub fn run_file(suite: &str, papers: &[String], ns: &[usize], k: u32, agents: &[
 pub fn trajectory(random: &mut Random, steps: u32) -> String {
     let mut lines = String::new();
     let mut push = |at: f64, event: Event| {
-        writeln!(lines, "{}", serde_json::to_string(&Line { at, event }).unwrap()).unwrap();
+        writeln!(lines, "{}", serde_json::to_string(&TimedEvent { at, event }).unwrap()).unwrap();
     };
     let say = |role, content| Event::Message { role, call_id: None, content };
     push(0.0, say(Role::System, random.text(4000)));

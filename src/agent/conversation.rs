@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::trajectory::{Event, Line};
+use super::trajectory::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
 /// Characters kept of arguments that are no JSON object; providers refuse to read such calls back.
@@ -36,7 +36,7 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
 
 /// The conversation that a stored trajectory tells of; of several tries, that of the last.
 #[must_use]
-pub fn replay(lines: &[Line]) -> Vec<Message> {
+pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     let mut messages = Vec::new();
     for line in lines {
         take(&mut messages, &line.event);

@@ -3,17 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use super::measure::{MOST_OUTPUT, NoResult, Place, measure, removal, wall};
 use super::tools::{show_exec, show_exit};
 use super::trajectory::seconds;
 use super::{Check, Context, End, Ended, Event};
-use crate::sandbox::{Command, Exit, Fault};
-use crate::score::read_result;
-use crate::suite::ResultRule;
-
-/// Bytes kept of an experiment's stdout and stderr each, and the most that its result file may have.
-const OUTPUT: usize = 4 << 20;
+use crate::sandbox::{Command, Exec, Exit, Fault};
 
 /// An experiment that gave no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,41 +100,51 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
     Ok(())
 }
 
-/// Runs an experiment and reads its result by the manifest's rule. An old result file is removed first. The inner error
-/// says why there is none; the second part is what it wrote to standard error.
-async fn run(experiment: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
-    let wall = Duration::try_from_secs_f64(experiment.time_limit).unwrap_or(Duration::MAX);
+/// The agent's sandbox: its use is charged to the budget, and the command recorded.
+struct InBudget<'c, 'a> {
+    context: &'c mut Context<'a>,
+    check: &'c Check,
+    /// The time that tools had taken before.
+    before: Duration,
+}
+
+#[async_trait]
+impl Place for InBudget<'_, '_> {
+    async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
+        let exec = self.context.exec(command, wall, MOST_OUTPUT).await?;
+        self.context.trajectory.push(&Event::Observation {
+            step: self.context.budget.steps,
+            call_id: None,
+            tool: "experiment".to_owned(),
+            arguments: json!({ "experiment": self.check.id, "command": self.check.command }),
+            content: show_exec(&exec),
+            seconds: seconds(self.context.budget.tool_time.saturating_sub(self.before)),
+        });
+        Ok(exec)
+    }
+
+    async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault> {
+        self.context.read(path, MOST_OUTPUT as u64).await
+    }
+
+    /// Most agents run an experiment once: a look costs less than a command.
+    async fn remove(&mut self, path: &Path) -> Result<(), Fault> {
+        if self.read(path).await.is_ok() {
+            self.context.exec(&removal(path), wall(self.check), MOST_OUTPUT).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs an experiment. The inner error says why there is no result; the second part is what it wrote to standard error.
+async fn run(check: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let before = context.budget.tool_time;
-    if let ResultRule::JsonFile(path) = &experiment.result
-        && context.read(Path::new(path), OUTPUT as u64).await.is_ok()
-    {
-        let argv = vec!["rm".into(), "-rf".into(), "--".into(), path.into()];
-        context.exec(&Command { argv, ..Command::default() }, wall, OUTPUT).await?;
-    }
-    let exec = context.exec(&Command::shell(&experiment.command), wall, OUTPUT).await?;
-    context.trajectory.push(&Event::Observation {
-        step: context.budget.steps,
-        call_id: None,
-        tool: "experiment".to_owned(),
-        arguments: json!({ "experiment": experiment.id, "command": experiment.command }),
-        content: show_exec(&exec),
-        seconds: seconds(context.budget.tool_time.saturating_sub(before)),
+    let measured = measure(&mut InBudget { context, check, before }, check).await?;
+    let stderr = String::from_utf8_lossy(&measured.exec.stderr).trim_end().to_owned();
+    let result = measured.result.map_err(|why| match why {
+        NoResult::Ended(Exit::TimedOut) => "stopped at its time limit".to_owned(),
+        NoResult::Ended(exit) => show_exit(exit),
+        NoResult::File(what) | NoResult::Misfit(what) => what,
     });
-    let stderr = String::from_utf8_lossy(&exec.stderr).trim_end().to_owned();
-    if !exec.success() {
-        let what = match exec.exit {
-            Exit::TimedOut => "stopped at its time limit".to_owned(),
-            other => show_exit(other),
-        };
-        return Ok((Err(what), stderr));
-    }
-    let file = match &experiment.result {
-        ResultRule::JsonFile(path) => match context.read(Path::new(path), OUTPUT as u64).await {
-            Ok(bytes) => Some(bytes),
-            Err(Fault::Refused(what)) => return Ok((Err(what), stderr)),
-            Err(lost) => return Err(lost),
-        },
-        ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
-    };
-    Ok((read_result(&experiment.result, &exec.stdout, file.as_deref()), stderr))
+    Ok((result, stderr))
 }

@@ -18,6 +18,7 @@ mod forger;
 mod gold;
 pub(crate) mod history;
 mod material;
+pub(crate) mod measure;
 mod memory;
 mod mutant;
 mod noop;
@@ -32,7 +33,7 @@ mod replication;
 mod repo;
 pub(crate) mod retrieval;
 mod scripted;
-mod settings;
+pub(crate) mod settings;
 mod single;
 pub(crate) mod spec;
 mod step;
@@ -70,7 +71,7 @@ pub use single::OneReply;
 pub use spec::AgentSpec;
 pub use task::{Solution, Task};
 pub use tools::ToolChoice;
-pub use trajectory::{Event, Line, Trajectory};
+pub use trajectory::{Event, TimedEvent, Trajectory};
 
 /// One way of attempting samples. Shared by all attempts of a run; holds no state of any.
 #[async_trait]

@@ -119,6 +119,23 @@ impl Kind {
     }
 }
 
+/// The help of `--paper`.
+pub(crate) fn paper_help() -> String {
+    let default = |kind: Kind| written(kind.context().0);
+    help_by_kind("Text of the paper in the task; `react` can read paper.txt in any case", default)
+}
+
+/// The help of `--code`.
+pub(crate) fn code_help() -> String {
+    help_by_kind("Code of the repo in the task", |kind| written(kind.context().1))
+}
+
+/// The help of an option whose default depends on the agent.
+fn help_by_kind(what: &str, default: impl Fn(Kind) -> String) -> String {
+    let defaults = [Kind::Fixed, Kind::React].map(|kind| format!("`{}` for `{}`", default(kind), kind.name()));
+    format!("{what} [default: {}]", defaults.join(", "))
+}
+
 /// One thing that can be set: how it is called, read and written, and which agents heed it.
 struct Key {
     /// Behind an agent's name, and in labels.

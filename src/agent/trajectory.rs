@@ -229,7 +229,7 @@ impl Event {
 
 /// A line of a trajectory: an event and when it happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct TimedEvent {
     /// Seconds since the attempt began.
     pub at: f64,
     /// What happened.
@@ -294,7 +294,7 @@ impl Trajectory {
     ///
     /// # Errors
     /// Kind `Store` when the file cannot be read or a line before the last is broken.
-    pub fn read(path: &Path) -> Result<Vec<Line>> {
+    pub fn read(path: &Path) -> Result<Vec<TimedEvent>> {
         let text = std::fs::read(path)
             .map_err(|error| Error::store("failed to read trajectory").at(path, None).because(error))?;
         let mut lines = Vec::new();

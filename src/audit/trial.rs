@@ -246,7 +246,7 @@ impl Bench {
     async fn make(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
         let workspace = tokio::task::block_in_place(|| self.machine.workspace(&self.ready.snapshot, trial.files))?;
         let mut sandbox = self.machine.backend.start(&self.machine.spec(&self.ready.env, &workspace)).await?;
-        let lost = |fault: Fault| Error::new(Kind::Infrastructure, fault.to_string());
+        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
         let measured = measure(sandbox.as_mut(), &trial.experiment.check()).await.map_err(lost)?;
         let files = match folder {
             Some(folder) => read_folder(sandbox.as_mut(), folder).await.map_err(lost)?,

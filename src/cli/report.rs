@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::naming::distinct_folders;
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
-use crate::agent::{Event, Line, Trajectory};
+use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
 use crate::report::{self, Course, Merged, MergedRun, Options};
 use crate::run::family::{Basis, Families, Family, Item};
@@ -238,7 +238,7 @@ fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, o
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
         // What a program of its own runs is not in events of ours.
-        let seen = |lines: &Vec<Line>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
+        let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
         Ok(lines.ok().filter(seen).map(|lines| Course::of(&lines)))
     })?;
     if arguments.output.json {

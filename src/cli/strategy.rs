@@ -1,10 +1,12 @@
-//! Options of agents: what they are shown, how they think and act, in which order they write, how long they think.
+//! Options of agents: what they are shown, how they think and act, in which order they write, how long they think. Their
+//! defaults are those of [`Settings`].
 
 use super::shared::PlaceOptions;
 use crate::agent::history::History;
 use crate::agent::prompts::dynamic::Prompting;
 use crate::agent::protocol::Protocol;
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
+use crate::agent::settings::{code_help, paper_help};
 use crate::agent::tools::ToolChoice;
 use crate::agent::{Fill, Settings};
 use crate::error::Result;
@@ -12,17 +14,15 @@ use crate::error::Result;
 /// What an agent's task is given at its start.
 #[derive(clap::Args)]
 pub struct RetrievalOptions {
-    /// Text of the paper in the task [default: `bm25` for `fixed`; `none` for `react`, which can read paper.txt].
-    #[arg(long, value_name = "CHOICE", value_enum, hide_possible_values = false, help_heading = "Retrieval")]
+    #[arg(long, value_name = "CHOICE", value_enum, help = paper_help(), help_heading = "Retrieval")]
     paper: Option<PaperChoice>,
-    /// Code of the repo in the task [default: `bm25` for `fixed`, `agent` for `react`].
-    #[arg(long, value_name = "CHOICE", value_enum, help_heading = "Retrieval")]
+    #[arg(long, value_name = "CHOICE", value_enum, help = code_help(), help_heading = "Retrieval")]
     code: Option<CodeChoice>,
     /// Maximum passages of the paper to retrieve per function.
-    #[arg(long, value_name = "K", default_value_t = 3, help_heading = "Retrieval")]
+    #[arg(long, value_name = "K", default_value_t = Settings::default().passages, help_heading = "Retrieval")]
     passages: usize,
     /// Maximum functions of the repo to retrieve per function.
-    #[arg(long, value_name = "K", default_value_t = 5, help_heading = "Retrieval")]
+    #[arg(long, value_name = "K", default_value_t = Settings::default().snippets, help_heading = "Retrieval")]
     snippets: usize,
     /// Embedding model: the folder of a static one, `openai:NAME`, or NAME with --embedding-url [default: the folder
     /// `embedding` in the cache].
@@ -37,10 +37,10 @@ pub struct RetrievalOptions {
 #[derive(clap::Args)]
 pub struct FixedOptions {
     /// How to show the other missing functions while it writes one: as they were masked, or as it has filled them.
-    #[arg(long, value_name = "CHOICE", value_enum, default_value = "filled", help_heading = "Fixed agent")]
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().fill, help_heading = "Fixed agent")]
     fill: Fill,
     /// Rounds of repair, in which the model sees the experiments' errors.
-    #[arg(long, value_name = "ROUNDS", default_value_t = 0, help_heading = "Fixed agent")]
+    #[arg(long, value_name = "ROUNDS", default_value_t = Settings::default().repair, help_heading = "Fixed agent")]
     repair: u32,
 }
 
@@ -48,22 +48,22 @@ pub struct FixedOptions {
 #[derive(clap::Args)]
 pub struct DynamicOptions {
     /// What the model writes before each tool call.
-    #[arg(long, value_name = "CHOICE", value_enum, default_value = "react", help_heading = "Dynamic agent")]
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().prompt, help_heading = "Dynamic agent")]
     prompt: Prompting,
     /// Which earlier steps the model sees: `full`, `window:K` (the last K), `summary:K` (at least the last K, and a
     /// summary of the earlier ones by the model), `super` (all, but only the last 500 characters of every result except
     /// the newest).
-    #[arg(long, value_name = "HISTORY", default_value = "full", help_heading = "Dynamic agent")]
+    #[arg(long, value_name = "HISTORY", default_value_t = Settings::default().history, help_heading = "Dynamic agent")]
     history: History,
     /// Context size of the model, in tokens read and written. Shortens the oldest results when it is nearly used up
     /// [default: only when the provider refuses a conversation for its length].
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..), help_heading = "Dynamic agent")]
     context_tokens: Option<u64>,
     /// Set of tools.
-    #[arg(long, value_name = "SET", value_enum, default_value = "autoexperiment", help_heading = "Dynamic agent")]
+    #[arg(long, value_name = "SET", value_enum, default_value_t = Settings::default().tools, help_heading = "Dynamic agent")]
     tools: ToolChoice,
     /// How the model calls tools.
-    #[arg(long, value_name = "CHOICE", value_enum, default_value = "tools", help_heading = "Dynamic agent")]
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().protocol, help_heading = "Dynamic agent")]
     protocol: Protocol,
     /// One tool call per step, as in the paper. The provider is asked for no more than one if it has a switch for that.
     /// Without this, all calls of a reply run, in order.
@@ -71,7 +71,7 @@ pub struct DynamicOptions {
     one_call: bool,
     /// Tries within an attempt, each with a K-th of its budget. After a failed try (no answer, or experiments that give
     /// no result), the model writes a plan for the next.
-    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Dynamic agent")]
+    #[arg(long, value_name = "K", default_value_t = Settings::default().reflexion, help_heading = "Dynamic agent")]
     reflexion: u32,
 }
 
@@ -125,7 +125,7 @@ pub struct ReasoningOptions {
     /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none. Models
     /// are cut off at this limit, and told to continue if they stop early. For `fixed`, a provider's own reasoning
     /// budget is used if it has one.
-    #[arg(long, value_name = "TOKENS", default_value_t = 0, help_heading = "Agents and models")]
+    #[arg(long, value_name = "TOKENS", default_value_t = Settings::default().reasoning_tokens, help_heading = "Agents and models")]
     reasoning_tokens: u32,
 }
 

@@ -69,7 +69,7 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     };
     let line = wanted.command_line(Protocol::Curtailed).map_err(Error::usage)?;
     let limits = ExecLimits { wall: place.limit, grace: Duration::from_secs(2), output: 4 << 20 };
-    let lost = |fault: Fault| Error::new(Kind::Infrastructure, fault.to_string());
+    let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
     let mut sandbox = backend.start(&spec).await?;
     let exec = match sandbox.exec(&Command::shell(&line), &limits).await {
         Ok(exec) => exec,

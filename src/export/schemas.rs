@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 
 use super::predictions::Prediction;
 use super::table::{AttemptRow, ValueRow};
-use crate::agent::Line;
+use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
 use crate::model::ledger::Entry;
 use crate::report::{Document, Status};
@@ -32,7 +32,7 @@ pub fn stored() -> Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("run.schema.json", text::<RunFile>()?),
         ("record.schema.json", text::<AttemptRecord>()?),
-        ("trajectory.schema.json", text::<Line>()?),
+        ("trajectory.schema.json", text::<TimedEvent>()?),
         ("ledger.schema.json", text::<Entry>()?),
         ("report.schema.json", text::<Document<'_>>()?),
         ("status.schema.json", text::<Status>()?),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use crate::agent::Line;
+use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
 use crate::files::{JsonLine, json_lines};
 use crate::run::family::Families;
@@ -55,7 +55,7 @@ impl Source {
 
     /// The events of an attempt, up to the first line that cannot be read. Without a trajectory there are none, and
     /// either is noted.
-    pub fn lines(&self, record: &AttemptRecord) -> Vec<Line> {
+    pub fn lines(&self, record: &AttemptRecord) -> Vec<TimedEvent> {
         let path = self.store.trajectory(&record.agent, &record.sample, record.attempt);
         let text = match std::fs::read(&path) {
             Ok(text) => text,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::atif::{arguments, end};
 use super::{Act, Source, Turn, turns};
-use crate::agent::{End, Line, conversation};
+use crate::agent::{End, TimedEvent, conversation};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::model::Role;
@@ -30,7 +30,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn file(source: &Source, record: &AttemptRecord, lines: &[Line]) -> Value {
+fn file(source: &Source, record: &AttemptRecord, lines: &[TimedEvent]) -> Value {
     let turns = turns(lines);
     let steps: Vec<Value> = turns
         .iter()
@@ -91,7 +91,7 @@ fn step(act: &Act<'_>) -> Value {
 }
 
 /// The conversation as the model saw it.
-fn history(lines: &[Line]) -> Vec<Value> {
+fn history(lines: &[TimedEvent]) -> Vec<Value> {
     let messages = conversation::replay(lines);
     let entries = messages.iter().enumerate().map(|(place, message)| {
         let kind = match message.role {

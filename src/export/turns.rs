@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{Event, Line, conversation};
+use crate::agent::{Event, TimedEvent, conversation};
 use crate::model::{Message, Role, Usage};
 
 /// A turn.
@@ -66,7 +66,7 @@ pub struct Call<'a> {
 /// The turns of a trajectory. What is left out is no part of the conversation: format errors, the answer as it was read,
 /// the end, verification.
 #[must_use]
-pub fn turns(lines: &[Line]) -> Vec<Turn<'_>> {
+pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
     let mut turns = Turns::default();
     let mut shown = Vec::new();
     for (number, line) in lines.iter().enumerate() {
@@ -183,20 +183,20 @@ mod tests {
 
     use super::*;
 
-    fn line(event: &Value) -> Line {
+    fn line(event: &Value) -> TimedEvent {
         let mut line = json!({ "at": 1.0 });
         line.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
         serde_json::from_value(line).unwrap()
     }
 
-    fn reply(calls: &Value) -> Line {
+    fn reply(calls: &Value) -> TimedEvent {
         let usage = json!({ "input": 5, "cached": 0, "output": 2, "reasoning": 0 });
         line(
             &json!({ "event": "reply", "step": 1, "text": "t", "tool_calls": calls, "usage": usage, "cost": 0.5, "seconds": 2.0 }),
         )
     }
 
-    fn observation(call_id: Option<&str>, content: &str) -> Line {
+    fn observation(call_id: Option<&str>, content: &str) -> TimedEvent {
         let mut event = json!({ "event": "observation", "step": 1, "tool": "x", "arguments": {}, "content": content, "seconds": 1.0 });
         if let Some(id) = call_id {
             event["call_id"] = id.into();

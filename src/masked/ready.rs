@@ -8,6 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::run::check::{Measurement, measure};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
+use crate::sandbox::Fault;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
 
@@ -83,7 +84,7 @@ impl ReadyPaper {
         machine: &Machine,
         mut on_done: impl FnMut(&Measurement) + Send,
     ) -> Result<Vec<Measurement>> {
-        let lost = |fault: crate::sandbox::Fault| Error::new(Kind::Infrastructure, fault.to_string());
+        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
         let mut measurements = Vec::with_capacity(self.experiments.len());
         for (experiment, task) in self.loaded.paper.experiments.iter().zip(&self.experiments) {
             let time_limit = given_limit(experiment, protocol).unwrap_or(ORIGINAL_TIME_LIMIT);
@@ -91,7 +92,8 @@ impl ReadyPaper {
             let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
             let measurement =
                 measure(sandbox.as_mut(), &Check { time_limit, ..task.check() }).await.map_err(|fault| {
-                    Error::new(Kind::Infrastructure, format!("experiment `{}`: {fault}", experiment.id))
+                    Error::new(Kind::Infrastructure, format!("experiment `{}` gave no result", experiment.id))
+                        .because(fault)
                 })?;
             on_done(&measurement);
             measurements.push(measurement);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{Event, Line};
+use crate::agent::{Event, TimedEvent};
 
 /// What a trajectory tells of the runs of code in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Course {
     /// experiment; it crashed when it ended otherwise than with exit code 0, or showed a traceback (which `python … |
     /// tail` hides from the exit code).
     #[must_use]
-    pub fn of(lines: &[Line]) -> Self {
+    pub fn of(lines: &[TimedEvent]) -> Self {
         let mut course = Self::default();
         let mut last = None;
         for line in lines {
@@ -108,11 +108,11 @@ mod tests {
 
     use super::*;
 
-    fn ran(step: u32, command: &str, content: &str) -> Line {
+    fn ran(step: u32, command: &str, content: &str) -> TimedEvent {
         ran_by("command_line", step, command, content)
     }
 
-    fn ran_by(tool: &str, step: u32, command: &str, content: &str) -> Line {
+    fn ran_by(tool: &str, step: u32, command: &str, content: &str) -> TimedEvent {
         let event = Event::Observation {
             step,
             call_id: None,
@@ -121,7 +121,7 @@ mod tests {
             content: content.to_owned(),
             seconds: 0.1,
         };
-        Line { at: f64::from(step), event }
+        TimedEvent { at: f64::from(step), event }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::clean::{clean, middle_cut, short};
 use super::end_name;
-use crate::agent::{Event, Line};
+use crate::agent::{Event, TimedEvent};
 use crate::kernel::{By, State};
 use crate::model::Role;
 use crate::sandbox::Exit;
@@ -49,7 +49,7 @@ impl Colour {
 /// The trajectory as text, an event a paragraph, each with the seconds since the attempt began. Everything that a model,
 /// a tool or a repo wrote is cleaned line by line, so that no escape sequence of theirs reaches the terminal.
 #[must_use]
-pub fn trajectory_text(lines: &[Line], colour: Colour) -> String {
+pub fn trajectory_text(lines: &[TimedEvent], colour: Colour) -> String {
     let mut text = String::new();
     for line in lines {
         event(&mut text, line.at, &line.event, colour);
@@ -221,7 +221,7 @@ mod tests {
     use crate::agent::End;
     use crate::model::{ToolCall, Usage};
 
-    fn lines() -> Vec<Line> {
+    fn lines() -> Vec<TimedEvent> {
         let hostile = "safe\u{1b}[2Jtext\r\u{9b}31m\u{202e}\nsecond\tline";
         let call =
             ToolCall { id: "1".into(), name: "write_file".into(), arguments: json!({"content": "a\nb", "n": 3}) };
@@ -255,7 +255,7 @@ mod tests {
             Event::Answer { raw: hostile.into() },
             Event::Ended { end: End::Answered, detail: None },
         ];
-        events.into_iter().enumerate().map(|(at, event)| Line { at: at as f64, event }).collect()
+        events.into_iter().enumerate().map(|(at, event)| TimedEvent { at: at as f64, event }).collect()
     }
 
     #[test]

@@ -4,15 +4,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::agent::Check;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
+use crate::agent::measure::{MOST_OUTPUT, NoResult, Place, removal, wall};
+use crate::agent::{self, Check};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 use crate::score::read_result;
-use crate::suite::ResultRule;
 
-/// Largest result file, and most output, that is read of an experiment.
-const MOST_OUTPUT: usize = 4 << 20;
+/// How long it may take to remove an old result file.
+const REMOVAL: Duration = Duration::from_mins(1);
 /// How much of a failed experiment's standard error is kept.
 const STDERR_KEPT: usize = 2000;
 
@@ -44,28 +45,32 @@ impl Measurement {
     }
 }
 
-/// Runs one check. An old result file is removed first, so that only this run's result can be read.
+/// A sandbox that nobody else uses.
+struct Alone<'a>(&'a mut dyn Sandbox);
+
+#[async_trait]
+impl Place for Alone<'_> {
+    async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
+        let limits = ExecLimits { wall, grace: Duration::from_secs(2), output: MOST_OUTPUT };
+        self.0.exec(command, &limits).await
+    }
+
+    async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault> {
+        self.0.read(path, MOST_OUTPUT as u64).await
+    }
+
+    async fn remove(&mut self, path: &Path) -> Result<(), Fault> {
+        self.exec(&removal(path), REMOVAL).await.map(drop)
+    }
+}
+
+/// Runs one check.
 ///
 /// # Errors
 /// [`Fault::Lost`] when the sandbox died; a check that fails is not an error.
 pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measurement, Fault> {
-    let limits = ExecLimits {
-        wall: Duration::try_from_secs_f64(check.time_limit).unwrap_or(Duration::from_hours(1)),
-        grace: Duration::from_secs(2),
-        output: MOST_OUTPUT,
-    };
-    let file = match &check.result {
-        ResultRule::JsonFile(file) => Some(Path::new(file)),
-        ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
-    };
-    if let Some(file) = file {
-        let remove = Command { argv: vec!["rm".into(), "-rf".into(), "--".into(), file.into()], ..Command::default() };
-        if let Err(Fault::Lost(why)) = sandbox.exec(&remove, &limits).await {
-            return Err(Fault::Lost(why));
-        }
-    }
-    let exec = match sandbox.exec(&Command::shell(&check.command), &limits).await {
-        Ok(exec) => exec,
+    let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
+        Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
         // What the code under test did to its own sandbox, such as removing the working folder, is its own failure.
         Err(Fault::Refused(why)) => {
@@ -75,23 +80,15 @@ pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measure
             return Ok(Measurement { id, exit, wall, cpu, result, stderr: String::new() });
         }
     };
-    let result = match exec.exit {
-        Exit::Code(0) => {
-            let written = match file {
-                Some(file) => match sandbox.read(file, MOST_OUTPUT as u64).await {
-                    Ok(bytes) => Some(bytes),
-                    Err(Fault::Refused(_)) => None,
-                    Err(lost) => return Err(lost),
-                },
-                None => None,
-            };
-            read_result(&check.result, &exec.stdout, written.as_deref())
-        }
-        Exit::Code(code) => Err(format!("exit code {code}")),
-        Exit::Signal(signal) => Err(format!("killed by signal {signal}")),
-        Exit::TimedOut => Err(format!("timed out after {:.0} s", limits.wall.as_secs_f64())),
-        Exit::DiskFull => Err("wrote more than the disk limit".to_owned()),
-    };
+    let exec = measured.exec;
+    let result = measured.result.map_err(|why| match why {
+        NoResult::Ended(Exit::Code(code)) => format!("exit code {code}"),
+        NoResult::Ended(Exit::Signal(signal)) => format!("killed by signal {signal}"),
+        NoResult::Ended(Exit::TimedOut) => format!("timed out after {:.0} s", wall(check).as_secs_f64()),
+        NoResult::Ended(Exit::DiskFull) => "wrote more than the disk limit".to_owned(),
+        NoResult::File(what) => read_result(&check.result, &exec.stdout, None).err().unwrap_or(what),
+        NoResult::Misfit(what) => what,
+    });
     let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
     Ok(Measurement { id: check.id.clone(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr })
 }

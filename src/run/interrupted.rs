@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::family::Family;
 use super::{AttemptRecord, Store};
-use crate::agent::{End, Event, Line, Trajectory};
+use crate::agent::{End, Event, TimedEvent, Trajectory};
 use crate::error::Result;
 use crate::model::Usage;
 use crate::model::ledger::{Books, Paid, Payer};
@@ -83,7 +83,7 @@ fn cancelled(record: AttemptRecord) -> AttemptRecord {
 }
 
 /// What a trajectory tells of its attempt.
-fn record_of(lines: &[Line], family: &dyn Family) -> Option<AttemptRecord> {
+fn record_of(lines: &[TimedEvent], family: &dyn Family) -> Option<AttemptRecord> {
     let Event::Started { sample, attempt, agent, model, sandbox, .. } = &lines.first()?.event else { return None };
     let sample = family.sample(sample).ok()?;
     let blank = cancelled(AttemptRecord::blank(agent, &sample, *attempt));

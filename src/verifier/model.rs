@@ -223,7 +223,7 @@ fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
     places
 }
 
-fn prompt(question: &Question, shown: &[&Candidate]) -> String {
+pub(super) fn prompt(question: &Question, shown: &[&Candidate]) -> String {
     let candidates: Vec<Value> = shown
         .iter()
         .enumerate()

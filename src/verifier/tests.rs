@@ -238,3 +238,14 @@ proptest! {
         }
     }
 }
+
+/// A verifier's choices are kept and compared between runs: what it is asked stays the same.
+#[test]
+fn a_model_is_asked_about_masked_functions_in_these_words() {
+    use crate::run::family::{Basis, Family};
+    let suite = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees/tiny");
+    let paper = crate::masked::Masked.load(&suite, "tiny", Basis::default()).unwrap();
+    let question = paper.question(&crate::sample::masked("tiny_0,1")).unwrap();
+    let (first, second) = (candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, true));
+    insta::assert_snapshot!("prompt_for_masked_functions", super::model::prompt(&question, &[&first, &second]));
+}

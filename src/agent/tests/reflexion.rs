@@ -14,9 +14,9 @@ fn report() -> Reply {
     call("final_answer", json!({"answer": {"Experiment 1": {"value": 42}, "Experiment 2": {"value": 3.0}}}))
 }
 
-fn tries(lines: &[crate::agent::Line]) -> Vec<(u32, Option<&str>)> {
+fn tries(lines: &[crate::agent::TimedEvent]) -> Vec<(u32, Option<&str>)> {
     let number = |line| match line {
-        &crate::agent::Line { event: Event::Try { number, ref why }, .. } => Some((number, why.as_deref())),
+        &crate::agent::TimedEvent { event: Event::Try { number, ref why }, .. } => Some((number, why.as_deref())),
         _ => None,
     };
     lines.iter().filter_map(number).collect()

@@ -137,7 +137,7 @@ async fn old_trajectories_with_one_call_a_step_read_as_before() {
         r#"{"at":0.4,"event":"message","role":"tool","call_id":"b","content":"not run"}"#,
     ];
     let events: Vec<Event> =
-        old.iter().map(|line| serde_json::from_str::<crate::agent::Line>(line).unwrap().event).collect();
+        old.iter().map(|line| serde_json::from_str::<crate::agent::TimedEvent>(line).unwrap().event).collect();
     let mut messages = Vec::new();
     for event in &events {
         crate::agent::conversation::take(&mut messages, event);

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Line, Replication, Settings, TaskExperiment,
-    TaskFunction, Trajectory, attempt, conversation,
+    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Replication, Settings, TaskExperiment, TaskFunction,
+    TimedEvent, Trajectory, attempt, conversation,
 };
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
@@ -208,7 +208,7 @@ pub struct Attempt {
     pub detail: Option<String>,
     pub answer: Option<String>,
     pub budget: Budget,
-    pub lines: Vec<Line>,
+    pub lines: Vec<TimedEvent>,
     pub asked: Vec<Request>,
     pub dir: TempDir,
 }
@@ -352,7 +352,7 @@ impl Attempt {
     /// What tools have shown the model, in order.
     pub fn observations(&self) -> Vec<&str> {
         let content = |line| match line {
-            &Line { event: Event::Observation { ref content, .. }, .. } => Some(content.as_str()),
+            &TimedEvent { event: Event::Observation { ref content, .. }, .. } => Some(content.as_str()),
             _ => None,
         };
         self.lines.iter().filter_map(content).collect()
@@ -361,7 +361,7 @@ impl Attempt {
     /// What was wrong with replies, in order.
     pub fn format_errors(&self) -> Vec<&str> {
         let what = |line| match line {
-            &Line { event: Event::FormatError { ref what, .. }, .. } => Some(what.as_str()),
+            &TimedEvent { event: Event::FormatError { ref what, .. }, .. } => Some(what.as_str()),
             _ => None,
         };
         self.lines.iter().filter_map(what).collect()
@@ -369,7 +369,7 @@ impl Attempt {
 
     /// How often the model was told to submit.
     pub fn told_to_submit(&self) -> usize {
-        let told = |line: &&Line| match &line.event {
+        let told = |line: &&TimedEvent| match &line.event {
             Event::Message { role: Role::User, content, .. } => content.contains("Your next reply is the last one"),
             _ => false,
         };

@@ -41,6 +41,19 @@ fn every_schema_is_an_object_that_all_providers_take() {
     assert_eq!(signature_of(&inspect.parameters()), expected);
 }
 
+/// What models are given decides what they do: recorded conversations play back only while these bytes stay the same.
+#[test]
+fn the_tools_that_models_are_given_are_these_bytes() {
+    for choice in ToolChoice::value_variants() {
+        let line = |tool: &crate::model::Tool| {
+            let shown = json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
+            format!("{shown}\n")
+        };
+        let tools: String = ToolSet::of(*choice).shown().iter().map(line).collect();
+        insta::assert_snapshot!(format!("tools_of_{}", crate::agent::settings::written(*choice)), tools);
+    }
+}
+
 #[test]
 fn a_property_named_like_a_keyword_stays() {
     #[derive(schemars::JsonSchema)]

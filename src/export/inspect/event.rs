@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::message::{ChatMessage, Pool};
 use super::{Moment, UsageOf};
-use crate::agent::{Event, Line};
+use crate::agent::{Event, TimedEvent};
 use crate::model::Usage;
 
 /// An event that refers to the messages of a [`Pool`].
@@ -119,7 +119,7 @@ pub struct InfoEvent {
 }
 
 /// The events of an attempt that began at this moment, and the pool filled with what they refer to.
-pub fn entries<'a>(lines: &'a [Line], begun: Moment, uuid: &str, pool: &mut Pool<'a>) -> Vec<Entry<'a>> {
+pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mut Pool<'a>) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
         let uuid = format!("{uuid}-e{number}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::event::{Entry, InfoEvent, ModelEvent, Output, ToolEvent, entries};
 use super::message::{ChatMessage, Pool};
 use super::{Log, Moment, UsageOf, identifier, model_name};
-use crate::agent::{End, Limits, Line};
+use crate::agent::{End, Limits, TimedEvent};
 use crate::run::AttemptRecord;
 use crate::score::Verdict;
 
@@ -88,7 +88,7 @@ pub struct Summary {
 pub fn write<E>(
     record: &AttemptRecord,
     sentence: &str,
-    lines: &[Line],
+    lines: &[TimedEvent],
     log: &Log<'_>,
     write: impl FnOnce(&Sample<'_>) -> Result<(), E>,
 ) -> Result<Summary, E> {
