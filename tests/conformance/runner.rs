@@ -64,9 +64,10 @@ fn weaker(backend: &str, case: &str) -> Option<(&'static str, &'static str)> {
         ("landlock", "writing_where_a_command_may_not_is_refused") => {
             ("permissions that could lock files outside are not set", "a closed folder")
         }
-        ("landlock", "an_interpreter_that_lives_in_a_home_works") => {
-            ("the permissions of the host's own folders hold, and a home may be closed", "is closed to the sandbox's user")
-        }
+        ("landlock", "an_interpreter_that_lives_in_a_home_works") => (
+            "the permissions of the host's own folders hold, and a home may be closed",
+            "is closed to the sandbox's user",
+        ),
         ("landlock", "a_process_may_set_its_own_limits_by_its_number") => {
             ("a filter cannot tell its own number from another's, and no pid namespace hides the others", "refused")
         }
