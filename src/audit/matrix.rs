@@ -4,7 +4,7 @@
 //!
 //! - a function that it does not enter cannot matter to it. (Code that reads its own source, or compiles it to
 //!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rest on it.)
-//! - of one that it enters, a fork of the traced run tells whether an error there would end the process. That is
+//! - of one that it enters, a fork of the traced run shows whether an error there would end the process. That is
 //!   believed where the whole experiment is this one process ([`believes`]), and tested: each function, and each
 //!   experiment, has at least one real masked run, and an experiment of which one contradicts its trace has them all.
 //! - in every other case the masked run is made.

@@ -32,13 +32,13 @@ const TIMES_GOLD: f64 = 10.0;
 /// How many mutants are made, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
-    /// Mutants a function beside those marked as equivalent, where it has as many.
+    /// Mutants per function, not counting those marked as equivalent. A function may have fewer.
     pub mutants: usize,
     /// Decides which.
     pub seed: u64,
 }
 
-/// What came of one function's mutants.
+/// How one function's mutants fared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Mutation {
     /// The function's selector.
@@ -151,7 +151,7 @@ pub async fn measure(
     Ok(mutations)
 }
 
-/// Runs these mutants (places of their functions in the manifest beside them) and says of each whether it was killed.
+/// Runs these mutants, each with the place of its function in the manifest, and says of each whether it was killed.
 ///
 /// # Errors
 /// As [`measure`], but what is run of the unchanged repo.

@@ -1,6 +1,6 @@
 //! Which functions of the repo an experiment enters: one run of it with a tracer in every Python process.
 //!
-//! The tracer is `trace/sitecustomize.py`, which says how it works. It lies in a hidden folder of the workspace, and
+//! The tracer is `trace/sitecustomize.py`, which says how it works. It is in a hidden folder of the workspace, and
 //! Python finds it by PYTHONPATH, so that subprocesses have it too. Where a process may have run without it, the trace
 //! says so ([`Trace::blind`]) and proves nothing about what was not entered.
 //!
@@ -18,7 +18,7 @@ use crate::error::Result;
 
 const TRACER: &str = include_str!("trace/sitecustomize.py");
 const SHIM: &str = include_str!("trace/python.sh");
-/// Where the tracer lies in the workspace.
+/// Where the tracer is in the workspace.
 const FOLDER: &str = ".autoexperiment-trace";
 /// CPU and wall seconds that a fork may take to end by its error.
 const PATIENCE: &str = "0.5 5";
@@ -54,7 +54,7 @@ impl Place {
 /// What was seen of one experiment.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// What came of the run; its result should be that of an untraced one.
+    /// How the run ended; its result should be that of an untraced one.
     pub outcome: Outcome,
     /// All code of the repo that was entered; a file's own code is called `<module>`.
     pub entered: BTreeSet<Place>,

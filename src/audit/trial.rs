@@ -38,7 +38,7 @@ pub struct Trial<'a> {
     pub experiment: &'a TaskExperiment,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How the command ended.
@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// A trial that holds what it needs, to be made beside others by [`Bench::run_all`].
+/// A trial that holds what it needs, for [`Bench::run_all`], which runs several at once.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// As in [`Trial`].
@@ -71,10 +71,10 @@ pub struct Job {
     pub experiment: TaskExperiment,
 }
 
-/// What came of a trial whose files were read afterwards.
+/// The result of a trial whose files were read afterwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// What came of the trial.
+    /// The result of the trial.
     pub outcome: Outcome,
     /// Files of the folder that was asked for: name, and text with replacement characters for what is not UTF-8.
     pub files: Vec<(String, String)>,
@@ -94,7 +94,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A bench on which `jobs` trials run at once. What came of earlier ones is found in the machine's cache; with
+    /// A bench on which `jobs` trials run at once. Results of earlier ones are in the machine's cache; with
     /// `fresh` it is not looked for, but replaced.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Bench {
         self.cpu_micros.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// What came of this trial, from the cache or by making it. Waits for a free slot.
+    /// The result of this trial, from the cache or by running it. Waits for a free slot.
     ///
     /// # Errors
     /// Kind `Infrastructure` when sandboxes are lost again and again, or what the workspace gives.

@@ -33,7 +33,7 @@ pub struct Verified {
     /// The largest relative difference from gold with two threads of the linear algebra, or the experiments that do not
     /// give their gold then.
     pub threads: std::result::Result<f64, Vec<Error>>,
-    /// What came of the mutants of those functions that an experiment needs.
+    /// How the mutants of the functions that an experiment needs fared.
     pub mutations: Vec<Mutation>,
     /// What of the functions, and of gold, stands elsewhere in what agents see, the environment included.
     pub leaks: LeakReport,

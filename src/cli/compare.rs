@@ -107,9 +107,9 @@ fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
     let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", names[0], names[1]));
     let (one, other) = (&first.digests, &second.digests);
     for (what, one, other) in [
-        ("manifest, text or gold of paper", &one.papers, &other.papers),
-        ("the repo of paper", &one.repos, &other.repos),
-        ("the env of paper", &one.envs, &other.envs),
+        ("definition or gold of", &one.papers, &other.papers),
+        ("the repo of", &one.repos, &other.repos),
+        ("the env of", &one.envs, &other.envs),
     ] {
         for (id, digest) in one {
             if other.get(id).is_some_and(|theirs| theirs != digest) {

@@ -25,7 +25,7 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let (cache, suite) = (arguments.places.cache()?, arguments.suite.folder()?);
     let mut hidden = private(&cache, &arguments.places.scratch());
-    // Without a suite there is nothing to hide in this folder.
+    // A folder without a suite needs no hiding.
     hidden.extend(Suite::open(&suite).is_ok().then_some(suite));
     let findings = doctor::examine(None, &cache, &hidden).await;
     if arguments.json {

@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     for item in catalogue.items() {
         if run.digests.papers.get(item.id()) != Some(&item.digest()) {
-            talk!("warning: the manifest, text or gold of paper `{}` has changed since the run", item.id());
+            talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
     arguments.output.show(&records, &report_options(&run.planned, run.configuration.k, arguments.output.k()))

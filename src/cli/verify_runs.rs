@@ -88,7 +88,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     for item in catalogue.items() {
         if run.as_ref().is_some_and(|run| run.digests.papers.get(item.id()) != Some(&item.digest())) {
-            talk!("warning: the manifest, text or gold of paper `{}` has changed since the run", item.id());
+            talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
     let progress = Progress::new(false);

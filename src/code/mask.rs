@@ -1,6 +1,6 @@
 //! Masking: function bodies replaced by a docstring and `raise NotImplementedError`, everything else kept byte for byte.
 //!
-//! A masked body is always two or three lines of its own, also where the original stood on the header's line:
+//! A masked body always has two or three lines of its own, even if the original was on the header's line:
 //!
 //! ```text
 //! def f(x):                         def f(x):

@@ -1,7 +1,7 @@
 //! How much of one piece of code is in another: containment over shingles of 12 tokens.
 //!
 //! A function whose body can be copied together from elsewhere in the repo measures nothing. Similarity of whole
-//! functions misses a body that stands inside a longer one; containment, the share of its shingles that the other
+//! functions misses a body that is inside a longer one; containment, the share of its shingles that the other
 //! text has too, finds it (Broder, "On the resemblance and containment of documents", 1997).
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Starts a paper from a repository that somebody has found: what `autoexperiment new` does.
+//! Starts a paper from a repository, for `autoexperiment new`.
 //!
 //! The user names a repository, an environment and the commands of its experiments. The [`Draft`] is put together in a
 //! folder of its own inside the suite and takes its place there as a whole, or not at all: the repo is copied

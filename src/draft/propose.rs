@@ -38,7 +38,7 @@ pub enum Reason {
     Test,
     /// It reads the command line.
     CommandLine,
-    /// It lies in a file that is protected.
+    /// It is in a protected file.
     Protected,
     /// It is nested in a function that is proposed.
     Nested,

@@ -1,4 +1,4 @@
-//! The repository's copy under `repos/`: without what no agent should see, or nobody needs.
+//! The repository's copy under `repos/`, without what agents must not see and what is not needed.
 //!
 //! Version control and caches never come along, as in every snapshot. Tests, notebooks and saved results may give a
 //! function's body or a gold value away, so they are left out and named; the user can keep them.
@@ -97,7 +97,7 @@ pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf,
     Ok(left_out)
 }
 
-/// Why something that lies in a folder that was left out is left out.
+/// Why something in a folder that was left out is left out.
 fn above(left_out: &BTreeMap<PathBuf, &'static str>, path: &Path) -> Option<&'static str> {
     path.ancestors().skip(1).find_map(|above| left_out.get(above).copied())
 }

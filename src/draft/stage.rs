@@ -104,7 +104,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Begins an env of its own, with the paper's id.
+    /// Starts a new env for the paper, named by its id.
     ///
     /// # Errors
     /// Kind `Usage` when there is one already.
@@ -166,7 +166,7 @@ impl Draft {
         write(&self.staged.paper_dir(&self.id).join(name), text)
     }
 
-    /// An error whose place lies in this draft, with the place where it will lie, since the draft goes.
+    /// The error, with a path in this draft replaced by the final one, because the draft is removed.
     #[must_use]
     pub fn outside(&self, mut error: Error) -> Error {
         if let Some((path, _)) = &mut error.place

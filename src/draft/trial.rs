@@ -22,7 +22,7 @@ use crate::workspace::{Change, ChangeKind, ChangeLimits, Snapshot, Workspace};
 /// How much of standard error is shown.
 const STDERR_SHOWN: usize = 1500;
 
-/// What came of a first run.
+/// The result of a first run.
 #[derive(Debug, Clone)]
 pub struct Tried {
     /// How its result is read.

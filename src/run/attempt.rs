@@ -257,7 +257,7 @@ fn is_fatal(error: &Error) -> bool {
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if !record.ignored.is_empty() {
-        warnings.push(format!("not taken over, since the paper protects them: {}", record.ignored.join(", ")));
+        warnings.push(format!("not taken over, because they are protected: {}", record.ignored.join(", ")));
     }
     if !record.skipped.is_empty() {
         warnings.push(format!(

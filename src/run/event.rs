@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: one stream for everything that shows it.
+//! What a run reports while it goes on: one stream for everything that shows it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::env;
 /// Something happened in a run.
 #[derive(Debug, Clone)]
 pub enum RunEvent {
-    /// A stage of the work before or after the attempts has begun, or gone on.
+    /// A stage of the work before or after the attempts has begun, or got further.
     Stage(Stage),
-    /// An env's build tells how far it is.
+    /// How far an env's build is.
     Env(env::Progress),
-    /// Something that the user should know, once.
+    /// Something that the user should know. Sent once.
     Warning(String),
-    /// The preparation is over: so many attempts are planned, of which so many were finished before.
+    /// The preparation is over, and this many attempts are planned and already finished.
     Planned {
         /// Attempts in all.
         total: usize,
@@ -70,7 +70,7 @@ impl Stage {
         Self { done, total, unit: unit.into(), ..self.clone() }
     }
 
-    /// Whether the two differ in how far they are at most.
+    /// Whether the two are the same stage, however far it is.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.what, &self.subject) == (&other.what, &other.subject)

@@ -439,7 +439,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed:
     for id in &asked.samples {
         let sample = family.sample(id)?;
         let item = items.iter().find(|item| item.id() == sample.item());
-        item.ok_or_else(|| Error::usage(format!("sample `{id}` is of no paper in this run")))?.require(&sample)?;
+        item.ok_or_else(|| Error::usage(format!("no item of this run has the sample `{id}`")))?.require(&sample)?;
         if !samples.contains(&sample) {
             samples.push(sample);
         }

@@ -91,9 +91,9 @@ impl Digests {
     #[must_use]
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let kinds = [
-            ("manifest, text or gold of paper", &self.papers, &now.papers),
-            ("repo of paper", &self.repos, &now.repos),
-            ("env of paper", &self.envs, &now.envs),
+            ("definition or gold of", &self.papers, &now.papers),
+            ("repo of", &self.repos, &now.repos),
+            ("env of", &self.envs, &now.envs),
             ("manifest or env of agent", &self.agents, &now.agents),
         ];
         let mut found = Vec::new();

@@ -216,7 +216,7 @@ fn a_run_goes_on_over_a_changed_suite_only_when_told_to() {
     lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "r"]);
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
     let message = lab.fails(3, &["resume", "r"]);
-    assert!(message.contains("manifest, text or gold of paper `tiny` has changed"), "{message}");
+    assert!(message.contains("definition or gold of `tiny` has changed"), "{message}");
     lab.ok(&["resume", "r", "--changed-suite", "--no-baseline"]);
     let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
     assert_eq!((&run["sessions"][0]["baseline"], &run["sessions"][1]["baseline"]), (&json!(true), &json!(false)));

@@ -30,7 +30,7 @@ pub use choice::choose;
 /// How much of the text before or after a change an id shows, in characters.
 const SHOWN: usize = 32;
 
-/// What sort of change a mutant is.
+/// The kind of change that makes a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -84,7 +84,7 @@ pub struct Mutant {
     /// What changes where: `compare:3.14 < -> <=`, the line counted from the first statement that is not a docstring,
     /// the column from 1 in bytes. Long texts are cut; where that makes ids equal, `#2` and so on follow.
     pub id: String,
-    /// The sort of change.
+    /// The kind of change.
     pub kind: Kind,
     /// Line (from 1) in the file.
     pub line: usize,

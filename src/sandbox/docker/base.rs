@@ -94,7 +94,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };
-    // An engine that is gone is no reason to make a base for it, which takes minutes.
+    // Making a base takes minutes: do not start if the engine is gone.
     engine.docker.ping().await.map_err(|error| engine.failed("answer", &error))?;
     let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
     debootstrap(folder.path()).await.map_err(|why| {
@@ -210,12 +210,12 @@ fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What every sandbox has of its own.
+/// What every sandbox gets for itself.
 fn own_files(to: &mut Archive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
-    // No file system of its own: an env may lie in it.
+    // Not a separate file system, because an env may be in it.
     to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");

@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 /// How long another process may take to make an image that this one waits for.
 const OTHERS: Duration = Duration::from_mins(30);
 
-/// Creates a container of that name, waiting until nobody else has one: whoever holds it builds what it is named for.
+/// Creates a container of that name, waiting until no other process has one: the process that holds it builds what it
+/// is named for.
 pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
     let begun = std::time::Instant::now();
     loop {

@@ -226,7 +226,7 @@ impl Container {
     async fn bring_back(&mut self) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
-        // A workspace that cannot be read is no observation for the model.
+        // A workspace that cannot be read is an infrastructure failure, never shown to the model.
         let gone = |fault: Fault| match fault {
             Fault::Refused(why) => Fault::Lost(Loss::new(why).with_cause(Cause::Unexplained)),
             lost @ Fault::Lost(_) => lost,

@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// Whether the engine says that there is no such thing.
+/// Whether the engine says that the object does not exist.
 pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
     status(error) == Some(404)
 }
@@ -268,7 +268,7 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// One that is no more, for tests.
+    /// A process that has ended, for tests.
     #[cfg(test)]
     pub(super) fn dead() -> Self {
         let this = Self::this();

@@ -18,8 +18,8 @@ const MOMENT: Duration = Duration::from_secs(2);
 /// How deep control groups of containers lie.
 const DEPTH: usize = 6;
 
-/// Ends the supervisor of a container of this program's own which the engine says is no more, and all that it holds.
-/// Does nothing where there is none, or the engine is on another machine, or belongs to somebody else.
+/// Ends the supervisor of one of this program's containers that the engine has forgotten, and all that it holds.
+/// Does nothing if there is none, or if the engine is on another machine or belongs to another user.
 pub(super) async fn end(id: &str) {
     if supervisors(id).is_empty() {
         return;
@@ -46,7 +46,7 @@ fn remove_groups(root: &Path, id: &str) {
     }
 }
 
-/// Supervisors of the container with this id, which no other container has.
+/// Supervisors of the container with this id.
 fn supervisors(id: &str) -> Vec<i32> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -32,7 +32,7 @@ fn library(line: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(&line[start..]))).filter(|path| path.is_absolute())
 }
 
-/// The programs and modules of an interpreter below `folder`: what lies in a `bin` or `lib-dynload`.
+/// The programs and modules of an interpreter below `folder`: the files in `bin` and `lib-dynload`.
 pub(super) fn programs(folder: &Path) -> Vec<PathBuf> {
     let is_place = |path: &Path| {
         path.parent().and_then(Path::file_name).is_some_and(|name| name == "bin" || name == "lib-dynload")

@@ -135,8 +135,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
 }
 
-/// Removes labelled containers whose owner was a process of this machine that is no more. One that cannot be removed
-/// is in nobody's way: the others are removed all the same.
+/// Removes labelled containers whose owner was a process of this machine that has ended. If one cannot be removed, the
+/// others still are.
 pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;

@@ -139,7 +139,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             (Sort::Link(_) | Sort::Other, _) => left.named.push(entry),
         }
     }
-    // A folder's going is told by its files'.
+    // That a folder is gone follows from its files.
     left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));
     Ok(left)
@@ -167,7 +167,7 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
     }
     for entry in &left.named {
         match &entry.sort {
-            // A hole of the same size, which says all that is kept of it.
+            // A hole of the same size: nothing else of it is kept.
             Sort::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }

@@ -224,7 +224,7 @@ fn denied(place: Place) -> io::Result<Rules> {
         families.iter().map(|family| dword(0, SeccompCmpOp::Ne, *family as u64)).collect::<io::Result<Vec<_>>>()?;
     denied.insert(libc::SYS_socket, if family.is_empty() { Vec::new() } else { vec![rule(family)?] });
 
-    // Other processes' limits and priorities. In a pid namespace there is nobody to protect but the init, which is
+    // Other processes' limits and priorities. In a pid namespace only the init needs protection, which is
     // process 1; on the host a process may change its own alone, and must call itself 0 for it.
     let is_other = |argument| match place {
         Place::Host => dword(argument, SeccompCmpOp::Ne, 0),

@@ -16,7 +16,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Takes standard input, and standard output when the input is no socket, and puts `/dev/null` in their place:
+    /// Takes standard input, and standard output when the input is not a socket, and puts `/dev/null` in their place:
     /// commands must never inherit them.
     pub(super) fn take() -> io::Result<Self> {
         let (stdin, stdout) = (io::stdin(), io::stdout());

@@ -1,5 +1,5 @@
-//! How much a container's workspace and temporary files have grown, seen from inside: what was written since the sandbox
-//! began is told by its time of change, which the kernel sets and no command can.
+//! How much a container's workspace and temporary files have grown, measured from inside. A file's change time shows
+//! whether it was written since the sandbox began: the kernel sets it, and no command can.
 
 use std::cell::Cell;
 use std::io;

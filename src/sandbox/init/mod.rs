@@ -143,7 +143,7 @@ fn enter_namespaces(setup: &Setup) -> io::Result<Role> {
     if let ForkResult::Parent { child } = doing("fork", unsafe { fork() })? {
         drop(asking);
         if let Some(owner) = setup.owner.filter(|_| root) {
-            // The child waits inside its new user namespace until somebody outside has mapped its users.
+            // The child waits inside its new user namespace until this process has mapped its users.
             if asked.read_exact(&mut [0]).is_ok() {
                 let map = |file: &str, id: u32| fs::write(format!("/proc/{child}/{file}"), format!("{INSIDE} {id} 1"));
                 // If it fails the child finds itself without a user, and says so.
@@ -183,7 +183,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         doing("become the user inside", nix::unistd::setresuid(INSIDE.into(), INSIDE.into(), INSIDE.into()))?;
     }
     drop(asking);
-    // Neither the environment nor the memory nor the socket of the init is for its children to see.
+    // Children must not see the init's environment, memory or socket.
     nix::sys::prctl::set_dumpable(false)?;
     // If the guardian is killed the init dies with it, and all processes with the init.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;

@@ -56,7 +56,7 @@ impl Relay {
         self.listener.local_addr().map(|address| address.port())
     }
 
-    /// Adds what there is to wait for. A descriptor that nothing is expected of must not be there at all: the end of a
+    /// Adds what to wait for. A descriptor that nothing is expected of must not be there at all: the end of a
     /// connection is reported whether one waits for it or not.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
         let mut places = Vec::new();

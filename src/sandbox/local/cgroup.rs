@@ -1,5 +1,5 @@
-//! Control groups, version 1 or 2, by plain files: one per sandbox for its memory and its processes, below the
-//! harness's own group so that limits set from outside keep holding. Used where they can be written, else nothing.
+//! Control groups, version 1 or 2, through plain files. Each sandbox gets one for its memory and its processes, below
+//! the harness's own group, so that limits set from outside keep holding. Without write access none are used.
 
 use std::fs;
 use std::io;
@@ -73,7 +73,7 @@ impl Parents {
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
-    /// Makes a sandbox's groups, for `own` processes beside those of the commands; its init goes there by itself.
+    /// Makes a sandbox's groups. They allow `own` processes more than the commands may have; the init enters by itself.
     pub(super) fn create(&self, limits: &SandboxLimits, own: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
@@ -203,7 +203,7 @@ fn usable(controller: &str) -> Option<(PathBuf, Version)> {
         return can_make(&folder, controller, Version::One).then_some((folder, Version::One));
     }
     let own = place(&of("")?, "cgroup2", "")?;
-    // A version 2 group that holds processes cannot have limited children; then beside instead of below.
+    // A version 2 group that holds processes cannot have limited children: then make a sibling instead.
     let above = own.parent().map(Path::to_path_buf);
     [Some(own), above]
         .into_iter()

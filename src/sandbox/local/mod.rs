@@ -27,7 +27,7 @@ use client::LocalSandbox;
 
 pub use probe::Report;
 
-/// The host user that a sandbox's processes are when the harness is root: a number that nobody has.
+/// The host user of a sandbox's processes when the harness is root: a number that no user has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
 
 /// How sandboxes are confined.
