@@ -1,6 +1,6 @@
 //! Predictions as SWE-bench has them: what each attempt changed, as a patch, one JSON object a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -21,8 +21,8 @@ pub struct Prediction {
     pub model_patch: String,
 }
 
-/// Writes a file for each agent and each number of attempt into the folder `path`, as `<agent>.<attempt>.jsonl`: SWE-bench
-/// knows one prediction an instance. A path that ends in `.jsonl` is a file, for a run of which one file would come.
+/// Writes a file for each agent and each number of attempt into the folder `path`, as `<agent>.<attempt>.jsonl`, or
+/// `<agent>__<model>.<attempt>.jsonl` where an agent has several models: SWE-bench knows one prediction an instance. A path that ends in `.jsonl` is a file, for a run of which one file would come.
 /// Attempts without a diff are left out and noted.
 ///
 /// # Errors
@@ -47,9 +47,20 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
         ))
         .hint("name a folder with `-o`: it gets a file for each"));
     }
+    // An agent with several models has a file for each.
+    let mut models: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
+    for (agent, model, _) in files.keys() {
+        models.entry(agent).or_default().insert(*model);
+    }
+    let name = |agent: &str, model: Option<&str>| match model {
+        Some(model) if models.get(agent).is_some_and(|models| models.len() > 1) => {
+            format!("{agent}__{}", model.replace('/', "-"))
+        }
+        _ => agent.to_owned(),
+    };
     let mut written = Vec::new();
-    for ((agent, _, attempt), predictions) in files {
-        let path = if is_file { path.to_owned() } else { path.join(format!("{agent}.{attempt}.jsonl")) };
+    for ((agent, model, attempt), predictions) in files {
+        let path = if is_file { path.to_owned() } else { path.join(format!("{}.{attempt}.jsonl", name(agent, model))) };
         let mut destination = WholeFile::create_with_folders(&path)?;
         for prediction in &predictions {
             destination.json_line(prediction)?;

@@ -1,6 +1,7 @@
 //! A stored run, opened for export.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::agent::TimedEvent;
@@ -27,16 +28,23 @@ impl Source {
     /// # Errors
     /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
     pub fn open(folder: &Path, families: &Families) -> Result<Self> {
-        let Reading { store, run, records, notes } = read(folder, Detail::Whole)?;
+        let Reading { store, run, mut records, mut notes } = read(folder, Detail::Whole)?;
         let run = match run {
             Some(run) => run,
             // Tells what is wrong with it.
             None => Store::open(folder)?.1,
         };
         // Files are named after these, and a store may come from somebody else.
-        let named = records.iter().flat_map(|record| [&record.agent, &record.sample]);
-        if let Some(wrong) = named.into_iter().find(|name| !is_file_name(name)) {
-            return Err(Error::store(format!("`{wrong}` can be no agent or sample")).at(store.folder(), None));
+        let mut odd: BTreeMap<String, usize> = BTreeMap::new();
+        records.retain(|record| {
+            let wrong = [&record.agent, &record.sample].into_iter().find(|name| !is_file_name(name));
+            if let Some(wrong) = wrong {
+                *odd.entry(wrong.clone()).or_default() += 1;
+            }
+            wrong.is_none()
+        });
+        for (wrong, count) in odd {
+            notes.push(format!("left out: {count} record(s) of `{wrong}`, which can be no agent or sample"));
         }
         let counts = counting(&records);
         Ok(Self { run, store, families: families.clone(), records, counts, notes: notes.into() })

@@ -181,7 +181,7 @@ pub(super) fn write(heading: &[String], rows: impl Iterator<Item = Vec<String>>)
 }
 
 /// Appends a line of cells, those in quotes that need them (RFC 4180). The `csv` crate looks through the rest of a long
-/// cell once for every 8 KiB that it writes, so that an answer of megabytes takes minutes.
+/// cell once for every 8 KiB that it writes, so that its time grows with the square of the cell's length.
 pub(crate) fn csv_line<S: AsRef<str>>(text: &mut String, cells: impl IntoIterator<Item = S>) {
     for (place, cell) in cells.into_iter().enumerate() {
         if place > 0 {

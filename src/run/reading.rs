@@ -258,10 +258,14 @@ fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::R
 }
 
 fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
-    match detail {
-        Detail::Whole => serde_json::from_slice(line),
-        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record),
+    let record: AttemptRecord = match detail {
+        Detail::Whole => serde_json::from_slice(line)?,
+        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record)?,
+    };
+    if record.cost < 0.0 {
+        return Err(serde::de::Error::custom("a negative cost"));
     }
+    Ok(record)
 }
 
 /// A record's line without what [`Detail::Outcome`] leaves out, which is skipped while reading.
@@ -451,6 +455,16 @@ mod tests {
         assert!(whole.answer.is_some() && outcome.answer.is_none());
         assert_eq!(outcome.reported.as_ref().map(|verdict| verdict.pass), Some(true));
         assert_eq!((outcome.cost, &outcome.sample, outcome.started), (whole.cost, &whole.sample, whole.started));
+    }
+
+    #[test]
+    fn a_negative_cost_is_told_and_lowers_no_sum() {
+        let text = line(0) + &line(1).replace("\"cost\":0.25", "\"cost\":-9.0");
+        for detail in [Detail::Whole, Detail::Outcome] {
+            let read = reading(text.as_bytes(), detail);
+            assert_eq!(read.records.len(), 1);
+            assert!(read.notes.iter().any(|note| note.contains("a negative cost")), "{:?}", read.notes);
+        }
     }
 
     #[test]
