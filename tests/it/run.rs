@@ -128,7 +128,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
     lab.ok(&["run", "--sample", "tiny_0,2", "--agent", &agent, "--name", "r"]);
     let record = &lab.records("r")[0];
     let spread =
-        record["verified"]["experiments"].as_array().unwrap().iter().find(|one| one["id"] == "spread").unwrap();
+        record["verified"]["experiments"].as_array().unwrap().iter().find(|one| one["experiment"] == "spread").unwrap();
     assert_eq!((&spread["pass"], &record["pass"]), (&json!(false), &json!(false)), "{record:#}");
 }
 
