@@ -364,8 +364,12 @@ mod tests {
 
     #[test]
     fn a_ledger_that_cannot_be_written_lets_nothing_more_be_paid_for() {
-        let ledger = Arc::new(Ledger::open(Path::new("/dev/full")).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let ledger = Arc::new(Ledger::open(&path).unwrap());
         let tab = Tab::new(ledger.clone(), payer(0));
+        // Somebody removes it under the run.
+        std::fs::remove_file(&path).unwrap();
         tab.reserve(1.0).unwrap_err();
         assert!(ledger.failed().is_some());
         tab.reserve(0.0).unwrap_err();
