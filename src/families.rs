@@ -2,12 +2,13 @@
 
 use crate::command::Commands;
 use crate::masked::Masked;
+use crate::notebook::Notebook;
 use crate::run::family::Families;
 
 impl Families {
     /// All families of this program.
     #[must_use]
     pub fn standard() -> Self {
-        Self::none().with(Masked).with(Commands)
+        Self::none().with(Masked).with(Commands).with(Notebook)
     }
 }

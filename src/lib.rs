@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → families → audit → curtail → draft → import → verifier → session → report → export → view → cli
+//! error → files → code → sample → suite → score → stats → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → report → export → view → cli
 //! ```
 //!
 //! A run from Rust: the same that `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop` makes. (The
@@ -74,6 +74,7 @@ mod import;
 pub mod kernel;
 pub mod masked;
 pub mod model;
+pub mod notebook;
 pub mod report;
 pub mod run;
 pub mod sample;

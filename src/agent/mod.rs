@@ -24,7 +24,7 @@ mod mutant;
 mod noop;
 pub(crate) mod prompts;
 pub(crate) mod protocol;
-mod python;
+pub(crate) mod python;
 mod python_session;
 mod random;
 mod react;

@@ -13,6 +13,7 @@ mod python;
 #[cfg(test)]
 mod tests;
 mod venv;
+mod wheelhouse;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub use choice::{EnvKind, Options};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
 pub use venv::Venv;
+pub use wheelhouse::wheelhouse;
 
 /// A built environment.
 #[derive(Debug, Clone)]

@@ -178,7 +178,6 @@ pub(super) async fn solve_over(
 }
 
 /// Downloads exactly the packages of a requirements file into a folder.
-#[cfg(feature = "conda")]
 pub(super) async fn download(
     python: &Path,
     requirements: &Path,

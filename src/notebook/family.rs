@@ -1,0 +1,95 @@
+//! The family: its ids, and its tasks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::item::TaskItem;
+use super::loaded::{LoadedTask, task_ids};
+use crate::error::{Error, Result};
+use crate::run::family::{Basis, Family, Item};
+use crate::sample::{Sample, Withheld};
+
+/// Its name.
+pub const NOTEBOOK: &str = "notebook";
+
+/// The family of notebook tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct Notebook;
+
+/// A sample's task and the places of its withheld blocks, from its id.
+///
+/// # Errors
+/// Kind `Usage` for what is not one.
+pub fn withheld(id: &str) -> Result<Withheld> {
+    let hint = "a sample id is a task and its withheld blocks, as `ir.rankers_1,2`";
+    let withheld = id.parse::<Withheld>().map_err(|error| error.hint(hint))?;
+    if withheld.item.contains('.') {
+        return Ok(withheld);
+    }
+    Err(Error::usage(format!("`{id}` is not a sample of a notebook task")).hint(hint))
+}
+
+/// The sample of these ids.
+pub fn sample(withheld: &Withheld) -> Sample {
+    withheld.sample(NOTEBOOK, withheld.item.split('.').next().unwrap_or_default())
+}
+
+impl Family for Notebook {
+    fn name(&self) -> &'static str {
+        NOTEBOOK
+    }
+
+    fn axis(&self) -> &'static str {
+        "withheld blocks"
+    }
+
+    fn extent(&self, n: usize) -> String {
+        match n {
+            0 => "everything is executed: read the answer".to_owned(),
+            1 => "1 withheld block".to_owned(),
+            _ => format!("{n} withheld blocks"),
+        }
+    }
+
+    fn sample(&self, id: &str) -> Result<Sample> {
+        Ok(sample(&withheld(id)?))
+    }
+
+    fn withheld(&self, sample: &Sample) -> Option<Withheld> {
+        withheld(sample.id()).ok()
+    }
+
+    fn forges(&self) -> bool {
+        true
+    }
+
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
+        let known = task_ids(suite)?;
+        if let Some(id) = asked.iter().find(|id| !known.contains(id)) {
+            return Err(
+                Error::usage(format!("there is no task `{id}`")).hint(format!("the tasks are: {}", known.join(", ")))
+            );
+        }
+        let mut asked = if asked.is_empty() { known } else { asked.to_vec() };
+        asked.sort();
+        asked.dedup();
+        Ok(asked)
+    }
+
+    fn load(&self, suite: &Path, item: &str, _basis: Basis) -> Result<Arc<dyn Item>> {
+        Ok(Arc::new(TaskItem { loaded: Arc::new(LoadedTask::load(suite, item)?) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_the_task_its_repo_and_the_number_of_withheld_blocks() {
+        let sample = Notebook.sample("ir.rankers_1,2").unwrap();
+        assert_eq!((sample.item(), sample.cluster(), sample.n()), ("ir.rankers", "ir", 2));
+        assert_eq!(Notebook.sample("ir.rankers_").unwrap().n(), 0);
+        assert!(Notebook.sample("kmeanspp_1").is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! A task as an item: its samples, its scores, what pages say of it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::family::{sample, withheld};
+use super::judge;
+use super::loaded::LoadedTask;
+use super::ready::ReadyTask;
+use super::told::instructions;
+use crate::error::{Error, Result};
+use crate::run::Draw;
+use crate::run::event::Observer;
+use crate::run::family::{CheckFacts, Findings, Item, ItemFacts, Listed, Part, Parts, Question, Ready};
+use crate::run::machine::Machine;
+use crate::sample::{Sample, Units as _, Withheld, draw};
+use crate::score::{Tolerance, Verdict};
+
+/// A task.
+pub struct TaskItem {
+    /// What is known of it.
+    pub loaded: Arc<LoadedTask>,
+}
+
+impl TaskItem {
+    /// The places of a sample's withheld blocks, which the task can withhold.
+    pub fn blocks(&self, sample: &Sample) -> Result<Vec<usize>> {
+        let blocks = withheld(sample.id())?.units;
+        if self.loaded.order.allows(&blocks) {
+            return Ok(blocks);
+        }
+        Err(Error::usage(format!("task `{}` has no sample `{sample}`", self.loaded.id)).hint(
+            "a withheld block must exist, and every block that needs it is withheld as well; `autoexperiment sample` \
+             lists the samples",
+        ))
+    }
+}
+
+#[async_trait]
+impl Item for TaskItem {
+    fn id(&self) -> &str {
+        &self.loaded.id
+    }
+
+    fn digest(&self) -> String {
+        self.loaded.digest.clone()
+    }
+
+    fn scorable(&self) -> Result<()> {
+        self.loaded.gold().map(drop)
+    }
+
+    fn count(&self, n: usize) -> Option<u128> {
+        self.loaded.order.count(n)
+    }
+
+    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+        let (id, order) = (self.id(), &self.loaded.order);
+        let mut samples = Vec::new();
+        for n in asked.counts(order.len()) {
+            let drawn = draw(id, order, n, asked.limit, seed)?.into_iter();
+            samples.extend(drawn.map(|units| sample(&Withheld { item: id.to_owned(), units })));
+        }
+        Ok(samples)
+    }
+
+    fn require(&self, sample: &Sample) -> Result<()> {
+        self.blocks(sample).map(drop)
+    }
+
+    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
+        let (observed, results) = (&Map::new(), &Map::new());
+        self.reported_by(sample, &Findings { answer, observed, results })
+    }
+
+    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
+        self.verified_by(sample, &Findings { answer: None, observed: &Map::new(), results })
+    }
+
+    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+        self.blocks(sample)?;
+        Ok(judge::reported(&self.loaded, self.loaded.gold()?, findings.answer, findings.observed))
+    }
+
+    fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+        let (blocks, gold) = (self.blocks(sample)?, self.loaded.gold()?);
+        Ok(judge::verified(&self.loaded, &blocks, gold, findings.answer, findings.observed, findings.results))
+    }
+
+    /// There is no baseline: that gold is reached here is what `gold` shows, and `verify --family notebook`.
+    async fn prepare(self: Arc<Self>, machine: &Machine, _: bool, observer: &dyn Observer) -> Result<Box<dyn Ready>> {
+        Ok(Box::new(ReadyTask::prepare(self, machine, observer).await?))
+    }
+
+    fn question(&self, sample: &Sample) -> Result<Question> {
+        let keys = self.loaded.gold()?.as_object().into_iter().flat_map(Map::keys).cloned();
+        let tolerance = Tolerance { relative: 1e-9, absolute: self.loaded.manifest.answer.absolute };
+        Ok(Question {
+            sample: sample.id().to_owned(),
+            task: instructions(&self.loaded, &self.blocks(sample)?),
+            before: "the repository as it was given".to_owned(),
+            criterion:
+                "sets the repository up as the query asks and runs it, so that the values are those that it gives"
+                    .to_owned(),
+            answers: keys.map(|key| (key, tolerance)).collect(),
+        })
+    }
+
+    fn answered(&self, _sample: &Sample, answer: Option<&str>) -> Map<String, Value> {
+        match judge::submission(answer) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        }
+    }
+
+    fn facts(&self) -> ItemFacts {
+        let manifest = &self.loaded.manifest;
+        let entry = CheckFacts {
+            id: "answer".to_owned(),
+            description: manifest.query.clone(),
+            command: manifest.answer.command.clone(),
+        };
+        let year = manifest.published.as_ref().and_then(|date| date.get(..4)?.parse().ok());
+        ItemFacts { title: manifest.title.clone(), year, experiments: vec![entry], ..ItemFacts::default() }
+    }
+
+    fn parts(&self, sample: &Sample) -> Result<Parts> {
+        let blocks = self.blocks(sample)?;
+        let parts = blocks.iter().map(|&place| Part {
+            at: self.loaded.manifest.blocks[place].id.clone(),
+            original: self.loaded.cells[place].join("\n# %%\n"),
+            masked: format!("# {}", self.loaded.manifest.blocks[place].goal.trim()),
+        });
+        Ok(Parts {
+            asked: Some(instructions(&self.loaded, &blocks)),
+            heading: "Withheld blocks".to_owned(),
+            parts: parts.collect(),
+        })
+    }
+
+    fn listed(&self, sample: &Sample) -> Result<Listed> {
+        let blocks = self.blocks(sample)?;
+        let landmarks = self.loaded.manifest.landmarks_of(&blocks).map(|landmark| judge::landmark_id(&landmark.id));
+        Ok(Listed {
+            units: blocks.iter().map(|&place| self.loaded.manifest.blocks[place].id.clone()).collect(),
+            checks: std::iter::once("answer".to_owned()).chain(landmarks).collect(),
+        })
+    }
+}

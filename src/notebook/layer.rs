@@ -1,0 +1,89 @@
+//! The env layer of an attempt: a venv over the base env, into which `pip install` installs from the wheelhouse.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::env::Env;
+use crate::kernel::Host;
+use crate::sandbox::{Command, Fault};
+use crate::score::last_json_line;
+
+/// Where it is in the sandbox, outside of the workspace.
+pub const LAYER: &str = "/tmp/notebook-env";
+/// Seconds that making or restoring it may take.
+const WALL: Duration = Duration::from_mins(10);
+/// Bytes of what it says: the texts of changed files among it.
+const MOST: usize = 8 << 20;
+
+const SOURCE: &str = include_str!("layer.py");
+
+/// The base env as an attempt's sandbox has it: the layer first, packages from the wheelhouse, no network, one thread.
+pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
+    let mut env = base.clone();
+    let path = env.variables.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let mut set = |name: &str, value: String| env.variables.insert(name.to_owned(), value);
+    set("PATH", format!("{LAYER}/bin:{path}"));
+    set("VIRTUAL_ENV", LAYER.to_owned());
+    for (name, value) in [
+        ("PIP_NO_INDEX", "1"),
+        ("PIP_NO_CACHE_DIR", "1"),
+        ("PIP_NO_COMPILE", "1"),
+        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+        ("PIP_ROOT_USER_ACTION", "ignore"),
+        ("PIP_NO_INPUT", "1"),
+        ("OMP_NUM_THREADS", "1"),
+        ("OPENBLAS_NUM_THREADS", "1"),
+    ] {
+        set(name, value.to_owned());
+    }
+    if let Some(folder) = wheelhouse {
+        set("PIP_FIND_LINKS", folder.display().to_string());
+        env.read_only.push(folder.to_owned());
+    }
+    digest.clone_into(&mut env.digest);
+    env
+}
+
+/// Makes an empty layer.
+///
+/// # Errors
+/// [`Fault::Refused`] with what Python says; what the sandbox says.
+pub async fn make(host: &mut dyn Host) -> Result<(), Fault> {
+    run(json!({ "what": "make", "layer": LAYER }), host).await.map(drop)
+}
+
+/// What an attempt has installed and changed there: `{"packages": {name: version}, "patches": {path: text}, "left": [...]}`.
+///
+/// # Errors
+/// As [`make`].
+pub async fn capture(host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
+    run(json!({ "what": "capture", "layer": LAYER }), host).await
+}
+
+/// Makes it again, as it was captured. What could not be had again is `left`.
+///
+/// # Errors
+/// As [`make`].
+pub async fn restore(captured: &Map<String, Value>, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
+    let part = |name: &str| captured.get(name).cloned().unwrap_or_else(|| json!({}));
+    let request =
+        json!({ "what": "restore", "layer": LAYER, "packages": part("packages"), "patches": part("patches") });
+    run(request, host).await
+}
+
+async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
+    // JSON in a string literal of Python: what is escaped for one is for the other.
+    let text = serde_json::to_string(&request.to_string()).unwrap_or_default();
+    let script = format!("import json\nrequest = json.loads({text})\n{SOURCE}");
+    let argv = ["python", "-I", "-"].map(Into::into).to_vec();
+    let exec = host.exec(&Command { argv, stdin: script.into_bytes(), ..Command::default() }, WALL, MOST).await?;
+    match last_json_line(&exec.stdout) {
+        Some(Value::Object(map)) if exec.success() => Ok(map),
+        _ => {
+            let said = String::from_utf8_lossy(&exec.stderr);
+            Err(Fault::Refused(format!("the env layer failed ({:?}): {}", exec.exit, said.trim_end())))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A task with everything that its folder holds.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::manifest::{LandmarkCheck, Manifest};
+use crate::error::{Error, Result};
+use crate::files::hex;
+use crate::kernel::split_cells;
+use crate::sample::UpSets;
+
+/// A task, read.
+pub struct LoadedTask {
+    /// Its id: `ir.rankers`.
+    pub id: String,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// The gold cells of each block.
+    pub cells: Vec<Vec<String>>,
+    /// The text of each landmark's probe, where it has one.
+    pub probes: Vec<Option<String>>,
+    /// The gold answer; none while it has not been recorded.
+    pub answer: Option<Value>,
+    /// The order of its blocks.
+    pub order: UpSets,
+    /// Folder of the repo.
+    pub repo_dir: PathBuf,
+    /// Folder of the base env.
+    pub env_dir: PathBuf,
+    /// What `pip install` can install.
+    pub wheels: Option<PathBuf>,
+    /// Digest of the task's folder.
+    pub digest: String,
+}
+
+/// The folders of a suite's tasks.
+///
+/// # Errors
+/// Kind `Suite` when there are none, `Machine` when they cannot be read.
+pub fn task_ids(suite: &Path) -> Result<Vec<String>> {
+    let folder = suite.join("tasks");
+    if !folder.is_dir() {
+        return Err(Error::suite(format!("no tasks in `{}`: there is no folder `tasks`", suite.display()))
+            .hint("run in the project's folder, or name a suite's folder with `--suite DIR`"));
+    }
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))? {
+        let entry = entry.map_err(|error| Error::io("read", &folder, error))?;
+        if entry.path().join("task.toml").is_file()
+            && let Ok(id) = entry.file_name().into_string()
+        {
+            ids.push(id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+impl LoadedTask {
+    /// Reads a task.
+    ///
+    /// # Errors
+    /// Kind `Suite` for whatever is wrong with it.
+    pub fn load(suite: &Path, id: &str) -> Result<Self> {
+        let suite = std::path::absolute(suite).map_err(|error| Error::io("resolve", suite, error))?;
+        let dir = suite.join("tasks").join(id);
+        let path = dir.join("task.toml");
+        if !id.split_once('.').is_some_and(|(cluster, item)| !cluster.is_empty() && !item.is_empty()) {
+            return Err(Error::suite(format!("`{id}` is not the name of a task: it is `<cluster>.<item>`")));
+        }
+        let manifest = Manifest::load(&path)?;
+        let mut hash = Sha256::new();
+        let mut read = |file: &Path| {
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                Error::suite(format!("failed to read `{}`", file.display())).at(&path, None).because(error)
+            })?;
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(&text);
+            Ok::<_, Error>(text)
+        };
+        read(&path)?;
+        let mut cells = Vec::new();
+        for block in &manifest.blocks {
+            let mut all = Vec::new();
+            for file in &block.cells {
+                all.extend(split_cells(&read(&dir.join(file))?));
+            }
+            cells.push(all);
+        }
+        let mut probes = Vec::new();
+        for landmark in &manifest.landmarks {
+            probes.push(match &landmark.check {
+                LandmarkCheck::Probe(file) => Some(read(&dir.join(file))?),
+                LandmarkCheck::Entry(_) => None,
+            });
+        }
+        let gold = dir.join("answer.json");
+        let answer = if gold.exists() {
+            let text = read(&gold)?;
+            let value: Value = serde_json::from_str(&text)
+                .map_err(|error| Error::suite("is not JSON").at(&gold, None).because(error))?;
+            if !value.as_object().is_some_and(|map| !map.is_empty()) {
+                return Err(
+                    Error::suite("the gold answer must be a JSON object with at least one value").at(&gold, None)
+                );
+            }
+            Some(value)
+        } else {
+            None
+        };
+        let wheels = manifest.wheels.as_ref().map(|name| suite.join("wheels").join(format!("{name}.txt")));
+        if let Some(wheels) = &wheels {
+            read(wheels)?;
+        }
+        let (repo_dir, env_dir) = (suite.join("repos").join(&manifest.repo), suite.join("envs").join(&manifest.env));
+        for (kind, name, folder) in [("repo", &manifest.repo, &repo_dir), ("env", &manifest.env, &env_dir)] {
+            if !folder.is_dir() {
+                return Err(Error::suite(format!("there is no {kind} `{name}`"))
+                    .at(&path, None)
+                    .hint(format!("it belongs in `{}`", folder.display())));
+            }
+        }
+        let (digest, order) = (hex(&hash.finalize()), manifest.order());
+        Ok(Self { id: id.to_owned(), manifest, cells, probes, answer, order, repo_dir, env_dir, wheels, digest })
+    }
+
+    /// The gold answer.
+    ///
+    /// # Errors
+    /// Kind `Baseline` when it has not been recorded.
+    pub fn gold(&self) -> Result<&Value> {
+        self.answer.as_ref().ok_or_else(|| {
+            Error::new(crate::error::Kind::Baseline, format!("task `{}` has no gold answer", self.id))
+                .hint("write what the gold cells give to the task's `answer.json`")
+        })
+    }
+
+    /// The cells of the blocks that a sample withholds, or those of the others, in order.
+    #[must_use]
+    pub fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
+        let blocks = self.cells.iter().enumerate();
+        blocks.filter(|(place, _)| withheld.contains(place) == inside).flat_map(|(_, cells)| cells.clone()).collect()
+    }
+}

@@ -1,0 +1,225 @@
+//! A task's manifest, `tasks/<id>/task.toml`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::error::{Error, Result, line_at};
+use crate::sample::{MOST_STEPS, UpSets};
+use crate::suite::ResultRule;
+
+/// A task.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Always `notebook`.
+    pub family: String,
+    /// One line, for pages.
+    pub title: String,
+    /// The repo's id.
+    pub repo: String,
+    /// The base env's id.
+    pub env: String,
+    /// What `pip install` can install: `wheels/<name>.txt`.
+    #[serde(default)]
+    pub wheels: Option<String>,
+    /// The script that the rule "script executed" is about.
+    pub entry: String,
+    /// What is asked.
+    pub query: String,
+    /// What else is to be heeded.
+    #[serde(default)]
+    pub instructions: Vec<String>,
+    /// When it was published, as `2026-11`.
+    #[serde(default)]
+    pub published: Option<String>,
+    /// What an attempt may spend.
+    #[serde(default)]
+    pub budget: Spending,
+    /// The answer.
+    pub answer: Answer,
+    /// Blocks of gold cells, in the order in which they are executed.
+    #[serde(rename = "block")]
+    pub blocks: Vec<Block>,
+    /// What shows how far an attempt got.
+    #[serde(rename = "landmark", default)]
+    pub landmarks: Vec<Landmark>,
+}
+
+/// What an attempt may spend where a run does not say otherwise: SUPER's budgets.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spending {
+    /// Tokens of all calls together.
+    pub context_tokens: u64,
+    /// Seconds of tool time.
+    pub tool_seconds: f64,
+    /// Steps.
+    pub steps: u32,
+    /// Seconds after which a call returns though its cell is still running.
+    pub command_seconds: f64,
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        Self { context_tokens: 600_000, tool_seconds: 1800.0, steps: 100, command_seconds: 300.0 }
+    }
+}
+
+/// How the answer is found by our own run, and how values are compared.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The command, run in the repo's root.
+    pub command: String,
+    /// Where its result is.
+    pub result: ResultRule,
+    /// How far a number may be from gold.
+    #[serde(default = "hundredth")]
+    pub absolute: f64,
+    /// Seconds that the command may take.
+    #[serde(default = "five_minutes")]
+    pub time_limit: f64,
+}
+
+const fn hundredth() -> f64 {
+    0.01
+}
+
+const fn five_minutes() -> f64 {
+    300.0
+}
+
+/// A block of gold cells.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its id.
+    pub id: String,
+    /// Which of SUPER's obstacles it is about.
+    pub category: Category,
+    /// Earlier blocks without which it cannot be executed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Files with its cells.
+    pub cells: Vec<String>,
+    /// What it achieves, as the agent is told when it is withheld.
+    pub goal: String,
+}
+
+/// SUPER's categories of obstacles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// Packages that are missing or do not fit.
+    Dependencies,
+    /// Code that wants a graphics processor.
+    Cpu,
+    /// Settings, options, hyper-parameters.
+    Configuration,
+    /// Data that is elsewhere, or in another form.
+    Data,
+    /// Bugs.
+    Issue,
+    /// The run itself.
+    Goal,
+    /// Anything else.
+    Other,
+}
+
+/// A sign of progress.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Landmark {
+    /// Its id.
+    pub id: String,
+    /// The block that reaches it.
+    pub block: String,
+    /// Searched in the raw output of cells, by the published rule.
+    pub pattern: String,
+    /// How we find out for ourselves.
+    pub check: LandmarkCheck,
+}
+
+/// How a landmark is verified.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum LandmarkCheck {
+    /// By a script that prints `reached` on its last line and ends with 0.
+    Probe(String),
+    /// By an expression that our own run's output matches.
+    Entry(String),
+}
+
+impl Manifest {
+    /// Reads and validates a manifest.
+    ///
+    /// # Errors
+    /// Kind `Suite`, with the file, for what is wrong with it.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        let manifest: Self = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map(|span| line_at(&text, span.start));
+            Error::suite(error.message().trim().to_owned()).at(path, line)
+        })?;
+        manifest.validate().map_err(|what| Error::suite(what).at(path, None))?;
+        Ok(manifest)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.family != "notebook" {
+            return Err(format!("family `{}` is not `notebook`", self.family));
+        }
+        if self.blocks.is_empty() || self.blocks.len() > MOST_STEPS {
+            return Err(format!("a task has 1 to {MOST_STEPS} blocks, and this has {}", self.blocks.len()));
+        }
+        let mut earlier = BTreeSet::new();
+        for block in &self.blocks {
+            if let Some(needed) = block.needs.iter().find(|needed| !earlier.contains(needed.as_str())) {
+                return Err(format!("block `{}` needs `{needed}`, which is not an earlier block", block.id));
+            }
+            if block.cells.is_empty() {
+                return Err(format!("block `{}` has no cells", block.id));
+            }
+            if !earlier.insert(block.id.as_str()) {
+                return Err(format!("block `{}` is listed twice", block.id));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for landmark in &self.landmarks {
+            if !earlier.contains(landmark.block.as_str()) {
+                return Err(format!("landmark `{}` is of `{}`, which is not a block", landmark.id, landmark.block));
+            }
+            if !seen.insert(&landmark.id) {
+                return Err(format!("landmark `{}` is listed twice", landmark.id));
+            }
+            let expressions = match &landmark.check {
+                LandmarkCheck::Entry(expression) => vec![&landmark.pattern, expression],
+                LandmarkCheck::Probe(_) => vec![&landmark.pattern],
+            };
+            for expression in expressions {
+                Regex::new(expression).map_err(|error| format!("landmark `{}`: {error}", landmark.id))?;
+            }
+        }
+        if !(self.answer.absolute > 0.0 && self.answer.time_limit > 0.0) {
+            return Err("`absolute` and `time_limit` of the answer must be more than 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The order of the blocks.
+    #[must_use]
+    pub fn order(&self) -> UpSets {
+        let place = |id: &String| self.blocks.iter().position(|block| block.id == *id).unwrap_or_default();
+        let needs: Vec<Vec<usize>> = self.blocks.iter().map(|block| block.needs.iter().map(place).collect()).collect();
+        UpSets::new(&needs)
+    }
+
+    /// The landmarks of these blocks.
+    pub fn landmarks_of(&self, blocks: &[usize]) -> impl Iterator<Item = &Landmark> {
+        let ids: BTreeSet<&str> = blocks.iter().map(|&place| self.blocks[place].id.as_str()).collect();
+        self.landmarks.iter().filter(move |landmark| ids.contains(landmark.block.as_str()))
+    }
+}

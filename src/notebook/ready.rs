@@ -1,0 +1,350 @@
+//! A task that is ready on this machine: what an attempt begins with, what is kept of it, and our own runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::item::TaskItem;
+use super::judge::{self, ENTRY, REPLAY, landmark_id};
+use super::loaded::LoadedTask;
+use super::manifest::{Landmark, LandmarkCheck};
+use super::{forgery, layer, told};
+use crate::agent::{Check, Context, Limits, Solution, Task, python};
+use crate::env::{Env, wheelhouse};
+use crate::error::{Error, Kind, Result};
+use crate::files::hex;
+use crate::kernel::{By, Harness, Kernel, Shown, State};
+use crate::run::check::Measurement;
+use crate::run::event::{Observer, RunEvent, Stage};
+use crate::run::family::{Evidence, Item, Ready, Staged, Work};
+use crate::run::machine::Machine;
+use crate::sample::Sample;
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
+use crate::score::read_result;
+use crate::suite::ResultRule;
+use crate::workspace::Snapshot;
+
+/// Seconds that a probe may take.
+const PROBE: Duration = Duration::from_mins(2);
+/// Most output that is read of a run of ours.
+const MOST: usize = 4 << 20;
+
+/// A task with its repo, env and wheelhouse.
+pub struct ReadyTask {
+    item: Arc<TaskItem>,
+    snapshot: Snapshot,
+    env: Env,
+}
+
+impl ReadyTask {
+    /// Copies the repo, builds the base env and fetches the wheels.
+    ///
+    /// # Errors
+    /// Those of each; kind `Machine` for a sandbox without temporary files of its own.
+    pub async fn prepare(item: Arc<TaskItem>, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
+        let backend = machine.backend.name();
+        if matches!(backend, "none" | "landlock") {
+            return Err(Error::machine(format!(
+                "a `{backend}` sandbox has no file system of its own, and notebook tasks need one"
+            ))
+            .hint("use `--sandbox docker` or `--sandbox podman`, or a machine that allows user namespaces"));
+        }
+        let task = &item.loaded;
+        observer.on(RunEvent::Stage(Stage::new("copying repo", &task.manifest.repo)));
+        let snapshot = Snapshot::take(&task.repo_dir, &machine.cache, machine.backend.owner())?;
+        observer.on(RunEvent::Stage(Stage::new("building env", &task.manifest.env)));
+        let progress = |told| observer.on(RunEvent::Env(told));
+        let base = machine.envs.build(&task.env_dir, &machine.cache, &progress).await?;
+        let wheels = match &task.wheels {
+            Some(list) => Some(wheelhouse(list, &base, &machine.cache, &progress).await?),
+            None => None,
+        };
+        let wheels = wheels.as_deref();
+        let digest = hex(&Sha256::digest(format!("notebook 1\n{}\n{wheels:?}", base.digest)));
+        let env = layer::over(&base, wheels, &digest);
+        Ok(Self { item, snapshot, env })
+    }
+
+    fn task(&self) -> &LoadedTask {
+        &self.item.loaded
+    }
+
+    fn withheld(&self, staged: &Staged<'_>) -> Vec<usize> {
+        super::family::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
+    }
+
+    /// The layer, a session, and the prefix run in it; each cell is handed over.
+    async fn set_up(
+        &self,
+        withheld: &[usize],
+        host: &mut Harness<'_>,
+        ran: &mut (dyn FnMut(&str, &Shown, Duration) + Send),
+    ) -> Result<Kernel, Fault> {
+        layer::make(host).await?;
+        let mut kernel = Kernel::start(host).await?;
+        let patience = Duration::from_secs_f64(self.task().manifest.budget.tool_seconds);
+        for cell in self.task().cells_of(withheld, false) {
+            let begun = Instant::now();
+            let shown = kernel.run(&cell, patience, host).await?;
+            ran(&cell, &shown, begun.elapsed());
+            if !matches!(shown.state, State::Done | State::Failed) {
+                let end: String = shown.output.chars().rev().take(500).collect::<Vec<_>>().into_iter().rev().collect();
+                return Err(Fault::Refused(format!("a cell before the agent began failed ({:?}): {end}", shown.state)));
+            }
+        }
+        Ok(kernel)
+    }
+
+    /// Runs the answer's command as we do it, and reads its result. The second part is all that it wrote.
+    async fn run_entry(&self, sandbox: &mut dyn Sandbox) -> Result<(Measurement, String), Fault> {
+        let answer = &self.task().manifest.answer;
+        let limits = ExecLimits {
+            wall: Duration::from_secs_f64(answer.time_limit),
+            grace: Duration::from_secs(2),
+            output: MOST,
+        };
+        let file = match &answer.result {
+            ResultRule::JsonFile(file) => Some(file),
+            ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
+        };
+        if let Some(file) = file {
+            let argv = vec!["rm".into(), "-rf".into(), "--".into(), file.into()];
+            sandbox.exec(&Command { argv, ..Command::default() }, &limits).await?;
+        }
+        let exec = sandbox.exec(&Command::shell(&answer.command), &limits).await?;
+        let result = match exec.exit {
+            Exit::Code(0) => {
+                let written = match file {
+                    Some(file) => match sandbox.read(Path::new(file), MOST as u64).await {
+                        Ok(bytes) => Some(bytes),
+                        Err(Fault::Refused(_)) => None,
+                        Err(lost) => return Err(lost),
+                    },
+                    None => None,
+                };
+                read_result(&answer.result, &exec.stdout, written.as_deref())
+            }
+            Exit::Code(code) => Err(format!("exit code {code}")),
+            Exit::Signal(signal) => Err(format!("killed by signal {signal}")),
+            Exit::TimedOut => Err(format!("timed out after {:.0} s", answer.time_limit)),
+            Exit::DiskFull => Err("wrote more than the disk limit".to_owned()),
+        };
+        let all = [String::from_utf8_lossy(&exec.stdout), String::from_utf8_lossy(&exec.stderr)].concat();
+        Ok((measurement(ENTRY, &exec, result), all))
+    }
+
+    /// Runs the checks: the probes, then the entry, then what is searched in its output.
+    async fn check(
+        &self,
+        withheld: &[usize],
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        let mut in_output: Vec<(&Landmark, &str)> = Vec::new();
+        for landmark in self.task().manifest.landmarks_of(withheld) {
+            match &landmark.check {
+                LandmarkCheck::Entry(expression) => in_output.push((landmark, expression)),
+                LandmarkCheck::Probe(_) => done(self.probe(landmark, sandbox).await?),
+            }
+        }
+        let (entry, output) = self.run_entry(sandbox).await?;
+        let (exit, wall) = (entry.exit, entry.wall);
+        done(entry);
+        for (landmark, expression) in in_output {
+            let is_hit = regex::Regex::new(expression).is_ok_and(|regex| regex.is_match(&output));
+            let result = is_hit.then_some(Value::Bool(true)).ok_or_else(|| "not in the output of our run".to_owned());
+            let id = landmark_id(&landmark.id);
+            done(Measurement { id, exit, wall, cpu: Duration::ZERO, result, stderr: String::new() });
+        }
+        Ok(())
+    }
+
+    async fn probe(&self, landmark: &Landmark, sandbox: &mut dyn Sandbox) -> Result<Measurement, Fault> {
+        let place = self.task().manifest.landmarks.iter().position(|other| other.id == landmark.id);
+        let script = place.and_then(|place| self.task().probes[place].clone()).unwrap_or_default();
+        let argv = ["python", "-I", "-"].map(Into::into).to_vec();
+        let command = Command { argv, stdin: script.into_bytes(), ..Command::default() };
+        let limits = ExecLimits { wall: PROBE, grace: Duration::from_secs(1), output: 64 << 10 };
+        let exec = sandbox.exec(&command, &limits).await?;
+        let said = String::from_utf8_lossy(&exec.stdout);
+        let last = said.trim_end().lines().last().unwrap_or_default().trim();
+        let result = if exec.success() && last == "reached" {
+            Ok(Value::Bool(true))
+        } else {
+            let errors = String::from_utf8_lossy(&exec.stderr);
+            let why = if last.is_empty() { errors.trim_end().lines().last().unwrap_or_default() } else { last };
+            Err(format!("not reached: {}", why.chars().take(200).collect::<String>()))
+        };
+        Ok(measurement(&landmark_id(&landmark.id), &exec, result))
+    }
+
+    /// Repeats the prefix and the agent's cells over the repo as it was given.
+    async fn replay(
+        &self,
+        withheld: &[usize],
+        work: &Work,
+        sandbox: &mut dyn Sandbox,
+    ) -> Result<Result<Value, String>, Fault> {
+        let mut host = Harness(sandbox);
+        let mut kernel = match self.set_up(withheld, &mut host, &mut |_, _, _| {}).await {
+            Ok(kernel) => kernel,
+            Err(Fault::Refused(why)) => return Ok(Err(why)),
+            Err(lost) => return Err(lost),
+        };
+        for (number, cell) in work.cells.iter().filter(|cell| cell.by == By::Agent).enumerate() {
+            // What had been interrupted is given no more time than it had.
+            let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
+            let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
+            if shown.state == State::Running {
+                shown = kernel.interrupt(&mut host).await?;
+            }
+            if cell.state == State::Done && shown.state != State::Done {
+                return Ok(Err(format!("cell {} of the agent went otherwise: {:?}", number + 1, shown.state)));
+            }
+            if shown.state.is_end() {
+                kernel = Kernel::start(&mut host).await?;
+            }
+        }
+        Ok(Ok(Value::Bool(true)))
+    }
+}
+
+fn measurement(id: &str, exec: &Exec, result: Result<Value, String>) -> Measurement {
+    let errors = String::from_utf8_lossy(&exec.stderr);
+    let end: String = errors.trim_end().chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect();
+    let stderr = if result.is_err() { end } else { String::new() };
+    Measurement { id: id.to_owned(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr }
+}
+
+#[async_trait]
+impl Ready for ReadyTask {
+    fn item(&self) -> &dyn Item {
+        self.item.as_ref()
+    }
+
+    fn repo(&self) -> &str {
+        self.snapshot.digest()
+    }
+
+    fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The task's own budgets where the run has the usual ones.
+    fn limits(&self, asked: Limits) -> Limits {
+        let (usual, own) = (Limits::default(), self.task().manifest.budget);
+        Limits {
+            steps: if asked.steps == usual.steps { own.steps } else { asked.steps },
+            seconds: if asked.seconds.total_cmp(&usual.seconds).is_eq() { own.tool_seconds } else { asked.seconds },
+            tokens: asked.tokens.or(Some(own.context_tokens)),
+            cost: asked.cost,
+        }
+    }
+
+    fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
+        let blocks = self.item.blocks(sample)?;
+        let task = self.task();
+        let answer = &task.manifest.answer;
+        // Where nothing is withheld, the answer is read off what was executed.
+        let known = if blocks.is_empty() { Some(task.gold()?.to_string()) } else { None };
+        let solution = Solution { cells: task.cells_of(&blocks, true), answer: known, ..Solution::default() };
+        let check = Check {
+            id: ENTRY.to_owned(),
+            key: "answer".to_owned(),
+            command: answer.command.clone(),
+            time_limit: answer.time_limit,
+            result: answer.result.clone(),
+        };
+        let task = Task {
+            sample: sample.id().to_owned(),
+            attempt,
+            instructions: told::instructions(task, &blocks),
+            answer: told::ANSWER.to_owned(),
+            solution,
+            forgery: Some(forgery::forgery(task)),
+            part: None,
+        };
+        Ok(Staged { task, snapshot: &self.snapshot, files: Vec::new(), checks: vec![check] })
+    }
+
+    async fn begin(&self, staged: &Staged<'_>, context: &mut Context<'_>) -> Result<()> {
+        context.session.patience = Some(Duration::from_secs_f64(self.task().manifest.budget.command_seconds));
+        context.session.cells = Some(Vec::new());
+        let mut ran = Vec::new();
+        let mut keep = |code: &str, shown: &Shown, took| ran.push((code.to_owned(), shown.clone(), took));
+        let set_up = self.set_up(&self.withheld(staged), &mut Harness(context.sandbox), &mut keep).await;
+        for (code, shown, took) in ran {
+            python::record(By::Prefix, Some(&code), &shown, took, context);
+        }
+        let kernel = set_up.map_err(|fault| {
+            Error::new(Kind::Infrastructure, format!("sample `{}` could not be set up", staged.task.sample))
+                .because(fault)
+        })?;
+        context.session.kernel = Some(kernel);
+        Ok(())
+    }
+
+    async fn finish(&self, _staged: &Staged<'_>, context: &mut Context<'_>) -> Result<Work, Fault> {
+        let cells = context.session.cells.take().unwrap_or_default();
+        let mut observed = judge::observed(self.task(), &cells);
+        let env = match layer::capture(&mut Harness(context.sandbox)).await {
+            Ok(env) => env.into(),
+            Err(Fault::Refused(why)) => json!({ "error": why }),
+            Err(lost) => return Err(lost),
+        };
+        observed.insert("env".to_owned(), env);
+        Ok(Work { observed, cells })
+    }
+
+    async fn verify(
+        &self,
+        staged: &Staged<'_>,
+        evidence: &Evidence<'_>,
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        let none = Map::new();
+        let env = evidence.work.observed.get("env").and_then(Value::as_object).unwrap_or(&none);
+        match layer::restore(env, &mut Harness(sandbox)).await {
+            Ok(_) => self.check(&self.withheld(staged), sandbox, done).await,
+            Err(Fault::Refused(why)) => {
+                let (exit, wall, cpu) = (Exit::Code(1), Duration::ZERO, Duration::ZERO);
+                done(Measurement { id: ENTRY.to_owned(), exit, wall, cpu, result: Err(why), stderr: String::new() });
+                Ok(())
+            }
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// Only work that is right is worth repeating.
+    fn repeats(&self, staged: &Staged<'_>, evidence: &Evidence<'_>, results: &Map<String, Value>) -> bool {
+        let Ok(gold) = self.task().gold() else { return false };
+        let blocks = self.withheld(staged);
+        let seen = &evidence.work.observed;
+        evidence.work.cells.iter().any(|cell| cell.by == By::Agent)
+            && judge::verified(self.task(), &blocks, gold, evidence.answer, seen, results).pass
+    }
+
+    async fn repeat(
+        &self,
+        staged: &Staged<'_>,
+        evidence: &Evidence<'_>,
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        let begun = Instant::now();
+        let result = self.replay(&self.withheld(staged), evidence.work, sandbox).await;
+        let result = match result {
+            Ok(result) => result,
+            Err(Fault::Refused(why)) => Err(why),
+            Err(lost) => return Err(lost),
+        };
+        let (exit, wall, cpu) = (Exit::Code(i32::from(result.is_err())), begun.elapsed(), Duration::ZERO);
+        done(Measurement { id: REPLAY.to_owned(), exit, wall, cpu, result, stderr: String::new() });
+        Ok(())
+    }
+}
