@@ -29,16 +29,16 @@ MAGIC = re.compile(r"(?P<indent>\s*)(?:(?P<target>[A-Za-z_][\w.]*)\s*=\s*)?(?P<s
 
 
 def expanded(text):
-    """`{expression}` and `$name` as notebooks put them into commands; as it is where that fails."""
-    def named(it):
-        if it[0] == "$$":
-            return "$"
-        return str(main.__dict__[it[1]]) if it[1] in main.__dict__ else it[0]
+    """`{expression}` and `$name` as notebooks put them into commands; all as it is where any of them fails."""
+    def value(expression):
+        return str(eval(expression, main.__dict__))
     try:
-        text = re.sub(r"(?<!\$)\{([^{}]+)\}", lambda it: str(eval(it[1], main.__dict__)), text)
+        done = re.sub(r"(?<!\$)\{([^{}]+)\}", lambda it: value(it[1]), text)
+        # Not within single quotes.
+        names = r"\$\$|\$([A-Za-z_][\w.]*)(?=(?:[^']*'[^']*')*[^']*$)"
+        return re.sub(names, lambda it: value(it[1]) if it[1] else "$", done)
     except Exception:
         return text
-    return re.sub(r"\$\$|\$([A-Za-z_]\w*)", named, text)
 
 
 def command(text, keep=False):
@@ -105,7 +105,7 @@ def cell_magic(code):
         status = subprocess.run([name, "-c", body], stdin=subprocess.DEVNULL).returncode
         if status:
             failed = True
-            raise subprocess.CalledProcessError(status, body.encode())
+            raise subprocess.CalledProcessError(status, (body.rstrip("\n") + "\n").encode())
     elif name in ("writefile", "file"):
         words = shlex.split(expanded(rest))
         path = os.path.expanduser(words[-1]) if words else ""

@@ -38,6 +38,14 @@ impl TaskItem {
     }
 }
 
+impl TaskItem {
+    /// A block with its category: `deps (dependencies)`.
+    fn named(&self, place: usize) -> String {
+        let block = &self.loaded.manifest.blocks[place];
+        format!("{} ({})", block.id, block.category.name())
+    }
+}
+
 #[async_trait]
 impl Item for TaskItem {
     fn id(&self) -> &str {
@@ -129,7 +137,7 @@ impl Item for TaskItem {
     fn parts(&self, sample: &Sample) -> Result<Parts> {
         let blocks = self.blocks(sample)?;
         let parts = blocks.iter().map(|&place| Part {
-            at: self.loaded.manifest.blocks[place].id.clone(),
+            at: self.named(place),
             original: self.loaded.cells[place].join("\n# %%\n"),
             masked: format!("# {}", self.loaded.manifest.blocks[place].goal.trim()),
         });
@@ -144,7 +152,7 @@ impl Item for TaskItem {
         let blocks = self.blocks(sample)?;
         let landmarks = self.loaded.manifest.landmarks_of(&blocks).map(|landmark| judge::landmark_id(&landmark.id));
         Ok(Listed {
-            units: blocks.iter().map(|&place| self.loaded.manifest.blocks[place].id.clone()).collect(),
+            units: blocks.iter().map(|&place| self.named(place)).collect(),
             checks: std::iter::once("answer".to_owned()).chain(landmarks).collect(),
         })
     }

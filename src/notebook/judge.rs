@@ -124,6 +124,11 @@ pub fn verified(
         measures.insert("landmarks".to_owned(), reached as f64 / landmarks.len() as f64);
     }
     let mut warnings: Vec<String> = error(REPLAY).map(|why| format!("does not replay: {why}")).into_iter().collect();
+    let early = |id: &str| seen.get("landmarks")?.get(id)?.get("prefix")?.as_bool();
+    for landmark in task.manifest.landmarks_of(withheld).filter(|it| early(&it.id) == Some(true)) {
+        let id = &landmark.id;
+        warnings.push(format!("landmark `{id}` was hit before the agent began, though its block is withheld"));
+    }
     if let Some(left) =
         seen.get("env").and_then(|env| env.get("left")).and_then(Value::as_array).filter(|it| !it.is_empty())
     {

@@ -129,6 +129,21 @@ pub enum Category {
     Other,
 }
 
+impl Category {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dependencies => "dependencies",
+            Self::Cpu => "cpu",
+            Self::Configuration => "configuration",
+            Self::Data => "data",
+            Self::Issue => "issue",
+            Self::Goal => "goal",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A sign of progress.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -202,6 +217,12 @@ impl Manifest {
             for expression in expressions {
                 Regex::new(expression).map_err(|error| format!("landmark `{}`: {error}", landmark.id))?;
             }
+        }
+        // Else nothing would show that the block matters.
+        let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
+        let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
+        if let Some(block) = self.blocks.iter().find(|block| is_needed(&block.id) && !is_seen(&block.id)) {
+            return Err(format!("block `{}` has no landmark", block.id));
         }
         if !(self.answer.absolute > 0.0 && self.answer.time_limit > 0.0) {
             return Err("`absolute` and `time_limit` of the answer must be more than 0".to_owned());

@@ -31,6 +31,7 @@ mod modules;
 mod mutants;
 mod mutation;
 mod new;
+mod notebook;
 mod partial_stores;
 mod provider;
 mod puzzles;

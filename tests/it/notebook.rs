@@ -1,0 +1,174 @@
+//! Notebook tasks end to end: the prefix, the agents that need no model, our own runs and measures.
+
+use serde_json::Value;
+
+use crate::support::Lab;
+
+const MANIFEST: &str = r#"
+family = "notebook"
+title = "Add up the numbers of a table"
+repo = "adder"
+env = "tiny"
+entry = "add.py"
+query = 'Report the sum and the mean of the table, as a json structured as follows: {"sum": 0.0, "mean": 0.0}.'
+
+[answer]
+command = "python add.py"
+result = { json_line = "stdout" }
+
+[[block]]
+id = "data"
+category = "data"
+cells = ["cells/data.py"]
+goal = "write the table as the program reads it"
+
+[[block]]
+id = "config"
+category = "configuration"
+cells = ["cells/config.py"]
+goal = "set the path of the table"
+
+[[block]]
+id = "run"
+category = "goal"
+needs = ["data", "config"]
+cells = ["cells/run.py"]
+goal = "run the program"
+
+[[landmark]]
+id = "converted"
+block = "data"
+pattern = 'converted \d rows'
+check = { probe = "probes/converted.py" }
+
+[[landmark]]
+id = "configured"
+block = "config"
+pattern = 'path: table\.csv'
+check = { entry = 'reads table\.csv' }
+"#;
+
+const PROGRAM: &str = r#"
+import csv, json
+
+with open("config.json") as file:
+    path = json.load(file)["path"]
+print("reads", path)
+with open(path) as file:
+    numbers = [float(row["value"]) for row in csv.DictReader(file)]
+print(json.dumps({"sum": sum(numbers), "mean": sum(numbers) / len(numbers)}))
+"#;
+
+/// A task whose cells use most of what cells can be.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for (path, text) in [
+        ("tasks/sums.adder/task.toml", MANIFEST),
+        ("tasks/sums.adder/answer.json", r#"{"sum": 6.0, "mean": 2.0}"#),
+        (
+            "tasks/sums.adder/cells/data.py",
+            "rows = !cut -f2 raw.tsv\n# %%\nwith open('table.csv', 'w') as file:\n    file.write('\\n'.join(rows) + '\\n')\n\
+             print('converted', len(rows) - 1, 'rows')",
+        ),
+        (
+            "tasks/sums.adder/cells/config.py",
+            "%%writefile config.json\n{\"path\": \"table.csv\"}\n# %%\nimport json\nprint('path:', json.load(open('config.json'))['path'])",
+        ),
+        ("tasks/sums.adder/cells/run.py", "!python add.py"),
+        (
+            "tasks/sums.adder/probes/converted.py",
+            "print('reached' if open('table.csv').read().split() == ['value', '1', '2', '3'] else 'another table')",
+        ),
+        ("repos/adder/add.py", PROGRAM),
+        ("repos/adder/config.json", r#"{"path": "/home/me/table.csv"}"#),
+        ("repos/adder/raw.tsv", "id\tvalue\na\t1\nb\t2\nc\t3\n"),
+    ] {
+        lab.write(path, text);
+    }
+    lab
+}
+
+fn measure(record: &Value, verdict: &str, name: &str) -> Option<f64> {
+    record[verdict]["measures"][name].as_f64()
+}
+
+#[test]
+fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone() {
+    let lab = lab();
+    let listed = lab.ok(&["list", "--family", "notebook"]).stdout;
+    assert!(listed.contains("sums.adder"), "{listed}");
+    let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
+    lab.ok(&[&["run", "--family", "notebook", "-n", "0..3", "--name", "r"][..], &agents].concat());
+    let records = lab.records("r");
+    // Up-sets of the order: {}, {run}, {data, run}, {config, run}, all.
+    assert_eq!(records.len(), 5 * 3, "{records:?}");
+    for record in &records {
+        let told = format!("{record:#}");
+        let verified = |name: &str| measure(record, "verified", name);
+        let early = record["verified"]["warnings"].to_string().contains("was hit before the agent began");
+        assert!(!early, "{told}");
+        match record["agent"].as_str().unwrap() {
+            "gold" => {
+                assert_eq!(record["pass"], true, "{told}");
+                for name in ["accuracy", "execution", "replays"] {
+                    assert_eq!(verified(name), Some(1.0), "{name}: {told}");
+                }
+                assert_eq!(verified("landmarks").unwrap_or(1.0), 1.0, "{told}");
+                assert_eq!(measure(record, "reported", "landmarks"), Some(1.0), "{told}");
+            }
+            "noop" => {
+                assert_eq!(record["pass"], false, "{told}");
+                for name in ["accuracy", "execution", "replays", "landmarks"] {
+                    assert_eq!(verified(name).unwrap_or(0.0), 0.0, "{name}: {told}");
+                }
+            }
+            _ => {
+                assert_eq!(record["pass"], false, "{told}");
+                for name in ["landmarks", "script", "submitted"] {
+                    assert_eq!(measure(record, "reported", name), Some(1.0), "{name}: {told}");
+                }
+                for name in ["accuracy", "execution", "replays", "landmarks"] {
+                    assert_eq!(verified(name).unwrap_or(0.0), 0.0, "{name}: {told}");
+                }
+            }
+        }
+    }
+    // The prefix is in the trajectory as such, and everything that shows runs shows it.
+    let shown = lab.ok(&["show", "r", "--sample", "sums.adder_2", "--agent", "gold"]).stdout;
+    assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
+    let report = lab.ok(&["report", "r"]).stdout;
+    assert!(report.contains("verified_accuracy") && report.contains("reported_landmarks_floor"), "{report}");
+    // It is scored again from what is stored, with the same verdicts.
+    let verdicts = |records: Vec<Value>| -> Vec<Value> { records.iter().map(|it| it["verified"].clone()).collect() };
+    lab.ok(&["score", "r"]);
+    assert_eq!(verdicts(records), verdicts(lab.records("r")));
+}
+
+#[test]
+fn a_task_whose_blocks_cannot_matter_is_refused() {
+    let lab = lab();
+    lab.edit("tasks/sums.adder/task.toml", "block = \"config\"", "block = \"data\"");
+    let refused = lab.fails(3, &["list", "--family", "notebook"]);
+    assert!(refused.contains("block `config` has no landmark"), "{refused}");
+    lab.edit("tasks/sums.adder/task.toml", "needs = [\"data\", \"config\"]", "needs = [\"data\", \"other\"]");
+    let refused = lab.fails(3, &["list", "--family", "notebook"]);
+    assert!(refused.contains("block `run` needs `other`, which is not an earlier block"), "{refused}");
+}
+
+#[test]
+#[ignore = "needs PyPI"]
+fn cells_give_what_they_give_in_a_real_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |program: &std::path::Path, arguments: &[&str]| {
+        let output = std::process::Command::new(program).args(arguments).output().unwrap();
+        let said = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
+        assert!(output.status.success(), "{arguments:?}\n{said}");
+    };
+    let venv = folder.path().join("venv");
+    run("python3".as_ref(), &["-m", "venv", venv.to_str().unwrap()]);
+    let python = venv.join("bin/python");
+    run(&python, &["-m", "pip", "install", "-q", "ipykernel==7.4.0", "jupyter_client==8.10.0"]);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = root.join("tests/it/support/side_by_side.py");
+    run(&python, &[script.to_str().unwrap(), root.join("src/kernel/session.py").to_str().unwrap()]);
+}
