@@ -3,36 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::item::TaskItem;
+use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
+use super::task::TaskItem;
 use crate::error::{Error, Result};
 use crate::run::family::{Basis, Family, Item};
 use crate::sample::{Sample, Withheld};
 
-/// Its name.
-pub const NOTEBOOK: &str = "notebook";
-
 /// The family of notebook tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct Notebook;
-
-/// A sample's task and the places of its withheld blocks, from its id.
-///
-/// # Errors
-/// Kind `Usage` for what is not one.
-pub fn withheld(id: &str) -> Result<Withheld> {
-    let hint = "a sample id is a task and its withheld blocks, as `ir.rankers_1,2`";
-    let withheld = id.parse::<Withheld>().map_err(|error| error.hint(hint))?;
-    if withheld.item.contains('.') {
-        return Ok(withheld);
-    }
-    Err(Error::usage(format!("`{id}` is not a sample of a notebook task")).hint(hint))
-}
-
-/// The sample of these ids.
-pub fn sample(withheld: &Withheld) -> Sample {
-    withheld.sample(NOTEBOOK, withheld.item.split('.').next().unwrap_or_default())
-}
 
 impl Family for Notebook {
     fn name(&self) -> &'static str {

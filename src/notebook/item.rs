@@ -5,46 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::family::{sample, withheld};
+use super::ids::sample;
 use super::judge;
-use super::loaded::LoadedTask;
 use super::ready::ReadyTask;
+use super::task::TaskItem;
 use super::told::instructions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::Draw;
 use crate::run::event::Observer;
 use crate::run::family::{CheckFacts, Findings, Item, ItemFacts, Listed, Part, Parts, Question, Ready};
 use crate::run::machine::Machine;
 use crate::sample::{Sample, Units as _, Withheld, draw};
 use crate::score::{Tolerance, Verdict};
-
-/// A task.
-pub struct TaskItem {
-    /// What is known of it.
-    pub loaded: Arc<LoadedTask>,
-}
-
-impl TaskItem {
-    /// The places of a sample's withheld blocks, which the task can withhold.
-    pub fn blocks(&self, sample: &Sample) -> Result<Vec<usize>> {
-        let blocks = withheld(sample.id())?.units;
-        if self.loaded.order.allows(&blocks) {
-            return Ok(blocks);
-        }
-        Err(Error::usage(format!("task `{}` has no sample `{sample}`", self.loaded.id)).hint(
-            "a withheld block must exist, and every block that needs it is withheld as well; `autoexperiment sample` \
-             lists the samples",
-        ))
-    }
-}
-
-impl TaskItem {
-    /// A block with its category: `deps (dependencies)`.
-    fn named(&self, place: usize) -> String {
-        let block = &self.loaded.manifest.blocks[place];
-        format!("{} ({})", block.id, block.category.name())
-    }
-}
 
 #[async_trait]
 impl Item for TaskItem {

@@ -7,12 +7,14 @@
 
 mod family;
 mod forgery;
+mod ids;
 mod item;
 mod judge;
 mod layer;
 mod loaded;
 mod manifest;
 mod ready;
+mod task;
 mod told;
 
-pub use family::{NOTEBOOK, Notebook};
+pub use family::Notebook;

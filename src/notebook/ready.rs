@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::item::TaskItem;
+use super::ids;
 use super::judge::{self, ENTRY, REPLAY, landmark_id};
 use super::loaded::LoadedTask;
 use super::manifest::{Landmark, LandmarkCheck};
+use super::task::TaskItem;
 use super::{forgery, layer, told};
 use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
@@ -74,7 +75,7 @@ impl ReadyTask {
     }
 
     fn withheld(&self, staged: &Staged<'_>) -> Vec<usize> {
-        super::family::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
+        ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
     }
 
     /// The layer, a session, and the prefix run in it; each cell is handed over.
