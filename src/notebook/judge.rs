@@ -55,7 +55,7 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
 /// submission is right.
 pub fn reported(task: &LoadedTask, gold: &Value, answer: Option<&str>, seen: &Map<String, Value>) -> Verdict {
     let submitted = submission(answer);
-    let experiment = compared(gold, submitted.as_ref(), None, task.manifest.answer.absolute);
+    let experiment = compared(gold, submitted.as_ref(), Run::NotAsked, task.manifest.answer.absolute);
     let accuracy = shipped_accuracy(gold, submitted.as_ref()).unwrap_or(0.0);
     let flag = |of: &Value, by: &str| of.get(by).and_then(Value::as_bool).unwrap_or(false);
     let landmarks: Vec<&Value> =
@@ -98,11 +98,11 @@ pub fn verified(
     let result = |id: &str| results.get(id).and_then(|it| it.get("result"));
     let error = |id: &str| results.get(id).and_then(|it| it.get("error")).and_then(Value::as_str).map(str::to_owned);
     let run = result(ENTRY);
-    let mut experiment = compared(gold, submitted.as_ref(), Some(run), absolute);
+    let mut experiment = compared(gold, submitted.as_ref(), Run::Gave(run), absolute);
     experiment.reason = error(ENTRY).or(experiment.reason);
     let right = experiment.values.iter().filter(|value| value.pass).count();
     let accuracy = right as f64 / experiment.values.len().max(1) as f64;
-    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), None, absolute).pass);
+    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), Run::NotAsked, absolute).pass);
     let mut experiments = vec![experiment];
     for landmark in task.manifest.landmarks_of(withheld) {
         let id = landmark_id(&landmark.id);
@@ -137,8 +137,17 @@ pub fn verified(
     Verdict { pass: is_right, score: Some(accuracy), measures, reason: None, experiments, warnings }
 }
 
-/// The submission against gold, value by value. With `run`, a value must be in what our run gave, too.
-fn compared(gold: &Value, submitted: Option<&Value>, run: Option<Option<&Value>>, absolute: f64) -> ExperimentVerdict {
+/// Whether our own run counts.
+#[derive(Clone, Copy)]
+enum Run<'a> {
+    /// It doesn't.
+    NotAsked,
+    /// It does, and gave this.
+    Gave(Option<&'a Value>),
+}
+
+/// The submission against gold, value by value. Where our run counts, a value must be in what it gave, too.
+fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, absolute: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);
     let at = |value: Option<&Value>, pointer: &str| value.and_then(|value| value.pointer(pointer)).cloned();
@@ -148,8 +157,8 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: Option<Option<&Value>>
             let got = at(submitted, &pointer);
             let submitted_right = got.as_ref().is_some_and(|got| is_near(&gold, got, absolute));
             let (ran_right, ran) = match run {
-                None => (true, None),
-                Some(run) => {
+                Run::NotAsked => (true, None),
+                Run::Gave(run) => {
                     let ran = at(run, &pointer);
                     (ran.as_ref().is_some_and(|ran| is_near(&gold, ran, absolute)), ran)
                 }
@@ -212,13 +221,13 @@ mod tests {
     fn a_value_counts_when_it_was_submitted_and_our_run_gives_it() {
         let gold = json!({"a": 0.5, "b": {"c/d": 3, "e": "x"}});
         let near = json!({"a": 0.505, "b": {"c/d": 3.0, "e": " x"}});
-        assert!(compared(&gold, Some(&near), Some(Some(&gold)), 0.01).pass);
+        assert!(compared(&gold, Some(&near), Run::Gave(Some(&gold)), 0.01).pass);
         let other = json!({"a": 0.6, "b": {"c/d": 3, "e": "x"}});
-        let half = compared(&gold, Some(&near), Some(Some(&other)), 0.01);
+        let half = compared(&gold, Some(&near), Run::Gave(Some(&other)), 0.01);
         assert_eq!(half.values.iter().filter(|value| value.pass).count(), 2);
         assert_eq!(half.values[0].reason.as_deref(), Some("our run gave 0.6"));
-        assert!(!compared(&gold, Some(&near), Some(None), 0.01).pass, "our run gave nothing");
-        assert!(!compared(&gold, None, None, 0.01).pass);
+        assert!(!compared(&gold, Some(&near), Run::Gave(None), 0.01).pass, "our run gave nothing");
+        assert!(!compared(&gold, None, Run::NotAsked, 0.01).pass);
         assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.01), 0.01));
     }
 }

@@ -101,7 +101,7 @@ impl LoadedTask {
             let text = read(&gold)?;
             let value: Value = serde_json::from_str(&text)
                 .map_err(|error| Error::suite("is not JSON").at(&gold, None).because(error))?;
-            if !value.as_object().is_some_and(|map| !map.is_empty()) {
+            if value.as_object().is_none_or(serde_json::Map::is_empty) {
                 return Err(
                     Error::suite("the gold answer must be a JSON object with at least one value").at(&gold, None)
                 );

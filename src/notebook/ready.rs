@@ -74,10 +74,6 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    fn withheld(&self, staged: &Staged<'_>) -> Vec<usize> {
-        ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
-    }
-
     /// The layer, a session, and the prefix run in it; each cell is handed over.
     async fn set_up(
         &self,
@@ -214,6 +210,11 @@ impl ReadyTask {
     }
 }
 
+/// The places of a sample's withheld blocks.
+fn withheld(staged: &Staged<'_>) -> Vec<usize> {
+    ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
+}
+
 fn measurement(id: &str, exec: &Exec, result: Result<Value, String>) -> Measurement {
     let errors = String::from_utf8_lossy(&exec.stderr);
     let end: String = errors.trim_end().chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect();
@@ -277,7 +278,7 @@ impl Ready for ReadyTask {
         context.session.cells = Some(Vec::new());
         let mut ran = Vec::new();
         let mut keep = |code: &str, shown: &Shown, took| ran.push((code.to_owned(), shown.clone(), took));
-        let set_up = self.set_up(&self.withheld(staged), &mut Harness(context.sandbox), &mut keep).await;
+        let set_up = self.set_up(&withheld(staged), &mut Harness(context.sandbox), &mut keep).await;
         for (code, shown, took) in ran {
             python::record(By::Prefix, Some(&code), &shown, took, context);
         }
@@ -311,7 +312,7 @@ impl Ready for ReadyTask {
         let none = Map::new();
         let env = evidence.work.observed.get("env").and_then(Value::as_object).unwrap_or(&none);
         match layer::restore(env, &mut Harness(sandbox)).await {
-            Ok(_) => self.check(&self.withheld(staged), sandbox, done).await,
+            Ok(_) => self.check(&withheld(staged), sandbox, done).await,
             Err(Fault::Refused(why)) => {
                 let (exit, wall, cpu) = (Exit::Code(1), Duration::ZERO, Duration::ZERO);
                 done(Measurement { id: ENTRY.to_owned(), exit, wall, cpu, result: Err(why), stderr: String::new() });
@@ -324,7 +325,7 @@ impl Ready for ReadyTask {
     /// Only work that is right is worth repeating.
     fn repeats(&self, staged: &Staged<'_>, evidence: &Evidence<'_>, results: &Map<String, Value>) -> bool {
         let Ok(gold) = self.task().gold() else { return false };
-        let blocks = self.withheld(staged);
+        let blocks = withheld(staged);
         let seen = &evidence.work.observed;
         evidence.work.cells.iter().any(|cell| cell.by == By::Agent)
             && judge::verified(self.task(), &blocks, gold, evidence.answer, seen, results).pass
@@ -338,7 +339,7 @@ impl Ready for ReadyTask {
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
         let begun = Instant::now();
-        let result = self.replay(&self.withheld(staged), evidence.work, sandbox).await;
+        let result = self.replay(&withheld(staged), evidence.work, sandbox).await;
         let result = match result {
             Ok(result) => result,
             Err(Fault::Refused(why)) => Err(why),
