@@ -134,7 +134,7 @@ fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone(
         }
     }
     // The prefix is in the trajectory as such, and everything that shows runs shows it.
-    let shown = lab.ok(&["show", "r", "--sample", "sums.adder_2", "--agent", "gold"]).stdout;
+    let shown = lab.ok(&["show", "r", "sums.adder_2", "--agent", "gold"]).stdout;
     assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
     let report = lab.ok(&["report", "r"]).stdout;
     assert!(report.contains("verified_accuracy") && report.contains("reported_landmarks_floor"), "{report}");
