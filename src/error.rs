@@ -22,6 +22,8 @@ pub enum Kind {
     Machine,
     /// The model's provider refused or could not be reached, or its price is unknown.
     Model,
+    /// The model's provider is down, or refuses whatever it is asked.
+    Provider,
     /// The run store could not be read or written.
     Store,
     /// A sandbox or an engine failed, through no fault of what ran in it.

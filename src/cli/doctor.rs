@@ -1,7 +1,10 @@
 //! `autoexperiment doctor`: what works on this machine, and how to get the rest.
 
+use super::model::{GivenPrice, parse_price};
+use super::probe;
 use super::shared::{PlaceOptions, SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
+use crate::model;
 use crate::report::clean;
 use crate::run::machine::private;
 use crate::sandbox::{SandboxKind, choose, doctor};
@@ -11,11 +14,21 @@ use crate::suite::Suite;
 ///
 /// Ends with exit code 5 if attempts cannot be sandboxed here.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment doctor\n  autoexperiment doctor --json")]
+#[command(after_help = "Examples:\n  autoexperiment doctor\n  autoexperiment doctor --json\n  autoexperiment doctor --probe openai:gpt-5-mini")]
 pub struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Ask this model one question instead, and show whether it answers, at what price, and what it can do. Costs what a
+    /// question of a few hundred tokens costs.
+    #[arg(long, value_name = "MODEL", conflicts_with = "json")]
+    probe: Option<String>,
+    /// Address of an OpenAI-compatible server with the model to probe.
+    #[arg(long, value_name = "URL", requires = "probe")]
+    base_url: Option<String>,
+    /// Price of the model to probe, as in `run`.
+    #[arg(long, value_name = "PRICE", value_parser = parse_price, requires = "probe")]
+    price: Option<GivenPrice>,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -27,7 +40,16 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut hidden = private(&cache, &arguments.places.scratch());
     // A folder without a suite needs no hiding.
     hidden.extend(Suite::open(&suite).is_ok().then_some(suite));
-    let findings = doctor::examine(None, &cache, &hidden).await;
+    if let Some(spec) = &arguments.probe {
+        return probe::probe(spec, arguments.base_url.as_deref(), arguments.price).await;
+    }
+    let mut findings = doctor::examine(None, &cache, &hidden).await;
+    findings.extend(model::keys().into_iter().map(|key| doctor::Finding {
+        name: key.variable,
+        ok: key.is_set,
+        detail: format!("the key for `{}:NAME` is {}", key.provider, if key.is_set { "set" } else { "not set" }),
+        remedy: None,
+    }));
     if arguments.json {
         print_json(&findings)?;
     } else {

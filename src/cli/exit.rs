@@ -29,6 +29,8 @@ pub enum Exit {
     Failed = 9,
     /// `--max-cost` is reached.
     CostLimit = 10,
+    /// The model's provider is down, or refuses whatever it is asked.
+    Provider = 11,
     /// Ctrl-C or a termination signal.
     Interrupted = 130,
 }
@@ -60,6 +62,7 @@ impl From<Kind> for Exit {
             Kind::Baseline => Self::Baseline,
             Kind::Machine => Self::Machine,
             Kind::Model => Self::Model,
+            Kind::Provider => Self::Provider,
             Kind::Store => Self::Store,
             Kind::Infrastructure => Self::Lost,
             Kind::CostLimit => Self::CostLimit,

@@ -32,6 +32,7 @@ mod naming;
 mod new;
 mod parity;
 mod power;
+mod probe;
 mod progress;
 mod report;
 mod report_files;

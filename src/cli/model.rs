@@ -16,9 +16,10 @@ pub struct ModelOptions {
     /// Address of an OpenAI-compatible server, as `http://127.0.0.1:8080/v1`.
     #[arg(long, value_name = "URL", help_heading = "Agents and models")]
     base_url: Option<String>,
-    /// Price in dollars per million tokens read and per million written, if it is not known.
-    #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Agents and models")]
-    price: Option<(f64, f64)>,
+    /// Price in dollars per million tokens read and per million written, if it is not known. Two more numbers price what
+    /// is read from and written to the provider's cache; without them, cached tokens count in full.
+    #[arg(long, value_name = "IN,OUT[,CACHED,CACHE_WRITTEN]", value_parser = parse_price, help_heading = "Agents and models")]
+    price: Option<GivenPrice>,
     /// Record all model calls to a file that `replay:FILE` plays back.
     #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
     record: Option<PathBuf>,
@@ -42,7 +43,8 @@ impl ModelOptions {
         Ok(Some(ModelChoice {
             spec: absolute_spec(spec)?,
             base_url: self.base_url.clone(),
-            price: self.price,
+            price: self.price.map(|price| price.tokens),
+            cache_price: self.price.and_then(|price| price.cache),
             record: self.record.as_deref().map(absolute).transpose()?,
             request_timeout: self.request_timeout,
             retries: self.retries,
@@ -79,11 +81,25 @@ pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     })
 }
 
-fn parse_price(text: &str) -> Result<(f64, f64), String> {
-    let wrong = || format!("`{text}` is no price: give dollars for a million tokens read and written, as `0.15,0.60`");
-    let (read, written) = text.split_once(',').ok_or_else(wrong)?;
+/// A `--price`: dollars per million tokens read and written, and those of the cache.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenPrice {
+    /// Read and written.
+    pub tokens: (f64, f64),
+    /// Read from the cache and written to it.
+    pub cache: Option<(f64, f64)>,
+}
+
+pub fn parse_price(text: &str) -> Result<GivenPrice, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
-    Ok((number(read).ok_or_else(wrong)?, number(written).ok_or_else(wrong)?))
+    let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();
+    match numbers.as_deref() {
+        Some(&[read, written]) => Ok(GivenPrice { tokens: (read, written), cache: None }),
+        Some(&[read, written, cached, cache_written]) => {
+            Ok(GivenPrice { tokens: (read, written), cache: Some((cached, cache_written)) })
+        }
+        _ => Err(format!("`{text}` is no price: give dollars for a million tokens read and written, as `0.15,0.60`")),
+    }
 }
 
 pub fn parse_time(text: &str) -> Result<f64, String> {

@@ -12,7 +12,7 @@ use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalO
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::env;
 use crate::error::{Error, Result};
-use crate::model::Sampling;
+use crate::model::{Effort, Sampling};
 use crate::run::family::Families;
 use crate::run::machine::Machine;
 use crate::run::{self, Configuration, VerifierSpec};
@@ -67,6 +67,10 @@ pub struct Arguments {
     /// Sampling temperature [default: the provider's].
     #[arg(long, value_parser = parse_temperature, help_heading = "Agents and models")]
     temperature: Option<f64>,
+    /// How much the model reasons, in its provider's words. A model that this program does not know gets the word as it is
+    /// [default: the provider's].
+    #[arg(long, value_enum, value_name = "EFFORT", help_heading = "Agents and models")]
+    effort: Option<Effort>,
     /// Maximum tokens per reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Agents and models")]
     max_tokens: Option<u32>,
@@ -249,6 +253,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
             temperature: arguments.temperature,
             seed: None,
             max_tokens: arguments.max_tokens,
+            effort: arguments.effort,
             ..Sampling::default()
         },
         limits: Limits {

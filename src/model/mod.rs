@@ -22,7 +22,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use open::{Options, open};
+pub use open::{KeyState, Options, keys, open, prices};
 pub use quote::Quote;
 
 use async_trait::async_trait;
@@ -109,6 +109,27 @@ pub struct Tool {
     pub parameters: serde_json::Value,
 }
 
+/// How much a model reasons, in the providers' words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
+pub enum Effort {
+    /// Not at all
+    None,
+    /// The least
+    Minimal,
+    /// Little
+    Low,
+    /// Some
+    Medium,
+    /// Much
+    High,
+    /// More than `high`
+    XHigh,
+    /// The most
+    Max,
+}
+
 /// How to sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
@@ -121,6 +142,9 @@ pub struct Sampling {
     /// Most tokens to reason with before the reply, for models that [reason by themselves](Model::reasons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u32>,
+    /// How much to reason; the provider's default when `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
 }
 
 /// One question to a model.
@@ -272,6 +296,10 @@ pub trait Model: Send + Sync {
     /// What this call may cost, as far as that is known before it is made.
     fn quote(&self, _request: &Request) -> Quote {
         Quote::default()
+    }
+    /// Looks whether the provider can be reached at all, without asking the model anything.
+    async fn probe(&self) -> Result<(), ModelError> {
+        Ok(())
     }
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

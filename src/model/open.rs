@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 
-use super::Model;
+use super::{Model, Usage};
 use super::price::Price;
 use super::provider::{Provider, Settings};
 use super::record::Recorder;
@@ -27,8 +27,10 @@ pub struct Options {
     /// Another server than the provider's own, up to and with its version: `http://127.0.0.1:8080/v1`. No key is
     /// needed; one in the variable `AUTOEXPERIMENT_API_KEY` is sent. Demands a price.
     pub base_url: Option<String>,
-    /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full.
+    /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full without [`Options::cache_price`].
     pub price: Option<(f64, f64)>,
+    /// With [`Options::price`], dollars per million tokens read from the provider's cache and written to it.
+    pub cache_price: Option<(f64, f64)>,
     /// A file that every call is appended to, for `replay:FILE`.
     pub record: Option<PathBuf>,
     /// Time for one try of a call, from the first byte sent to the last one read.
@@ -46,6 +48,7 @@ impl Default for Options {
         Self {
             base_url: None,
             price: None,
+            cache_price: None,
             record: None,
             request_timeout: Duration::from_mins(10),
             retries: 5,
@@ -171,7 +174,7 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
         Some(key_from(provider.key).ok_or_else(missing)?)
     };
     let price = match (options.price, &base_url) {
-        (Some(price), _) => Price::given(price)?,
+        (Some(price), _) => Price::given(price, options.cache_price)?,
         (None, None) => Price::listed(provider.listed, model)?,
         (None, Some(url)) => {
             return Err(Error::new(Kind::Model, format!("the price of `{model}` at `{url}` is unknown"))
@@ -189,6 +192,50 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
         retries: options.retries,
         first_wait: options.first_wait,
     })
+}
+
+/// Whether a provider's key is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    /// The provider's name, as in `openai:NAME`.
+    pub provider: &'static str,
+    /// The variable that holds the key.
+    pub variable: &'static str,
+    /// Whether it is set.
+    pub is_set: bool,
+}
+
+/// Which providers' keys are there. The keys themselves stay where they are.
+#[must_use]
+pub fn keys() -> Vec<KeyState> {
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|key| !key.trim().is_empty());
+    PROVIDERS
+        .iter()
+        .map(|known| KeyState { provider: known.prefix, variable: known.key, is_set: is_set(known.key) })
+        .collect()
+}
+
+/// Dollars for a million tokens read, read from the cache, written to the cache, and written, of a provider's model.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn prices(spec: &str, options: &Options) -> Result<[f64; 4]> {
+    let price = provider_settings(spec, options, &|name| std::env::var(name).ok())?.price;
+    let million = 1_000_000;
+    let read = Usage { input: million, ..Usage::default() };
+    let of = [
+        read,
+        Usage { cached: million, ..read },
+        Usage { cache_written: million, ..read },
+        Usage { output: million, ..Usage::default() },
+    ];
+    let mut prices = [0.0; 4];
+    for (place, usage) in of.iter().enumerate() {
+        prices[place] = price
+            .cost(usage)
+            .map_err(|error| Error::new(Kind::Model, format!("the price of `{spec}` is unknown")).because(error))?;
+    }
+    Ok(prices)
 }
 
 /// An HTTP address, with the slash at its end that joining needs.

@@ -14,12 +14,16 @@ const MILLION: f64 = 1e6;
 /// How calls of one model are priced.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Price {
-    /// The user's dollars per million tokens. Cached tokens count as any others, so this never says too little.
+    /// The user's dollars per million tokens. Without prices of their own, cached tokens count as any others.
     Given {
         /// For tokens read.
         input: f64,
         /// For tokens written.
         output: f64,
+        /// For tokens read from the cache.
+        cached: f64,
+        /// For tokens written to the cache.
+        cache_written: f64,
     },
     /// The provider's list price of the day, with its own rates for the cache.
     Listed {
@@ -31,15 +35,16 @@ pub(super) enum Price {
 }
 
 impl Price {
-    /// The user's price: dollars per million tokens read and written.
+    /// The user's price: dollars per million tokens read and written, and those for reading from and writing to the cache.
     ///
     /// # Errors
     /// Kind `Usage` when one is negative or no number.
-    pub(super) fn given((input, output): (f64, f64)) -> Result<Self> {
-        if [input, output].iter().all(|price| price.is_finite() && *price >= 0.0) {
-            Ok(Self::Given { input, output })
+    pub(super) fn given((input, output): (f64, f64), cache: Option<(f64, f64)>) -> Result<Self> {
+        let (cached, cache_written) = cache.unwrap_or((input, input));
+        if [input, output, cached, cache_written].iter().all(|price| price.is_finite() && *price >= 0.0) {
+            Ok(Self::Given { input, output, cached, cache_written })
         } else {
-            Err(Error::usage(format!("`--price {input},{output}` is not a price"))
+            Err(Error::usage(format!("`--price {input},{output},{cached},{cache_written}` is not a price"))
                 .hint("give dollars per million tokens read and written, as in `--price 0.15,0.60`"))
         }
     }
@@ -67,12 +72,15 @@ impl Price {
     /// # Errors
     /// When the list cannot price them.
     pub(super) fn cost(&self, usage: &Usage) -> Result<f64, genai_prices::Error> {
+        // Parts that exceed their whole are cut: some providers report such.
+        let cached = usage.cached.min(usage.input);
+        let written = usage.cache_written.min(usage.input - cached);
         match self {
-            Self::Given { input, output } => Ok((usage.input as f64 * input + usage.output as f64 * output) / MILLION),
+            Self::Given { input, output, cached: read, cache_written: write } => {
+                let cost = (usage.input - cached - written) as f64 * input + cached as f64 * read;
+                Ok((cost + written as f64 * write + usage.output as f64 * output) / MILLION)
+            }
             Self::Listed { provider, model } => {
-                // The list refuses parts that exceed their whole, which some providers report.
-                let cached = usage.cached.min(usage.input);
-                let written = usage.cache_written.min(usage.input - cached);
                 let tokens = genai_prices::Usage::from([
                     (UsageKey::INPUT_TOKENS, usage.input as f64),
                     (UsageKey::CACHE_READ_TOKENS, cached as f64),
@@ -99,6 +107,6 @@ impl Price {
 
     /// Whether the user said that calls cost nothing.
     pub(super) fn is_free(&self) -> bool {
-        matches!(self, Self::Given { input, output } if *input == 0.0 && *output == 0.0)
+        matches!(self, Self::Given { input, output, .. } if *input == 0.0 && *output == 0.0)
     }
 }

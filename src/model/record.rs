@@ -55,6 +55,10 @@ impl Model for Recorder {
         self.model.quote(request)
     }
 
+    async fn probe(&self) -> Result<(), ModelError> {
+        self.model.probe().await
+    }
+
     /// Once the recording cannot be written, no call is made any more: whoever asked for it would pay for replies
     /// that are lost. The one that was being written is charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {

@@ -7,9 +7,9 @@ use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatRole, ContentPart, MessageContent,
     ReasoningEffort, StreamEnd, Tool as GenaiTool, ToolCall as GenaiToolCall, ToolResponse,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage};
+use super::{Effort, Message, Reply, Request, Role, Thought, ToolCall, Usage};
 
 /// Providers refuse messages without text.
 const EMPTY: &str = "(empty)";
@@ -147,22 +147,58 @@ pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, request:
         let budget = if kind == AdapterKind::Anthropic && budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { budget };
         options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(budget));
     }
-    if request.one_call
-        && !request.tools.is_empty()
-        && let Some(switch) = one_call(kind, model)
-    {
-        options = options.with_extra_body(switch);
+    let mut extra = Map::new();
+    if let Some(effort) = sampling.effort {
+        if kind == AdapterKind::OpenAI {
+            // As it stands, also to servers whose models nobody here knows.
+            extra.insert("reasoning_effort".to_owned(), json!(effort));
+        } else {
+            options = options.with_reasoning_effort(of_genai(effort));
+        }
+        if kind == AdapterKind::Anthropic && effort != Effort::None {
+            options.temperature = None;
+            options.max_tokens = options.max_tokens.map(|most| most.saturating_add(thoughts(effort)));
+        }
     }
-    options
+    if request.one_call && !request.tools.is_empty() {
+        extra.extend(one_call(kind, model));
+    }
+    if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }
+}
+
+/// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.
+const fn of_genai(effort: Effort) -> ReasoningEffort {
+    match effort {
+        Effort::None => ReasoningEffort::Zero,
+        Effort::Minimal => ReasoningEffort::Minimal,
+        Effort::Low => ReasoningEffort::Low,
+        Effort::Medium => ReasoningEffort::Medium,
+        Effort::High => ReasoningEffort::High,
+        Effort::XHigh => ReasoningEffort::XHigh,
+        Effort::Max => ReasoningEffort::Max,
+    }
+}
+
+/// Tokens that Anthropic's models may think with at an effort: those without a word for it get them as a budget, which has
+/// to be less than all that may be written.
+const fn thoughts(effort: Effort) -> u32 {
+    match effort {
+        Effort::None => 0,
+        Effort::Minimal | Effort::Low => 1024,
+        Effort::Medium => 8000,
+        Effort::High | Effort::XHigh | Effort::Max => 24_000,
+    }
 }
 
 /// How a provider is asked for at most one call in a reply: OpenAI's `parallel_tool_calls`, which its `o` models refuse,
 /// and Anthropic's `disable_parallel_tool_use`. Gemini has no such switch.
-fn one_call(kind: AdapterKind, model: &str) -> Option<Value> {
+fn one_call(kind: AdapterKind, model: &str) -> Option<(String, Value)> {
     match kind {
-        AdapterKind::Anthropic => Some(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}})),
+        AdapterKind::Anthropic => {
+            Some(("tool_choice".to_owned(), json!({"type": "auto", "disable_parallel_tool_use": true})))
+        }
         AdapterKind::OpenAI if !["o1", "o3", "o4"].iter().any(|family| model.starts_with(family)) => {
-            Some(json!({"parallel_tool_calls": false}))
+            Some(("parallel_tool_calls".to_owned(), Value::Bool(false)))
         }
         _ => None,
     }

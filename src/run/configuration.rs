@@ -113,6 +113,9 @@ pub struct ModelChoice {
     /// Dollars for a million tokens read, and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<(f64, f64)>,
+    /// Dollars for a million tokens read from the provider's cache, and written to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_price: Option<(f64, f64)>,
     /// Where calls are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
@@ -165,6 +168,7 @@ impl ModelChoice {
         let mut options = model::Options {
             base_url: self.base_url.clone(),
             price: self.price,
+            cache_price: self.cache_price,
             record: self.record.clone(),
             retries: self.retries,
             ..model::Options::default()

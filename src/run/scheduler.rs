@@ -31,6 +31,13 @@ pub enum Outcome {
 /// Tries that must have lost their sandbox before it is held against the attempt: one may be chance.
 const LEAST_LOST: u32 = 2;
 
+/// Attempts in a row, of those with a model, that end because the provider does not answer; then it is down. At least as
+/// many as run at once: those end together.
+const LEAST_UNANSWERED: usize = 3;
+
+/// Attempts of one agent that end with the same refusal, when none has ended otherwise; then it refuses whatever it is asked.
+const LEAST_REFUSED: usize = 5;
+
 /// Makes single attempts. The scheduler knows nothing else of what it runs.
 pub trait Attempts: Send + Sync + 'static {
     /// The label of the agent that makes this attempt.
@@ -115,6 +122,8 @@ pub async fn execute(
         tries: HashMap::new(),
         lost: Vec::new(),
         over_cost: false,
+        unanswered: 0,
+        refused: HashMap::new(),
         failure: None,
         observer,
         cancel,
@@ -145,6 +154,11 @@ struct Scheduler<'a, A> {
     lost: Vec<String>,
     /// Whether the next attempt had to wait because it could exceed what the run may spend.
     over_cost: bool,
+    /// Attempts in a row that the provider did not answer.
+    unanswered: usize,
+    /// By agent, the refusal that all its attempts so far have ended with, and how many those are; `None` once one of them
+    /// has ended otherwise.
+    refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
     cancel: &'a CancellationToken,
@@ -208,9 +222,43 @@ impl<A: Attempts> Scheduler<'_, A> {
         if record.end.is_fatal() {
             self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
         }
+        self.watch_provider(&job, &record);
         // A stopped attempt is on record for what it has cost.
         let counts = record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0;
         counts.then_some((job, record))
+    }
+
+    /// Stops the run when the provider answers nobody, or answers one agent with the same refusal whatever it asks.
+    fn watch_provider(&mut self, job: &Job, record: &AttemptRecord) {
+        if record.model.is_none() || matches!(record.end, End::Cancelled | End::SandboxLost) {
+            return;
+        }
+        let why = record.end_detail.clone().unwrap_or_default();
+        if record.end == End::ModelError {
+            self.unanswered += 1;
+            if self.unanswered >= LEAST_UNANSWERED.max(self.terms.jobs) {
+                let what = format!("the provider did not answer {} attempts in a row: {why}", self.unanswered);
+                self.fail(Error::new(Kind::Provider, what).hint(
+                    "see that the provider or server is up, then `autoexperiment resume` the run; lost attempts are tried again",
+                ));
+            }
+            return;
+        }
+        self.unanswered = 0;
+        let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
+        let Some((first, count)) = so_far else { return };
+        if record.end != End::Refused || *first != why {
+            *so_far = None;
+            return;
+        }
+        *count += 1;
+        if *count >= LEAST_REFUSED {
+            let label = self.attempts.label(job).to_owned();
+            let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
+            self.fail(Error::new(Kind::Provider, what).hint(
+                "change what is asked (model, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
+            ));
+        }
     }
 
     /// Counts a try that was lost. An attempt whose sandbox dies in every try, while nothing about the machine explains

@@ -133,6 +133,9 @@ impl Run {
         for warning in warnings.chain(agents::ignored_settings(&agents, &configuration)) {
             observer.on(RunEvent::Warning(warning));
         }
+        if let Some(model) = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model())) {
+            prepare::reach(model).await?;
+        }
         let items = tokio::select! {
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
             () = cancel.cancelled() => return Ok(Finished::not_started(place.folder(), planned)),

@@ -248,6 +248,7 @@ impl<'a> Meter<'a> {
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
             reasoning_tokens: ours.reasoning_tokens,
+            effort: ours.effort,
         }
     }
 

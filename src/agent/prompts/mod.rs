@@ -93,8 +93,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
         .functions
         .iter()
         .map(|function| {
-            let passages = function.passages.join(", ");
-            context! { at => &function.at, description => function.description.trim(), passages }
+            context! { at => &function.at, description => function.description.trim() }
         })
         .collect();
     let experiments: Vec<Value> = task

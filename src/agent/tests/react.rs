@@ -46,7 +46,7 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     for part in [
         "On Doubling",
         "A. Author, B. Author, 2020",
-        "`main.py::double`: Doubles a number. (in the paper: Method)",
+        "`main.py::double`: Doubles a number.",
         "Experiment 1: Doubles",
         "\"Experiment 1\", \"Experiment 2\"",
         "python3 -c 'import main;",
@@ -59,6 +59,7 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     ] {
         assert!(task.contains(part), "{part} is missing in:\n{task}");
     }
+    assert!(!task.contains("in the paper: Method"), "where it stands is told with `paper=oracle` only");
     assert!(!task.contains("return x + x") && !system.contains("return x + x"), "the original must not be shown");
 }
 

@@ -1,4 +1,5 @@
-//! Several calls in one reply: how providers want their results, and how they are asked for one call only.
+//! What is asked of providers beside the conversation: one call only, an effort, and whether they are there. And how they
+//! want the results of several calls.
 //!
 //! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls: false`
 //! gives zero or one call, is refused without tools, and the `o` models refuse it at all. Anthropic ("Parallel tool use"):
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::server::{Answer, Server};
 use super::{open_here, openai_text, options, request};
-use crate::model::{Message, Request, Role, ToolCall};
+use crate::model::{Effort, Message, Options, Request, Role, ToolCall};
 
 /// A conversation whose last reply made two calls, both answered.
 fn two_calls() -> Request {
@@ -81,4 +82,45 @@ async fn a_provider_with_a_switch_is_asked_for_one_call() {
     assert_eq!(asked.get("tool_choice"), None, "{asked:#}");
     let asked = sent("gemini:gemini-m", gemini_text(), &one).await;
     assert!(asked["contents"].is_array());
+}
+
+/// The word for the effort, where each provider reads it: OpenAI's `reasoning_effort` ("Reasoning models"), Anthropic's
+/// `output_config.effort` for the models that have it and a thinking budget, less than `max_tokens` and without a
+/// temperature, for the others ("Extended thinking"), Gemini's `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
+#[tokio::test]
+async fn an_effort_goes_to_each_provider_in_its_own_words() {
+    let with = |effort| {
+        let mut asked = request();
+        asked.sampling.effort = Some(effort);
+        asked
+    };
+    // Also to a server and a model that nobody here knows, and beside the switch for one call.
+    for spec in ["openai:gpt-5", "next-months-model"] {
+        let both = Request { one_call: true, ..with(Effort::High) };
+        let asked = sent(spec, openai_text("ok"), &both).await;
+        assert_eq!((&asked["reasoning_effort"], &asked["parallel_tool_calls"]), (&json!("high"), &json!(false)), "{spec}");
+    }
+    let asked = sent("anthropic:claude-sonnet-4-5", anthropic_text(), &with(Effort::Medium)).await;
+    let budget = asked["thinking"]["budget_tokens"].as_u64().unwrap();
+    assert!(budget >= 1024 && budget < asked["max_tokens"].as_u64().unwrap(), "{asked:#}");
+    assert_eq!(asked.get("temperature"), None, "{asked:#}");
+    let asked = sent("anthropic:claude-opus-4-5", anthropic_text(), &with(Effort::Medium)).await;
+    assert_eq!(asked["output_config"]["effort"], "medium", "{asked:#}");
+    let asked = sent("anthropic:claude-sonnet-4-5", anthropic_text(), &with(Effort::None)).await;
+    assert_eq!((asked.get("thinking"), &asked["temperature"]), (None, &json!(0.5)), "{asked:#}");
+    let asked = sent("gemini:gemini-2.5-flash", gemini_text(), &with(Effort::Low)).await;
+    assert!(asked["generationConfig"]["thinkingConfig"]["thinkingBudget"].as_u64().unwrap() > 0, "{asked:#}");
+    let asked = sent("gemini:gemini-3-pro-preview", gemini_text(), &with(Effort::High)).await;
+    assert_eq!(asked["generationConfig"]["thinkingConfig"]["thinkingLevel"], "HIGH", "{asked:#}");
+}
+
+#[tokio::test]
+async fn a_probe_says_whether_a_server_is_there_without_asking_it_anything() {
+    let free = |url: &str| Options { price: Some((0.0, 0.0)), ..options(url) };
+    let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", server.local_addr().unwrap());
+    open_here("m", &free(&url)).probe().await.unwrap();
+    drop(server);
+    let error = open_here("m", &free(&url)).probe().await.unwrap_err().to_string();
+    assert!(error.contains("nothing answers at `127.0.0.1:"), "{error}");
 }

@@ -83,7 +83,10 @@ impl Attempts for Scripted {
             seen.most_spent = seen.most_spent.max(seen.spent + seen.running as f64 * self.budget);
             one
         };
-        let blank = AttemptRecord::blank("scripted", &job.sample, job.attempt);
+        let blank = AttemptRecord {
+            model: Some("m".to_owned()),
+            ..AttemptRecord::blank("scripted", &job.sample, job.attempt)
+        };
         let record = tokio::select! {
             () = sleep(Duration::from_secs(one.seconds)) => AttemptRecord {
                 end: one.end,
@@ -241,6 +244,37 @@ async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_provider_that_answers_nobody_stops_the_run_early() {
+    let down = || vec![Try::new(45, 0.0, End::ModelError)];
+    let attempts = Scripted::new(0.0, (0..20).map(|_| down()).collect());
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    let error = ran.outcome.unwrap_err();
+    assert_eq!(error.kind, Kind::Provider);
+    assert!(error.message.contains("did not answer 3 attempts in a row: try 1"), "{}", error.message);
+    assert!(error.hint.unwrap().contains("resume"));
+    assert!(ran.seconds <= 90, "{} s, not 45 s for each try of each attempt", ran.seconds);
+    // One that answers in between is not down.
+    let good = || vec![Try::new(45, 0.0, End::GaveUp)];
+    let tries = (0..12).map(|place| if place % 3 == 2 { good() } else { down() }).collect();
+    let ran = run(&Scripted::new(0.0, tries), Terms { jobs: 1, tries: 1, ..TERMS }, &CancellationToken::new()).await;
+    assert!(matches!(ran.outcome, Ok(Outcome::Lost(lost)) if lost.len() == 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
+    let refused = || vec![Try::new(1, 0.0, End::Refused)];
+    let attempts = Scripted::new(0.0, (0..20).map(|_| refused()).collect());
+    let ran = run(&attempts, Terms { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
+    let error = ran.outcome.unwrap_err();
+    assert_eq!((error.kind, ran.kept.len()), (Kind::Provider, 5));
+    assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
+    // A single other end shows that it does answer.
+    let tries = (0..20).map(|place| if place == 3 { vec![Try::new(1, 0.0, End::GaveUp)] } else { refused() });
+    let ran = run(&Scripted::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_cannot_be_recorded_stops_the_run_with_the_first_error() {
     let failing = |seconds, kind| vec![Try { error: Some(kind), ..Try::new(seconds, 0.0, End::Answered) }];
     let attempts = Scripted::new(0.0, vec![failing(2, Kind::Store), failing(9, Kind::Internal)]);
@@ -294,7 +328,7 @@ proptest! {
         max_cost in 0.5..8.0_f64,
         spent in 0.0..2.0_f64,
     ) {
-        let ends = [End::Answered, End::CostLimit, End::ModelError, End::SandboxLost];
+        let ends = [End::Answered, End::CostLimit, End::GaveUp, End::SandboxLost];
         let tries = attempts.iter().map(|&(seconds, cost, end)| vec![Try::new(seconds, cost, ends[end])]).collect();
         let scripted = Scripted::new(1.0, tries);
         let terms = Terms { jobs, tries: 2, max_cost: Some(max_cost), spent };

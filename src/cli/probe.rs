@@ -1,0 +1,80 @@
+//! `autoexperiment doctor --probe MODEL`: one question, and what its answer says about the model.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::model::GivenPrice;
+use super::shared::print;
+use crate::error::{Error, Kind, Result};
+use crate::model::{self, Message, ModelError, Options, Reply, Request, Role, Sampling, Tool};
+use crate::report::clean;
+
+/// Asks the model to call a tool, and prints what came of it.
+///
+/// # Errors
+/// Kind `Provider` when nothing answers, `Model` when the model cannot be used; those of opening a model.
+pub async fn probe(spec: &str, base_url: Option<&str>, price: Option<GivenPrice>) -> Result<()> {
+    let options = Options {
+        base_url: base_url.map(str::to_owned),
+        price: price.map(|price| price.tokens),
+        cache_price: price.and_then(|price| price.cache),
+        retries: 1,
+        request_timeout: Duration::from_mins(2),
+        ..Options::default()
+    };
+    let [read, cached, cache_written, written] = model::prices(spec, &options)?;
+    let opened = model::open(spec, &options)?;
+    let begun = Instant::now();
+    let reply = match opened.probe().await {
+        Ok(()) => opened.query(&question()).await.map_err(|failed| failed.error),
+        Err(error) => Err(error),
+    };
+    let reply = reply.map_err(|error| {
+        let kind = if matches!(error, ModelError::Unavailable(_)) { Kind::Provider } else { Kind::Model };
+        Error::new(kind, format!("`{spec}` does not answer: {error}"))
+            .hint("check the name, the key and the address; `autoexperiment doctor` shows which keys are set")
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    print(&format!("answers:    yes, in {seconds:.1} s\n"))?;
+    print(&format!(
+        "price:      ${read} read, ${cached} from the cache, ${cache_written} to the cache, ${written} written, per million tokens\n"
+    ))?;
+    print(&format!(
+        "this call:  ${:.6}; {} tokens read, {} written, {} of them to reason\n",
+        reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
+    ))?;
+    print(&format!("tools:      {}\n", tools(&reply)))?;
+    let thoughts = if reply.thoughts.is_empty() { "none that go back to the model" } else { "kept and sent back" };
+    print(&format!("thoughts:   {thoughts}\n"))
+}
+
+/// A question that a model with tools answers with a call.
+fn question() -> Request {
+    let number = json!({"type": "integer"});
+    Request {
+        messages: vec![Message::new(Role::User, "Call the tool `add` with a = 2 and b = 3.")],
+        tools: vec![Tool {
+            name: "add".to_owned(),
+            description: "Adds two whole numbers.".to_owned(),
+            parameters: json!({"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}),
+        }],
+        sampling: Sampling { max_tokens: Some(2000), ..Sampling::default() },
+        ..Request::default()
+    }
+}
+
+/// What the reply says about tool calling.
+fn tools(reply: &Reply) -> String {
+    match reply.tool_calls.as_slice() {
+        [] => format!(
+            "no call came; use `--protocol text`. It said: {}",
+            clean(&reply.text.chars().take(200).collect::<String>())
+        ),
+        [call] if call.name == "add" && call.arguments == json!({"a": 2, "b": 3}) => "called as asked".to_owned(),
+        calls => format!(
+            "called, but not as asked: {}",
+            clean(&calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect::<Vec<_>>().join("; "))
+        ),
+    }
+}
