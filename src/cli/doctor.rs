@@ -14,7 +14,9 @@ use crate::suite::Suite;
 ///
 /// Ends with exit code 5 if attempts cannot be sandboxed here.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment doctor\n  autoexperiment doctor --json\n  autoexperiment doctor --probe openai:gpt-5-mini")]
+#[command(
+    after_help = "Examples:\n  autoexperiment doctor\n  autoexperiment doctor --json\n  autoexperiment doctor --probe openai:gpt-5-mini"
+)]
 pub struct Arguments {
     /// Print JSON.
     #[arg(long)]

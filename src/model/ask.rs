@@ -61,7 +61,7 @@ pub(crate) async fn ask_until<C: Caller>(
     request.affordable = None;
     let quote = caller.begin(model, request)?;
     let tab = caller.tab();
-    let most = quote.most([request.sampling.max_tokens, request.affordable].into_iter().flatten().min());
+    let most = quote.most(request.sampling.max_tokens, request.affordable);
     // Waits for the disk.
     let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));
     let reserved = reserved.transpose().map_err(|error| caller.unwritten(error))?;

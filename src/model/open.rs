@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 
-use super::{Model, Usage};
 use super::price::Price;
 use super::provider::{Provider, Settings};
 use super::record::Recorder;
 use super::replay::Replay;
 use super::scripted::Scripted;
+use super::{Model, Usage};
 use crate::error::{Error, Kind, Result};
 
 /// The variable with the key for a server that is given by [`Options::base_url`]. The providers' own keys are never

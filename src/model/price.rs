@@ -5,7 +5,7 @@
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 
 use super::Usage;
-use super::quote::Quote;
+use super::quote::{LEAST_REPLY, Quote};
 use crate::error::{Error, Kind, Result};
 
 /// Tokens that list prices are given for.
@@ -93,20 +93,25 @@ impl Price {
         }
     }
 
-    /// What a call may cost that reads so many tokens.
+    /// What a call may cost that reads so many tokens, and may write so many beyond those asked for, to think.
     ///
     /// # Errors
     /// When the list cannot price them.
-    pub(super) fn quote(&self, input: u64, least: u32) -> Result<Quote, genai_prices::Error> {
+    pub(super) fn quote(&self, input: u64, thoughts: u32) -> Result<Quote, genai_prices::Error> {
         let at = |cache_written, output| self.cost(&Usage { input, cache_written, output, ..Usage::default() });
         let read = at(0, 0)?;
         let token = (at(0, MILLION as u64)? - read) / MILLION;
         // What goes to the provider's cache may be dearer than what is only read.
-        Ok(Quote { read: read.max(at(input, 0)?), token, least })
+        Ok(Quote { read: read.max(at(input, 0)?), token, least: thoughts.saturating_add(LEAST_REPLY), thoughts })
     }
 
     /// Whether the user said that calls cost nothing.
     pub(super) fn is_free(&self) -> bool {
-        matches!(self, Self::Given { input, output, .. } if *input == 0.0 && *output == 0.0)
+        match self {
+            Self::Given { input, output, cached, cache_written } => {
+                [input, output, cached, cache_written].into_iter().all(|dollars| *dollars == 0.0)
+            }
+            Self::Listed { .. } => false,
+        }
     }
 }

@@ -24,9 +24,6 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Tokens without which no reply says anything; some providers take no smaller bound.
-const LEAST_REPLY: u32 = 16;
-
 /// A bound on a reply that every model takes: below it, a refused bound is not made smaller.
 const SHORT_REPLY: u32 = 1024;
 
@@ -300,10 +297,10 @@ impl Model for Provider {
         if settings.price.is_free() {
             return Quote::default();
         }
-        let reasons = request.sampling.reasoning_tokens.filter(|_| self.reasons());
-        let least = reasons.unwrap_or(0).saturating_add(LEAST_REPLY);
+        let own_server = settings.base_url.is_some();
+        let thoughts = wire::thoughts_beyond(settings.kind, &settings.model, own_server, &request.sampling);
         // A price that cannot be computed is told when the reply is there.
-        settings.price.quote(tokens_read(request), least).unwrap_or_default()
+        settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
     /// Opens a connection to a server of the user's own, and closes it. Whatever goes through a proxy is not looked at.

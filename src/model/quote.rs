@@ -8,6 +8,9 @@ use super::Request;
 /// Bytes of a request to a token, at least: English and code have about four, tables of numbers and other scripts fewer.
 const BYTES: usize = 3;
 
+/// Tokens without which no reply says anything; some providers take no smaller bound.
+pub(super) const LEAST_REPLY: u32 = 16;
+
 /// A reply longer than this is not to be expected of any model: one that may be so long is not bounded.
 pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 
@@ -20,6 +23,8 @@ pub struct Quote {
     pub token: f64,
     /// The fewest tokens that a reply must be allowed.
     pub least: u32,
+    /// Tokens that a reply may have beyond those asked for, because the model thinks first.
+    pub thoughts: u32,
 }
 
 /// No reply can be had for the money that is left.
@@ -42,10 +47,12 @@ impl Quote {
         Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
     }
 
-    /// The most dollars that the call can cost, where its reply has at most so many tokens.
+    /// The most dollars that the call can cost, where it asks for at most so many tokens and can pay for so many.
     #[must_use]
-    pub(crate) fn most(&self, tokens: Option<u32>) -> f64 {
-        self.read + self.token * f64::from(tokens.unwrap_or(LONGEST_REPLY).min(LONGEST_REPLY))
+    pub(crate) fn most(&self, asked: Option<u32>, affordable: Option<u32>) -> f64 {
+        let asked = asked.map(|tokens| tokens.saturating_add(self.thoughts));
+        let tokens = [asked, affordable].into_iter().flatten().min().unwrap_or(LONGEST_REPLY);
+        self.read + self.token * f64::from(tokens.min(LONGEST_REPLY))
     }
 }
 
@@ -73,12 +80,14 @@ mod tests {
 
     #[test]
     fn a_reply_may_be_as_long_as_the_money_lasts_and_no_shorter_than_it_must_be() {
-        let quote = Quote { read: 0.25, token: 0.125, least: 2 };
+        let quote = Quote { read: 0.25, token: 0.125, least: 2, thoughts: 3 };
         assert_eq!(quote.affordable(1.0), Ok(Some(6)));
         assert_eq!(quote.affordable(0.5), Ok(Some(2)));
         assert_eq!(quote.affordable(0.49), Err(TooDear));
         assert_eq!(quote.affordable(1e9), Ok(None), "nobody writes so much");
-        assert!((quote.most(Some(6)) - 1.0).abs() < 1e-12);
+        assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
+        assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts come on top of what is asked for");
+        assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "what can be paid for is the end of it");
         // What is free, or costs what it costs, is not bounded, with no money at all.
         for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
             assert_eq!(free.affordable(0.0), Ok(None));

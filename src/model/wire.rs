@@ -9,7 +9,7 @@ use genai::chat::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Effort, Message, Reply, Request, Role, Thought, ToolCall, Usage};
+use super::{Effort, Message, Reply, Request, Role, Sampling, Thought, ToolCall, Usage};
 
 /// Providers refuse messages without text.
 const EMPTY: &str = "(empty)";
@@ -143,10 +143,10 @@ pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, request:
             // Refused beside a budget for thoughts, other than 1.
             options.temperature = None;
         }
-        // Reasoning is part of what is written.
-        let budget = if kind == AdapterKind::Anthropic && budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { budget };
-        options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(budget));
     }
+    // Reasoning is part of what is written.
+    let thoughts = thoughts_beyond(kind, model, own_server, sampling);
+    options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
         if kind == AdapterKind::OpenAI {
@@ -157,13 +157,23 @@ pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, request:
         }
         if kind == AdapterKind::Anthropic && effort != Effort::None {
             options.temperature = None;
-            options.max_tokens = options.max_tokens.map(|most| most.saturating_add(thoughts(effort)));
         }
     }
     if request.one_call && !request.tools.is_empty() {
         extra.extend(one_call(kind, model));
     }
     if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }
+}
+
+/// How many tokens a reply may have beyond what was asked for, because the model thinks first.
+pub(super) fn thoughts_beyond(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> u32 {
+    let takes_budget = !(own_server && kind == AdapterKind::OpenAI) && has_reasoning_budget(kind, model);
+    let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
+    if kind != AdapterKind::Anthropic {
+        return budget;
+    }
+    let budget = if budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { 0 };
+    budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
 /// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.

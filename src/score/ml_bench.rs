@@ -127,7 +127,8 @@ pub fn extract_code(reply: &str) -> &str {
 /// line could begin with a command and none is Python's; else neither.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
-    static ONLY_A_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\w./-]+$").ok());
+    // `ls -l` is a difference of two names to Python.
+    static ONLY_A_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\w./-]+(?:\s+--?[\w./-]+)*$").ok());
     static COMMAND: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^[!$]?\s*(?:\w+=\S*\s+)*(?:\w+=\S*|[\w.~/${}\x22'\[-]+(?:\s|;|$)|[})\]])").ok());
     static PYTHON: LazyLock<Option<Regex>> =
@@ -353,6 +354,7 @@ mod tests {
             ("./run.sh", Some(ProgramKind::Bash)),
             ("cd a && ls", Some(ProgramKind::Bash)),
             ("make", Some(ProgramKind::Bash)),
+            ("ls -l", Some(ProgramKind::Bash)),
             ("import os\nos.system('python run.py ')", Some(ProgramKind::Python)),
             ("x = 1", Some(ProgramKind::Python)),
             ("import os\nx = (", None),

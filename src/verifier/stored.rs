@@ -406,7 +406,7 @@ mod tests {
     fn calls_are_allowed_until_the_cap_is_reached_or_somebody_wants_to_stop() {
         let cancel = CancellationToken::new();
         let cost_cap = CostCap::new(1.0, Some(2.0), None, cancel.clone());
-        let quote = Quote { read: 0.25, token: 0.125, least: 0 };
+        let quote = Quote { read: 0.25, token: 0.125, ..Quote::default() };
         assert_eq!(cost_cap.allow(&quote).unwrap(), Some(6), "the reply may cost what is left");
         cost_cap.pay(0.75);
         assert_eq!(cost_cap.allow(&Quote::default()).unwrap(), None);

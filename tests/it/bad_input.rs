@@ -105,7 +105,10 @@ fn a_server_that_is_down_ends_the_run_before_anything_is_built_for_it() {
     let lab = Lab::new();
     let down = ["--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
     let said = lab.fails(11, &[&["run", "--agent", "react"], &down[..]].concat());
-    assert!(said.contains("error: `x` cannot be asked: the provider failed: nothing answers at `127.0.0.1:9`"), "{said}");
+    assert!(
+        said.contains("error: `x` cannot be asked: the provider failed: nothing answers at `127.0.0.1:9`"),
+        "{said}"
+    );
     assert!(said.contains("hint: start its server or correct `--base-url`") && !said.contains("baseline"), "{said}");
     assert!(!lab.path("runs").exists(), "no run was made");
     let said = lab.fails(11, &["doctor", "--probe", "x", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"]);

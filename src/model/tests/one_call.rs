@@ -98,7 +98,11 @@ async fn an_effort_goes_to_each_provider_in_its_own_words() {
     for spec in ["openai:gpt-5", "next-months-model"] {
         let both = Request { one_call: true, ..with(Effort::High) };
         let asked = sent(spec, openai_text("ok"), &both).await;
-        assert_eq!((&asked["reasoning_effort"], &asked["parallel_tool_calls"]), (&json!("high"), &json!(false)), "{spec}");
+        assert_eq!(
+            (&asked["reasoning_effort"], &asked["parallel_tool_calls"]),
+            (&json!("high"), &json!(false)),
+            "{spec}"
+        );
     }
     let asked = sent("anthropic:claude-sonnet-4-5", anthropic_text(), &with(Effort::Medium)).await;
     let budget = asked["thinking"]["budget_tokens"].as_u64().unwrap();

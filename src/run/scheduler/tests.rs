@@ -83,10 +83,8 @@ impl Attempts for Scripted {
             seen.most_spent = seen.most_spent.max(seen.spent + seen.running as f64 * self.budget);
             one
         };
-        let blank = AttemptRecord {
-            model: Some("m".to_owned()),
-            ..AttemptRecord::blank("scripted", &job.sample, job.attempt)
-        };
+        let blank =
+            AttemptRecord { model: Some("m".to_owned()), ..AttemptRecord::blank("scripted", &job.sample, job.attempt) };
         let record = tokio::select! {
             () = sleep(Duration::from_secs(one.seconds)) => AttemptRecord {
                 end: one.end,
