@@ -37,8 +37,7 @@ pub struct AttemptRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the record is in the rates: of several tries of an attempt only the one that stands for it, and none that
-    /// infrastructure lost.
+    /// Whether the record is in the rates: of an attempt's tries only the one that stands for it, and none that was lost.
     pub counts: bool,
     /// When it began, UTC.
     pub started: jiff_timestamp::Time,

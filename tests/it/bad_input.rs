@@ -80,7 +80,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "golden"]), @r#"
     error: there is no agent `golden`
-      hint: the agents are `react`, `fixed`, `gold`, `noop`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and `fixed:KEY=VALUE,...` with settings of their own
+      hint: the agents are `react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and `fixed:KEY=VALUE,...` with settings of their own
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model
@@ -110,7 +110,7 @@ fn a_server_that_is_down_ends_the_run_before_anything_is_built_for_it() {
         "{said}"
     );
     assert!(said.contains("hint: start its server or correct `--base-url`") && !said.contains("baseline"), "{said}");
-    assert!(!lab.path("runs").exists(), "no run was made");
+    assert!(std::fs::read_dir(lab.path("runs")).is_ok_and(|mut runs| runs.next().is_none()), "no run was made");
     let said = lab.fails(11, &["doctor", "--probe", "x", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"]);
     assert!(said.contains("`x` does not answer: the provider failed: nothing answers at `127.0.0.1:9`"), "{said}");
 }

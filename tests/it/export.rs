@@ -716,7 +716,7 @@ fn what_strangers_write_breaks_no_export_and_gets_nothing_written_elsewhere() {
         }
     }
     assert_eq!(outside(&lab), before);
-    assert!(said.contains("`tiny_2` is cut off before its line 19: unexpected end of hex escape"), "{said}");
+    assert!(said.contains("`tiny_2` is cut off before its line 18: unexpected end of hex escape"), "{said}");
     assert!(said.contains("the diff of attempt 0 of `react` at `tiny_1` is no UTF-8"), "{said}");
     let csv = lab.read("out/csv/attempts.csv") + &lab.read("out/csv/values.csv");
     assert!(!csv.contains(['\u{1b}', '\u{7}', '\u{0}', '\u{202e}']));

@@ -139,8 +139,12 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let tables = table::export(&source, table::TableFormat::Csv, &base.join("tables")).unwrap();
     let attempts = std::fs::read_to_string(&tables[0]).unwrap();
     let heading = attempts.lines().next().unwrap();
-    assert!(heading.ends_with(",answer,family,score,reported_right,verified_right"), "{heading}");
-    assert_eq!(attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,3.0,3.0")).count(), 4 * 2, "{attempts}");
+    assert!(heading.ends_with(",answer,family,score,lost,reported_right,verified_right"), "{heading}");
+    assert_eq!(
+        attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,false,3.0,3.0")).count(),
+        4 * 2,
+        "{attempts}"
+    );
     let table = report::attempts_csv(&resumed.records).unwrap();
     assert!(table.lines().next().unwrap().ends_with(",sandbox,score,reported_right,verified_right"), "{table}");
     assert_eq!(sample["input"], "Sample `shell.extremes_0,1` of `shell`, 2 of its hints withheld.");
