@@ -2,6 +2,7 @@
 //! says what is missing.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufRead as _;
 use std::os::unix::fs::FileExt;
@@ -22,7 +23,7 @@ use crate::score::Verdict;
 pub enum Detail {
     /// All of it.
     Whole,
-    /// What rates, costs and times are made of: no answer, results, files, nor verdicts below pass or fail. 100,000
+    /// What rates, costs and times are made of: no answer, results, files, nor verdicts below their figures. 100,000
     /// attempts then take some tens of megabytes.
     Outcome,
 }
@@ -288,9 +289,9 @@ struct Outcome<'a> {
     #[serde(default)]
     end_detail: Option<String>,
     #[serde(default)]
-    reported: Option<PassOnly>,
+    reported: Option<Figures>,
     #[serde(default)]
-    verified: Option<PassOnly>,
+    verified: Option<Figures>,
     pass: bool,
     steps: u32,
     format_errors: u32,
@@ -305,15 +306,18 @@ struct Outcome<'a> {
 }
 
 #[derive(Deserialize)]
-struct PassOnly {
+struct Figures {
     pass: bool,
     #[serde(default)]
     score: Option<f64>,
+    #[serde(default)]
+    measures: BTreeMap<String, f64>,
 }
 
 impl Outcome<'_> {
     fn record(self) -> AttemptRecord {
-        let verdict = |it: PassOnly| Verdict { pass: it.pass, score: it.score, ..Verdict::default() };
+        let verdict =
+            |it: Figures| Verdict { pass: it.pass, score: it.score, measures: it.measures, ..Verdict::default() };
         AttemptRecord {
             agent: self.agent.into_owned(),
             model: self.model.map(Cow::into_owned),
@@ -356,7 +360,8 @@ mod tests {
 
     fn line(attempt: u32) -> String {
         let sample = crate::sample::masked("x_0,3");
-        let verdict = Verdict { pass: true, warnings: vec!["w".into()], ..Verdict::default() };
+        let measures = BTreeMap::from([("accuracy".to_owned(), 0.5)]);
+        let verdict = Verdict { pass: true, measures, warnings: vec!["w".into()], ..Verdict::default() };
         let record = AttemptRecord {
             end: End::Answered,
             pass: true,
@@ -455,6 +460,7 @@ mod tests {
         assert!(whole.answer.is_some() && outcome.answer.is_none());
         assert_eq!(outcome.reported.as_ref().map(|verdict| verdict.pass), Some(true));
         assert_eq!((outcome.cost, &outcome.sample, outcome.started), (whole.cost, &whole.sample, whole.started));
+        assert_eq!((outcome.measures(), outcome.measures().len()), (whole.measures(), 1));
     }
 
     #[test]
