@@ -45,8 +45,7 @@ pub struct AttemptRow {
     pub end: String,
     /// More about the end.
     pub end_detail: Option<String>,
-    /// Whether it passes: reported and, unless the run did not verify, verified; null for an attempt that infrastructure
-    /// lost.
+    /// Whether it passes: reported and, unless the run did not verify, verified; null for a lost attempt.
     pub pass: Option<bool>,
     /// Whether its answer agrees with gold; null where it was not scored.
     pub reported: Option<bool>,
