@@ -242,7 +242,7 @@ fn the_published_gold_of_core_bench_gives_its_intervals() {
     let Some(folder) = published("core_bench") else { return };
     let got = imported(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
     assert_eq!(got.as_object().unwrap().len(), 45);
-    // As NumPy and SciPy compute them.
+    // Computed apart, by the same formula in Python.
     for (task, question, low, high) in [
         ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
         ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),
