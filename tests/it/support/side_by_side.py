@@ -79,13 +79,18 @@ def session(cells, folder, source):
     process = subprocess.Popen([sys.executable, "-u", "-c", source, home], cwd=folder, stdin=subprocess.DEVNULL)
     hold = os.open(f"{home}/in", os.O_RDWR)
 
+    word = f"{home}/word"
+
     def wait():
-        with open(f"{home}/done") as done:
-            done.readline()
+        # What counts is the word; `done` only tells that it may be there.
+        while not os.path.exists(word):
+            with open(f"{home}/done") as done:
+                done.readline()
 
     wait()
     outputs = []
     for code in cells:
+        os.remove(word)
         with open(f"{home}/code", "w") as file:
             file.write(code)
         os.write(hold, b"run\n")
