@@ -65,7 +65,7 @@ fn inspect_ai_reads_the_logs_with_all_its_readers() {
     assert_eq!(roles.join(" "), expected);
     assert_eq!((&first["model_events"], &first["inputs"]), (&json!(5), &json!([2, 4, 6, 9, 11])));
     assert_eq!(first["known"], true, "what the model was shown are messages of the sample");
-    assert_eq!(first["tools"], json!(["command_line", "command_line", "read_file"]));
+    assert_eq!(first["tools"], json!(["command_line", "command_line", "read_file", "read_file"]));
     assert_eq!((&first["tokens"], &first["event_tokens"]), (&json!(550), &json!(550)));
     assert_eq!(first["scores"], json!({ "reported": "I", "verified": "I" }));
 }
