@@ -232,8 +232,10 @@ fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     // A third installs this program, over the base.
     let over_repo: Vec<_> =
         made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
-    assert_eq!(over_repo.len(), 2, "{}: {said}", kind.name());
-    assert_ne!(over_repo[0].1, over_repo[1].1);
+    // One for the attempt, and one for each experiment that is verified.
+    assert!(over_repo.len() > 2, "{}: {said}", kind.name());
+    let ids: std::collections::BTreeSet<&str> = over_repo.iter().map(|(_, id)| *id).collect();
+    assert_eq!(ids.len(), over_repo.len(), "{}: {said}", kind.name());
     assert_eq!(lab.records("r")[0]["verified"]["pass"], false, "a masked function was not written");
 }
 
