@@ -75,7 +75,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let suite = arguments.suite.open()?;
+    let suite = if arguments.write { arguments.suite.open_own()? } else { arguments.suite.open()? };
     suite.select(std::slice::from_ref(&arguments.paper))?;
     let loaded = LoadedPaper::load(&suite, &arguments.paper)?;
     let experiments = chosen(&loaded.paper, &arguments.experiments)?;

@@ -38,10 +38,10 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let (cache, suite) = (arguments.places.cache()?, arguments.suite.folder()?);
+    let cache = arguments.places.cache()?;
     let mut hidden = private(&cache, &arguments.places.scratch());
     // A folder without a suite needs no hiding.
-    hidden.extend(Suite::open(&suite).is_ok().then_some(suite));
+    hidden.extend(arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()));
     if let Some(spec) = &arguments.probe {
         return probe::probe(spec, arguments.base_url.as_deref(), arguments.price).await;
     }

@@ -71,7 +71,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let on_progress = |told| progress.on(RunEvent::Env(told));
     match &arguments.verb {
         Verb::Lock { envs } => {
-            let suite = arguments.suite.open()?;
+            let elsewhere = envs.iter().all(|id| id.contains('/'));
+            let suite = if elsewhere { arguments.suite.open()? } else { arguments.suite.open_own()? };
             for id in envs {
                 let folder = folder(&suite, id)?;
                 for backend in options.to_lock(&folder)? {

@@ -61,7 +61,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 .hint("the families with recorded gold are `masked` and `command`"));
         }
     }
-    let suite = arguments.suite.open()?;
+    let suite = if arguments.check { arguments.suite.open()? } else { arguments.suite.open_own()? };
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
     let machine = arguments.machine.open(&arguments.env.options(), suite.root()).await?;
     let progress = Progress::new(false);
@@ -94,7 +94,7 @@ async fn commands(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage("`--check` and `--full` are for papers")
             .hint("a run checks the right programs of instructions before it begins"));
     }
-    let suite = arguments.suite.folder()?;
+    let suite = arguments.suite.own_folder()?;
     let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;
     let progress = Progress::new(false);
     for id in Commands.items(&suite, &arguments.papers)? {

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn mlrc(arguments: &Mlrc) -> Result<()> {
-    let suite = arguments.suite.open()?;
+    let suite = arguments.suite.open_own()?;
     let mut published = Published::open(&arguments.folder)?;
     let decisions = decisions(arguments)?;
     for id in &arguments.paper {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::shared::{SuiteOptions, print, print_json, table};
+use super::shared::{SuiteOptions, described, print, print_json, table};
 use crate::error::Result;
 use crate::run::family::{Basis, Families, Family};
 use crate::suite::{LoadedPaper, Suite};
@@ -94,6 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }),
     );
     text.push_str("\nn=1 to n=5: samples with so many masked functions; lines and calls: means of the functions\n");
+    let _ = writeln!(text, "suite: {}", described(suite.root()));
     print(&text)
 }
 
@@ -121,7 +122,8 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
             [row.item.clone(), row.title.clone(), row.checks.to_string()].into_iter().chain(samples).collect()
         }),
     );
-    let _ = write!(text, "\nsamples of each item by n, the number of {}\n", family.axis());
+    let _ =
+        write!(text, "\nsamples of each item by n, the number of {}\nsuite: {}\n", family.axis(), described(&suite));
     print(&text)
 }
 

@@ -23,6 +23,7 @@ mod image;
 mod import;
 mod import_results;
 mod index;
+mod init;
 pub mod lines;
 mod list;
 mod man;
@@ -93,6 +94,7 @@ enum Verb {
     New(Box<new::Arguments>),
     Import(import::Arguments),
     Suite(suite::Arguments),
+    Init(init::Arguments),
     Index(index::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
@@ -143,6 +145,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
         Verb::Import(arguments) => import::run(&arguments),
         Verb::Suite(arguments) => suite::run(&arguments),
+        Verb::Init(arguments) => init::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),

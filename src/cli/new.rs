@@ -119,7 +119,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     require_id(&arguments.paper)?;
     let wanted = arguments.experiments()?;
     let source = arguments.text.as_deref().map(text::Source::read).transpose()?;
-    let suite = arguments.suite.open()?;
+    let suite = arguments.suite.open_own()?;
     arguments.refuse_suite_inside(&suite)?;
     let mut draft = Draft::begin(&suite, &arguments.paper)?;
     let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;

@@ -70,10 +70,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (mut known, assumed) =
         if let Some(run) = &arguments.run { learned(arguments, run, ns)? } else { assumed(arguments, ns) };
     // Without a suite at hand it is not known how many samples there are.
-    let suite = match arguments.suite.open() {
-        Err(error) if arguments.suite.is_named() => return Err(error),
-        opened => opened.ok(),
-    };
+    let suite = arguments.suite.own()?.map(|folder| Suite::open(&folder));
+    let suite = if arguments.suite.is_named() { suite.transpose()? } else { suite.and_then(Result::ok) };
     if let Some(suite) = suite {
         for it in &mut known {
             it.available = available(&suite, it.n);

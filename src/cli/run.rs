@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::sample::DrawOptions;
 use super::session::{Shown, show};
-use super::shared::{PlaceOptions, SuiteOptions};
+use super::shared::{PlaceOptions, SuiteOptions, described};
 use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::env;
@@ -19,7 +19,7 @@ use crate::run::{self, Configuration, VerifierSpec};
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
 use crate::session::{Folder, Options, Run};
-use crate::suite::Protocol;
+use crate::suite::{Protocol, is_bundled};
 
 /// Run agents on samples and print pass rates
 ///
@@ -214,6 +214,9 @@ impl Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let suite = arguments.suite.folder()?;
+    if is_bundled(&suite) {
+        talk!("no suite here: using the one {}", described(&suite));
+    }
     let families = Families::standard();
     let family = families.get(&arguments.draw.family)?;
     let mut draw = arguments.draw.draw()?;

@@ -2,17 +2,17 @@
 
 use std::future::Future;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::run::machine::default_scratch;
-use crate::suite::Suite;
+use crate::suite::{Suite, bundled, is_bundled};
 
 /// Where the suite is.
 #[derive(clap::Args)]
 pub struct SuiteOptions {
     /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
-    /// them].
+    /// them; else the bundled suite].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SUITE")]
     suite: Option<PathBuf>,
 }
@@ -23,21 +23,49 @@ impl SuiteOptions {
         self.suite.is_some()
     }
 
-    /// Opens the suite.
+    /// Opens the suite: the named one, else that of this folder or a parent, else the bundled one.
     pub fn open(&self) -> Result<Suite> {
         Suite::open(&self.folder()?)
     }
 
+    /// Opens a suite to write to, which the bundled one is not.
+    pub fn open_own(&self) -> Result<Suite> {
+        Suite::open(&self.own_folder()?)
+    }
+
+    /// The folder of a suite to write to, whatever is in it.
+    pub fn own_folder(&self) -> Result<PathBuf> {
+        self.own()?.filter(|folder| !is_bundled(folder)).ok_or_else(|| {
+            Error::usage("there is no suite here to write to: the bundled one is read-only").hint(
+                "write a suite of your own with `autoexperiment init DIR`, or a copy of the bundled one with \
+                 `autoexperiment init --bundled DIR`; then run the command there, or name it with `--suite DIR`",
+            )
+        })
+    }
+
     /// The suite's folder, whatever is in it.
     pub fn folder(&self) -> Result<PathBuf> {
+        self.own()?.map_or_else(bundled, Ok)
+    }
+
+    /// The folder of the suite that is named or around; `None` where only the bundled one is left.
+    pub fn own(&self) -> Result<Option<PathBuf>> {
         if let Some(folder) = &self.suite {
-            return std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error));
+            return std::path::absolute(folder).map(Some).map_err(|error| Error::io("resolve", folder, error));
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
-        let above = here.ancestors().find(|folder| folder.join("papers").is_dir() && folder.join("repos").is_dir());
-        Ok(above.unwrap_or(&here).to_owned())
+        let is_suite = |folder: &&Path| {
+            folder.join("repos").is_dir() && ["papers", "tasks", "commands"].iter().any(|it| folder.join(it).is_dir())
+        };
+        Ok(here.ancestors().find(is_suite).map(Path::to_owned))
     }
+}
+
+/// How a suite is named to people.
+pub fn described(suite: &Path) -> String {
+    let path = crate::report::clean(&suite.display().to_string());
+    if is_bundled(suite) { format!("bundled with autoexperiment, in `{path}`") } else { format!("`{path}`") }
 }
 
 /// Where envs, repos' copies and workspaces are kept.

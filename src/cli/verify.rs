@@ -91,7 +91,7 @@ impl Faults {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let suite = arguments.suite.open()?;
+    let suite = if arguments.recheck.is_some() { arguments.suite.open()? } else { arguments.suite.open_own()? };
     let papers = suite.select(&arguments.papers)?;
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let seed = arguments.seed.unwrap_or_else(|| crate::files::now().as_second().unsigned_abs());

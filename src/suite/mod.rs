@@ -3,6 +3,7 @@
 //! A suite is a folder with `papers/<id>/`, `repos/<id>/` and `envs/<id>/`. [`Suite`] finds them, [`LoadedPaper`] is
 //! one paper with everything that a run needs of it, each file read and parsed once.
 
+mod bundled;
 mod check;
 mod dependencies;
 mod evidence;
@@ -16,6 +17,7 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+pub use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::{Problem, check};
 pub use dependencies::Dependencies;
 pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
@@ -42,7 +44,7 @@ impl Suite {
     pub fn open(root: &Path) -> Result<Self> {
         if !root.join("papers").is_dir() {
             return Err(Error::suite(format!("no suite in `{}`: there is no folder `papers`", root.display()))
-                .hint("run in the project's folder, or name a suite's folder with `--suite DIR`"));
+                .hint("name a suite's folder with `--suite DIR`, or write one with `autoexperiment init`"));
         }
         let root = std::path::absolute(root).map_err(|error| Error::io("resolve", root, error))?;
         Ok(Self { root })

@@ -6,6 +6,7 @@
 mod support;
 
 mod bad_input;
+mod bundled;
 mod command;
 mod comparison;
 #[cfg(feature = "conda")]

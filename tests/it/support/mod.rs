@@ -88,6 +88,7 @@ impl Lab {
             .args(arguments)
             .current_dir(self.folder.path())
             .env("AUTOEXPERIMENT_CACHE", prepared::cache())
+            .env("AUTOEXPERIMENT_DATA", self.path("data"))
             .env("AUTOEXPERIMENT_SCRATCH", self.path("scratch"))
             .env_remove("OPENAI_API_KEY")
             .stdin(Stdio::null());

@@ -1,0 +1,208 @@
+//! The suites that the program holds: the bundled one, unpacked once into the user's data folder, and the one that
+//! `autoexperiment init` begins with. `build.rs` packs them.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::files::{Temporary, hex, sweep};
+
+/// How the names of folders begin in which a suite is being unpacked.
+const UNPACKING: &str = ".unpacking-";
+
+/// An archive that the program holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed(&'static [u8]);
+
+/// The bundled suite.
+pub const BUNDLED: Packed = Packed(include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz")));
+/// A suite with one small paper, to begin an own one with.
+pub const STARTER: Packed = Packed(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
+
+/// The bundled suite's folder, unpacked unless it is there already. It is read-only, its name holds the archive's digest,
+/// and its files are compared with the archive each time.
+///
+/// # Errors
+/// Kind `Machine` when it cannot be unpacked; `Suite` when somebody has changed it.
+pub fn bundled() -> Result<PathBuf> {
+    BUNDLED.unpacked_in(&default_data()?.join("suites"))
+}
+
+/// Whether this is the folder of a bundled suite, of this version of the program or another.
+#[must_use]
+pub fn is_bundled(suite: &Path) -> bool {
+    default_data().is_ok_and(|data| suite.starts_with(data.join("suites")))
+}
+
+/// Where what outlives the cache is kept: `AUTOEXPERIMENT_DATA`, or `autoexperiment` in the user's data folder.
+///
+/// # Errors
+/// Kind `Machine` when the variables that say where are not set.
+fn default_data() -> Result<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = variable("AUTOEXPERIMENT_DATA")
+        .or_else(|| variable("XDG_DATA_HOME").map(|data| data.join("autoexperiment")))
+        .or_else(|| variable("HOME").map(|home| home.join(".local/share/autoexperiment")))
+        .ok_or_else(|| {
+            Error::machine("there is no place for the bundled suite")
+                .hint("set `AUTOEXPERIMENT_DATA` to a folder, or set `HOME`")
+        })?;
+    std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
+}
+
+impl Packed {
+    /// The archive's digest: sha256, 64 hex digits.
+    #[must_use]
+    pub fn digest(self) -> String {
+        hex(&Sha256::digest(self.0))
+    }
+
+    /// The folder in `place` that holds this archive's files, unpacked unless it is there. It appears whole: whoever is
+    /// killed leaves only what the next one sweeps, and of two at once one uses the other's.
+    ///
+    /// # Errors
+    /// As [`bundled`].
+    pub fn unpacked_in(self, place: &Path) -> Result<PathBuf> {
+        let folder = place.join(format!("{}-{}", env!("CARGO_PKG_VERSION"), &self.digest()[..16]));
+        if !folder.is_dir() {
+            self.place(place, &folder).map_err(|error| {
+                Error::io("unpack the bundled suite to", &folder, error).hint(
+                    "set `AUTOEXPERIMENT_DATA` to a folder that can be written to, or name another suite with `--suite DIR`",
+                )
+            })?;
+        }
+        if let Some(what) = self.difference(&folder).map_err(|error| Error::io("read", &folder, error))? {
+            return Err(Error::suite(format!("the bundled suite has been changed: {what}")).at(folder, None).hint(
+                "remove the folder, and it is unpacked again; to change papers, make a copy with `autoexperiment init \
+                 --bundled DIR`",
+            ));
+        }
+        Ok(folder)
+    }
+
+    /// Unpacks beside `folder` and renames.
+    fn place(self, place: &Path, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(place)?;
+        sweep(place, UNPACKING);
+        let temporary = Temporary::create(place, UNPACKING, 0o755)?;
+        let inside = temporary.path().join("suite");
+        self.unpack(&inside)?;
+        seal(&inside)?;
+        match fs::rename(&inside, folder) {
+            // Somebody else was first, with the same.
+            Err(_) if folder.is_dir() => unseal(&inside),
+            renamed => renamed.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o555))),
+        }
+    }
+
+    /// Writes the archive's files into this folder.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn unpack(self, folder: &Path) -> io::Result<()> {
+        for entry in tar::Archive::new(GzDecoder::new(self.0)).entries()? {
+            let mut entry = entry?;
+            let path = folder.join(entry.path()?);
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            io::copy(&mut entry, &mut File::create(&path)?)?;
+        }
+        Ok(())
+    }
+
+    /// Where the folder differs from the archive, if it does, a fragment.
+    fn difference(self, folder: &Path) -> io::Result<Option<String>> {
+        let (mut packed, mut there) = (0, 0);
+        for entry in tar::Archive::new(GzDecoder::new(self.0)).entries()? {
+            let mut entry = entry?;
+            let path = entry.path()?.into_owned();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            match fs::read(folder.join(&path)) {
+                Ok(now) if now == bytes => packed += 1,
+                Ok(_) => return Ok(Some(format!("`{}` is not as it was", path.display()))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Some(format!("`{}` is missing", path.display())));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for entry in walkdir::WalkDir::new(folder) {
+            there += usize::from(!entry?.file_type().is_dir());
+        }
+        Ok((there != packed).then(|| format!("it holds {there} files instead of {packed}")))
+    }
+}
+
+/// Takes everybody's right to write to what is in a folder. The folder itself keeps it: it is about to be renamed.
+fn seal(folder: &Path) -> io::Result<()> {
+    for entry in walkdir::WalkDir::new(folder).min_depth(1).contents_first(true) {
+        let entry = entry?;
+        let mode = if entry.file_type().is_dir() { 0o555 } else { 0o444 };
+        fs::set_permissions(entry.path(), Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// Gives back the right to write to folders, so that they can be removed.
+fn unseal(folder: &Path) -> io::Result<()> {
+    for entry in walkdir::WalkDir::new(folder) {
+        let entry = entry?;
+        if entry.file_type().is_dir() {
+            fs::set_permissions(entry.path(), Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_is_unpacked_once_read_only_and_a_change_of_it_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = STARTER.unpacked_in(place.path()).unwrap();
+        assert!(folder.join("papers/example/paper.toml").is_file());
+        assert_eq!(fs::metadata(folder.join("papers")).unwrap().permissions().mode() & 0o777, 0o555);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        assert_eq!(STARTER.unpacked_in(place.path()).unwrap(), folder);
+
+        unseal(&folder).unwrap();
+        fs::write(folder.join("papers/more"), "x").unwrap();
+        let error = STARTER.unpacked_in(place.path()).unwrap_err();
+        assert!(error.message.contains("it holds"), "{error}");
+        fs::remove_file(folder.join("papers/more")).unwrap();
+        let text = folder.join("papers/example/paper.md");
+        fs::set_permissions(&text, Permissions::from_mode(0o644)).unwrap();
+        fs::write(&text, "x").unwrap();
+        let error = STARTER.unpacked_in(place.path()).unwrap_err();
+        assert!(error.message.contains("`papers/example/paper.md` is not as it was"), "{error}");
+        fs::remove_file(&text).unwrap();
+        assert!(STARTER.unpacked_in(place.path()).unwrap_err().message.contains("is missing"));
+        assert!(error.hint.unwrap().contains("init --bundled"));
+    }
+
+    #[test]
+    fn many_at_once_get_the_same_whole_folder_and_what_a_killed_one_left_is_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let dead = place.path().join(".unpacking-dead/suite");
+        fs::create_dir_all(&dead).unwrap();
+        STARTER.unpack(&dead).unwrap();
+        seal(&dead).unwrap();
+        let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+        File::open(place.path().join(".unpacking-dead")).unwrap().set_modified(old).unwrap();
+        let folders: Vec<PathBuf> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| STARTER.unpacked_in(place.path()).unwrap())).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(folders.iter().all(|folder| *folder == folders[0]));
+        let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [folders[0].clone()]);
+        unseal(&folders[0]).unwrap();
+    }
+}
