@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::manifest::Instruction;
 use super::program::{Program, file_name};
+use crate::run::check::tail;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
 use crate::score::ml_bench::ProgramKind;
 use crate::score::read_result;
@@ -26,8 +27,6 @@ const FOLDER: &str = ".recorder";
 const OUTPUT: usize = 4 << 20;
 /// Bytes of what was recorded.
 const CALLS: u64 = 1 << 20;
-/// Characters kept of what went wrong.
-const KEPT: usize = 2000;
 
 /// What a program did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,15 +135,13 @@ pub async fn observe(
         Ok(outcome) => (Some(outcome), None),
         Err(reason) => (None, Some(reason)),
     };
-    let text = String::from_utf8_lossy(&exec.stderr);
-    let skipped = text.chars().count().saturating_sub(KEPT);
     Ok(Observed {
         code: program.code.clone(),
         kind: program.kind,
         exit: exec.exit,
         seconds: crate::run::round(exec.wall.as_secs_f64()),
         parses,
-        stderr: text.chars().skip(skipped).collect::<String>().trim_end().to_owned(),
+        stderr: tail(&exec.stderr),
         calls,
         outcome,
         no_outcome,

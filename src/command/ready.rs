@@ -194,14 +194,7 @@ impl Ready for ReadyCommands {
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
-        let refused = |why: String| Measurement {
-            id: RUN.to_owned(),
-            exit: Exit::Code(127),
-            wall: Duration::ZERO,
-            cpu: Duration::ZERO,
-            result: Err(why),
-            stderr: String::new(),
-        };
+        let refused = |why: String| Measurement::not_run(RUN, Exit::Code(127), why);
         let instruction = parts(&staged.task.sample).and_then(|(_, id, _)| self.loaded.instruction(id));
         let instruction = match instruction {
             Ok(instruction) => instruction,

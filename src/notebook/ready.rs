@@ -1,6 +1,5 @@
 //! A task that is ready on this machine: what an attempt begins with, what is kept of it, and our own runs.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,20 +18,16 @@ use crate::env::{Env, wheelhouse};
 use crate::error::{Error, Kind, Result};
 use crate::files::hex;
 use crate::kernel::{By, Harness, Kernel, Shown, State};
-use crate::run::check::Measurement;
+use crate::run::check::{Measurement, measure_with_output};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{Evidence, Item, Ready, Staged, Work};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
-use crate::score::read_result;
-use crate::suite::ResultRule;
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
 use crate::workspace::Snapshot;
 
 /// Seconds that a probe may take.
 const PROBE: Duration = Duration::from_mins(2);
-/// Most output that is read of a run of ours.
-const MOST: usize = 4 << 20;
 
 /// A task with its repo, env and wheelhouse.
 pub struct ReadyTask {
@@ -96,42 +91,16 @@ impl ReadyTask {
         Ok(kernel)
     }
 
-    /// Runs the answer's command as we do it, and reads its result. The second part is all that it wrote.
-    async fn run_entry(&self, sandbox: &mut dyn Sandbox) -> Result<(Measurement, String), Fault> {
+    /// The answer's command, as we run it.
+    fn entry(&self) -> Check {
         let answer = &self.task().manifest.answer;
-        let limits = ExecLimits {
-            wall: Duration::from_secs_f64(answer.time_limit),
-            grace: Duration::from_secs(2),
-            output: MOST,
-        };
-        let file = match &answer.result {
-            ResultRule::JsonFile(file) => Some(file),
-            ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
-        };
-        if let Some(file) = file {
-            let argv = vec!["rm".into(), "-rf".into(), "--".into(), file.into()];
-            sandbox.exec(&Command { argv, ..Command::default() }, &limits).await?;
+        Check {
+            id: ENTRY.to_owned(),
+            key: "answer".to_owned(),
+            command: answer.command.clone(),
+            time_limit: answer.time_limit,
+            result: answer.result.clone(),
         }
-        let exec = sandbox.exec(&Command::shell(&answer.command), &limits).await?;
-        let result = match exec.exit {
-            Exit::Code(0) => {
-                let written = match file {
-                    Some(file) => match sandbox.read(Path::new(file), MOST as u64).await {
-                        Ok(bytes) => Some(bytes),
-                        Err(Fault::Refused(_)) => None,
-                        Err(lost) => return Err(lost),
-                    },
-                    None => None,
-                };
-                read_result(&answer.result, &exec.stdout, written.as_deref())
-            }
-            Exit::Code(code) => Err(format!("exit code {code}")),
-            Exit::Signal(signal) => Err(format!("killed by signal {signal}")),
-            Exit::TimedOut => Err(format!("timed out after {:.0} s", answer.time_limit)),
-            Exit::DiskFull => Err("wrote more than the disk limit".to_owned()),
-        };
-        let all = [String::from_utf8_lossy(&exec.stdout), String::from_utf8_lossy(&exec.stderr)].concat();
-        Ok((measurement(ENTRY, &exec, result), all))
     }
 
     /// Runs the checks: the probes, then the entry, then what is searched in its output.
@@ -148,7 +117,7 @@ impl ReadyTask {
                 LandmarkCheck::Probe(_) => done(self.probe(landmark, sandbox).await?),
             }
         }
-        let (entry, output) = self.run_entry(sandbox).await?;
+        let (entry, output) = measure_with_output(sandbox, &self.entry()).await?;
         let (exit, wall) = (entry.exit, entry.wall);
         done(entry);
         for (landmark, expression) in in_output {
@@ -176,7 +145,7 @@ impl ReadyTask {
             let why = if last.is_empty() { errors.trim_end().lines().last().unwrap_or_default() } else { last };
             Err(format!("not reached: {}", why.chars().take(200).collect::<String>()))
         };
-        Ok(measurement(&landmark_id(&landmark.id), &exec, result))
+        Ok(Measurement::of(&landmark_id(&landmark.id), &exec, result))
     }
 
     /// Repeats the prefix and the agent's cells over the repo as it was given.
@@ -215,13 +184,6 @@ fn withheld(staged: &Staged<'_>) -> Vec<usize> {
     ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
 }
 
-fn measurement(id: &str, exec: &Exec, result: Result<Value, String>) -> Measurement {
-    let errors = String::from_utf8_lossy(&exec.stderr);
-    let end: String = errors.trim_end().chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect();
-    let stderr = if result.is_err() { end } else { String::new() };
-    Measurement { id: id.to_owned(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr }
-}
-
 #[async_trait]
 impl Ready for ReadyTask {
     fn item(&self) -> &dyn Item {
@@ -250,17 +212,9 @@ impl Ready for ReadyTask {
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
         let blocks = self.item.blocks(sample)?;
         let task = self.task();
-        let answer = &task.manifest.answer;
         // Where nothing is withheld, the answer is read off what was executed.
         let known = if blocks.is_empty() { Some(task.gold()?.to_string()) } else { None };
         let solution = Solution { cells: task.cells_of(&blocks, true), answer: known, ..Solution::default() };
-        let check = Check {
-            id: ENTRY.to_owned(),
-            key: "answer".to_owned(),
-            command: answer.command.clone(),
-            time_limit: answer.time_limit,
-            result: answer.result.clone(),
-        };
         let task = Task {
             sample: sample.id().to_owned(),
             attempt,
@@ -270,7 +224,7 @@ impl Ready for ReadyTask {
             forgery: Some(forgery::forgery(task)),
             part: None,
         };
-        Ok(Staged { task, snapshot: &self.snapshot, files: Vec::new(), checks: vec![check] })
+        Ok(Staged { task, snapshot: &self.snapshot, files: Vec::new(), checks: vec![self.entry()] })
     }
 
     async fn begin(&self, staged: &Staged<'_>, context: &mut Context<'_>) -> Result<()> {
@@ -314,8 +268,7 @@ impl Ready for ReadyTask {
         match layer::restore(env, &mut Harness(sandbox)).await {
             Ok(_) => self.check(&withheld(staged), sandbox, done).await,
             Err(Fault::Refused(why)) => {
-                let (exit, wall, cpu) = (Exit::Code(1), Duration::ZERO, Duration::ZERO);
-                done(Measurement { id: ENTRY.to_owned(), exit, wall, cpu, result: Err(why), stderr: String::new() });
+                done(Measurement::not_run(ENTRY, Exit::Code(1), why));
                 Ok(())
             }
             Err(lost) => Err(lost),

@@ -35,6 +35,18 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// What a command gave.
+    pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
+        let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
+        Self { id: id.to_owned(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr }
+    }
+
+    /// A check whose command was not run.
+    pub fn not_run(id: &str, exit: Exit, why: String) -> Self {
+        let (wall, cpu, stderr) = (Duration::ZERO, Duration::ZERO, String::new());
+        Self { id: id.to_owned(), exit, wall, cpu, result: Err(why), stderr }
+    }
+
     /// As it is kept in a record: `{"result": ...}` or `{"error": "..."}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -69,15 +81,21 @@ impl Place for Alone<'_> {
 /// # Errors
 /// [`Fault::Lost`] when the sandbox died; a check that fails is not an error.
 pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measurement, Fault> {
+    measure_with_output(sandbox, check).await.map(|(measurement, _)| measurement)
+}
+
+/// Runs one check. The second part is all that its command wrote, first to stdout, then to stderr.
+///
+/// # Errors
+/// Those of [`measure`].
+pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Result<(Measurement, String), Fault> {
     let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
         Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
         // What the code under test did to its own sandbox, such as removing the working folder, is its own failure.
         Err(Fault::Refused(why)) => {
-            let result = Err(format!("could not be run: {why}"));
-            let (id, exit, wall) = (check.id.clone(), Exit::Code(126), Duration::ZERO);
-            let cpu = Duration::ZERO;
-            return Ok(Measurement { id, exit, wall, cpu, result, stderr: String::new() });
+            let why = format!("could not be run: {why}");
+            return Ok((Measurement::not_run(&check.id, Exit::Code(126), why), String::new()));
         }
     };
     let exec = measured.exec;
@@ -89,12 +107,12 @@ pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measure
         NoResult::File(what) => read_result(&check.result, &exec.stdout, None).err().unwrap_or(what),
         NoResult::Misfit(what) => what,
     });
-    let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
-    Ok(Measurement { id: check.id.clone(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr })
+    let output = [String::from_utf8_lossy(&exec.stdout), String::from_utf8_lossy(&exec.stderr)].concat();
+    Ok((Measurement::of(&check.id, &exec, result), output))
 }
 
-/// The last part of a text, from a character boundary on.
-fn tail(bytes: &[u8]) -> String {
+/// The end of what was written to stderr, as it is kept, from a character boundary on.
+pub fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut start = text.len().saturating_sub(STDERR_KEPT);
     while !text.is_char_boundary(start) {

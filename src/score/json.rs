@@ -26,11 +26,21 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 /// When Python would refuse it.
 pub fn read_as_python(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| match token {
-        "NaN" | "Infinity" | "-Infinity" => Some(token.to_owned()),
+        _ if not_finite(token).is_some() => Some(token.to_owned()),
         _ if overflows(token) => Some(if token.starts_with('-') { "-Infinity" } else { "Infinity" }.to_owned()),
         _ => None,
     });
     serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
+/// The number that a string of [`read_as_python`] stands for.
+pub fn not_finite(text: &str) -> Option<f64> {
+    match text {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
 }
 
 /// Whether serde_json reads the token as it is.

@@ -33,7 +33,7 @@ pub(super) fn score_answer(experiments: &[Expected], answer: Option<&str>) -> Ve
         Some(Ok(Value::Object(map))) => Ok(map),
         // In a list or a string the key is looked for, and only finding it is an exception.
         Some(Ok(Value::Array(items))) if !items.iter().filter_map(Value::as_str).any(names) => Ok(Map::new()),
-        Some(Ok(Value::String(text))) if !is_not_finite(&text) && !holds(&text) => Ok(Map::new()),
+        Some(Ok(Value::String(text))) if json::not_finite(&text).is_none() && !holds(&text) => Ok(Map::new()),
         Some(Ok(other)) => Err(format!("found `{}`", json::excerpt(&other.to_string()))),
         Some(Err(error)) => Err(error),
         None => Err("no answer".to_owned()),
@@ -159,19 +159,9 @@ fn python_number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
         Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        Value::String(text) => match text.as_str() {
-            "NaN" => Some(f64::NAN),
-            "Infinity" => Some(f64::INFINITY),
-            "-Infinity" => Some(f64::NEG_INFINITY),
-            _ => None,
-        },
+        Value::String(text) => json::not_finite(text),
         _ => None,
     }
-}
-
-/// Whether the string stands for a number that JSON has no name for, see [`json::read_as_python`].
-fn is_not_finite(text: &str) -> bool {
-    matches!(text, "NaN" | "Infinity" | "-Infinity")
 }
 
 /// Python's `int(text)`: a sign, digits, single underscores between digits.

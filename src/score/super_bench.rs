@@ -12,6 +12,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::comments::without_comments;
+use super::json::not_finite;
 
 /// How far a number may be from gold by the published rule.
 pub const EPSILON: f64 = 0.01;
@@ -85,12 +86,7 @@ fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) => match text.as_str() {
-            "NaN" => Some(f64::NAN),
-            "Infinity" => Some(f64::INFINITY),
-            "-Infinity" => Some(f64::NEG_INFINITY),
-            _ => None,
-        },
+        Value::String(text) => not_finite(text),
         _ => None,
     }
 }

@@ -45,6 +45,11 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             }
             println!("got {}", held.len());
         }
+        "memories" => println!("{}", living(number(0), || held(number(1)))),
+        "shared-memories" => {
+            let shared = held(number(1));
+            println!("{}", living(number(0), || &shared));
+        }
         "fork-until-refused" => {
             let mut count = 0;
             while count < 5000 {
@@ -311,6 +316,35 @@ fn shared_segments(megabytes: usize) -> usize {
         }
     }
     megabytes
+}
+
+/// So many megabytes, each page written.
+fn held(megabytes: i64) -> Vec<u8> {
+    vec![1; (megabytes as usize) << 20]
+}
+
+/// Starts so many processes, each of which makes something and keeps it; how many are alive three seconds later.
+fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
+    let started: Vec<_> = (0..count)
+        .map(|_| {
+            // SAFETY: one thread; the child only makes its own and sleeps.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                let _kept = std::hint::black_box(make());
+                sleep_long();
+            }
+            pid
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(3));
+    // SAFETY: no pointer but null; the children are ours.
+    let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
+    let alive = started.iter().filter(lives).count();
+    for pid in started.into_iter().filter(|pid| *pid > 0) {
+        // SAFETY: no pointers.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+    alive
 }
 
 /// Holds so many megabytes in files of memory that are not mapped; how many it got.

@@ -44,6 +44,20 @@ crate::cases! {
         inside.end().await?;
     }
 
+    memory_of_all_processes_together_is_limited(fixture) {
+        fixture.limits.memory = 256 * MIB;
+        let mut inside = fixture.start().await?;
+        // Each stays below the limit, all together do not.
+        let done = inside.hostile(&["memories", "4", "150"], limits(20.0)).await?;
+        let lived: u32 = String::from_utf8_lossy(&done.stdout).trim().parse().map_err(|_| format!("{done:?}"))?;
+        ensure!((1..4).contains(&lived), "{lived} of 4 lived");
+        // Pages that a fork shares with its parent count once.
+        let done = inside.hostile(&["shared-memories", "8", "100"], limits(20.0)).await?;
+        ensure!(done.stdout == b"8\n", "{done:?}");
+        inside.works().await?;
+        inside.end().await?;
+    }
+
     shared_memory_that_outlives_its_makers_does_not_end_the_sandbox(fixture) {
         fixture.limits.memory = 128 * MIB;
         let mut inside = fixture.start().await?;

@@ -84,6 +84,6 @@ impl Children {
 }
 
 /// Whether this process has any child, alive or dead. Without one it is alone, because orphans become its children.
-fn has_children() -> bool {
+pub(super) fn has_children() -> bool {
     waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT).is_ok()
 }

@@ -14,6 +14,7 @@ mod channel;
 mod children;
 mod confine;
 mod growth;
+mod memory;
 mod mount;
 mod oom;
 mod pipes;
@@ -45,6 +46,7 @@ use confine::Confinement;
 use growth::Growth;
 use oom::OomScore;
 use serve::{Server, send};
+use start::Starter;
 use wire::{ENVELOPE, OsBytes, Place, Reply, Setup, Source, receive};
 
 pub(super) use root::HOME;
@@ -190,7 +192,9 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
-    Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)
+    let variables = variables(setup, root::HOME.as_ref());
+    let server = Server::new(Starter::new(workdir, variables, None, oom_score, setup.limits.processes)?)?;
+    Ok(weighing(server, setup))
 }
 
 /// Without namespaces the init keeps its rights, to be able to kill, and each child gives them up before it begins.
@@ -204,8 +208,14 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     let user = setup.owner.filter(|_| getuid().is_root());
     let confinement = Confinement::prepare(setup, user)?;
     let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
-    Server::new(dir.as_path().into(), variables(setup, home), Some(confinement), oom_score, setup.limits.processes)
-        .map(|server| Role::Init(Box::new(server)))
+    let (workdir, variables) = (dir.as_path().into(), variables(setup, home));
+    let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup.limits.processes)?;
+    Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup))))
+}
+
+/// Watches the memory of all processes together where no cgroup does.
+fn weighing(server: Server, setup: &Setup) -> Server {
+    if setup.memory_cgroup { server } else { server.weighing(setup.limits.memory) }
 }
 
 /// In a container the engine has built everything but what needs no privilege: it is left to give up system calls and
@@ -218,8 +228,8 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
-    let server = Server::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
-    Ok(Role::Init(Box::new(server.watching(growth))))
+    let starter = Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
+    Ok(Role::Init(Box::new(Server::new(starter)?.watching(growth))))
 }
 
 /// The sandbox's variables: those that were given, and the few without which programs misbehave.

@@ -1,20 +1,18 @@
 //! The init's loop: it runs one job at a time, and bounds its output and its time.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 
 use super::channel::Channel;
-use super::children::Children;
-use super::confine::Confinement;
+use super::children::{Children, has_children};
 use super::growth::Growth;
-use super::oom::OomScore;
+use super::memory::Memory;
 use super::relay::Relay;
 use super::running::{Running, wait};
 use super::start::{NotStarted, Starter};
@@ -28,21 +26,20 @@ pub(super) struct Server {
     children: Children,
     /// Set where the harness cannot see the workspace and the init looks after its size.
     growth: Option<Growth>,
+    /// Set where no cgroup counts the memory of all processes together.
+    memory: Option<Memory>,
     /// Set once the harness has asked for it.
     relay: RefCell<Option<Relay>>,
 }
 
 impl Server {
-    pub(super) fn new(
-        workdir: PathBuf,
-        variables: BTreeMap<String, String>,
-        confinement: Option<Confinement>,
-        oom_score: Option<OomScore>,
-        processes: u64,
-    ) -> io::Result<Self> {
-        let children = Children::watch()?;
-        let starter = Starter::new(workdir, variables, confinement, oom_score, processes)?;
-        Ok(Self { starter, children, growth: None, relay: RefCell::new(None) })
+    pub(super) fn new(starter: Starter) -> io::Result<Self> {
+        Ok(Self { starter, children: Children::watch()?, growth: None, memory: None, relay: RefCell::new(None) })
+    }
+
+    /// The same, holding all processes to so many bytes of memory together.
+    pub(super) fn weighing(self, limit: u64) -> Self {
+        Self { memory: Some(Memory::new(limit)), ..self }
     }
 
     /// The same, looking after the workspace's size as well.
@@ -63,10 +60,15 @@ impl Server {
                 PollFd::new(channel.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
             ];
-            wait(&mut ready, None)?;
+            // What earlier commands left running is watched, too.
+            let watched = self.memory.as_ref().filter(|_| has_children());
+            wait(&mut ready, watched.map(Memory::next_look))?;
             let [asked, died] = ready.map(|fd| fd.any().unwrap_or(true));
             if died {
                 self.children.collect(0);
+            }
+            if let Some(memory) = watched {
+                memory.look(&self.children);
             }
             if asked {
                 let Some(request) = receive(&mut *channel, LONGEST_REQUEST)? else { return Ok(()) };
@@ -143,7 +145,8 @@ impl Server {
         let (mut killed, mut starved) = (false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
-            let next = [deadline, look].into_iter().flatten().min();
+            let weigh = self.memory.as_ref().map(Memory::next_look);
+            let next = [deadline, look, weigh].into_iter().flatten().min();
             let ready = running.wait(channel, &self.children, self.relay.borrow().as_ref(), next)?;
             for place in &ready.relay {
                 let messages = self.relay.borrow_mut().as_mut().map(|relay| relay.pump(*place));
@@ -171,6 +174,9 @@ impl Server {
                 && let Some(ended) = self.children.collect(running.pid)
             {
                 break ended;
+            }
+            if let Some(memory) = &self.memory {
+                memory.look(&self.children);
             }
             if let Some(growth) = &self.growth
                 && look.is_some_and(|look| Instant::now() >= look)
