@@ -159,10 +159,54 @@ fn imported(line: &str) -> Vec<&str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use globset::{Glob, GlobSetBuilder};
 
     use super::*;
+
+    /// What is protected in [`example`].
+    pub const PROTECTED: [&str; 3] = ["pkg/cli.py", "scripts/*", "data/*"];
+
+    /// New and changed files that are kept out of [`example`].
+    pub const KEPT_OUT: [&str; 16] = [
+        "pkg/cli.py",
+        "pkg/cli/__init__.py",
+        "pkg/cli.cpython-311.so",
+        "data/y.csv",
+        "json.py",
+        "numpy/__init__.py",
+        "numpy.py",
+        "random.so",
+        "sitecustomize.py",
+        "scripts/json.py",
+        "_heapq.py",
+        // Imported where they are there.
+        "psutil.py",
+        "time.py",
+        "helpers/__init__.py",
+        "faster.py",
+        "scripts/faster/loops.py",
+    ];
+
+    /// Files that are not.
+    pub const TAKEN: [&str; 16] = [
+        "pkg/model.py",
+        "pkg/new.py",
+        "pkg/json.py",
+        "pkg/random.py",
+        "pkg/client.py",
+        "notes.txt",
+        "json.txt",
+        "results/out.json",
+        "pkg/clients/a.py",
+        "comment.py",
+        "sentence.py",
+        "this.py",
+        "near.py",
+        "beside.py",
+        "pkg2.py",
+        "pkg/psutil.py",
+    ];
 
     fn touch(root: &Path, path: &str) {
         let path = root.join(path);
@@ -170,10 +214,9 @@ mod tests {
         std::fs::write(path, "").unwrap();
     }
 
-    #[test]
-    fn what_is_protected_cannot_be_shadowed_and_everything_else_may_be_added() {
-        let folder = tempfile::tempdir().unwrap();
-        let (tree, prefix) = (folder.path().join("tree"), folder.path().join("prefix"));
+    /// A repo and the prefix of an env.
+    pub fn example(folder: &Path) -> (PathBuf, PathBuf) {
+        let (tree, prefix) = (folder.join("tree"), folder.join("prefix"));
         for file in ["pkg/__init__.py", "pkg/cli.py", "pkg/model.py", "scripts/run.py", "pkg/random.py", "data/x.csv"] {
             touch(&tree, file);
         }
@@ -188,51 +231,22 @@ mod tests {
         std::fs::write(prefix.join("lib/python3.11/site-packages/joblib/pool.py"), code).unwrap();
         std::fs::write(prefix.join("lib/python3.11/site-packages/joblib/tests/test_pool.py"), "import pkg2\n").unwrap();
         std::fs::write(tree.join("scripts/run.py"), "from faster.loops import go\n").unwrap();
-        let globs = ["pkg/cli.py", "scripts/*", "data/*"].map(|glob| Glob::new(glob).unwrap());
-        let protected = globs.into_iter().fold(GlobSetBuilder::new(), |mut set, glob| {
-            set.add(glob);
-            set
-        });
-        let guard = Guard::new(protected.build().unwrap(), &tree, &[prefix]);
-        for path in [
-            "pkg/cli.py",
-            "pkg/cli/__init__.py",
-            "pkg/cli.cpython-311.so",
-            "data/y.csv",
-            "json.py",
-            "numpy/__init__.py",
-            "numpy.py",
-            "random.so",
-            "sitecustomize.py",
-            "scripts/json.py",
-            "_heapq.py",
-            // Imported where they are there.
-            "psutil.py",
-            "time.py",
-            "helpers/__init__.py",
-            "faster.py",
-            "scripts/faster/loops.py",
-        ] {
+        (tree, prefix)
+    }
+
+    #[test]
+    fn what_is_protected_cannot_be_shadowed_and_everything_else_may_be_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, prefix) = example(folder.path());
+        let mut globs = GlobSetBuilder::new();
+        for glob in PROTECTED {
+            globs.add(Glob::new(glob).unwrap());
+        }
+        let guard = Guard::new(globs.build().unwrap(), &tree, &[prefix]);
+        for path in KEPT_OUT {
             assert!(guard.keeps_out(path), "{path}");
         }
-        for path in [
-            "pkg/model.py",
-            "pkg/new.py",
-            "pkg/json.py",
-            "pkg/random.py",
-            "pkg/client.py",
-            "notes.txt",
-            "json.txt",
-            "results/out.json",
-            "pkg/clients/a.py",
-            "comment.py",
-            "sentence.py",
-            "this.py",
-            "near.py",
-            "beside.py",
-            "pkg2.py",
-            "pkg/psutil.py",
-        ] {
+        for path in TAKEN {
             assert!(!guard.keeps_out(path), "{path}");
         }
     }

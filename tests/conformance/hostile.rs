@@ -323,7 +323,7 @@ fn held(megabytes: i64) -> Vec<u8> {
     vec![1; (megabytes as usize) << 20]
 }
 
-/// Starts so many processes, each of which makes something and keeps it; how many are alive three seconds later.
+/// Starts so many processes, each of which makes something and keeps it; how many are alive a second and a half later.
 fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
     let started: Vec<_> = (0..count)
         .map(|_| {
@@ -336,7 +336,7 @@ fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
             pid
         })
         .collect();
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_millis(1500));
     // SAFETY: no pointer but null; the children are ours.
     let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
     let alive = started.iter().filter(lives).count();

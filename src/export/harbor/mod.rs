@@ -315,6 +315,7 @@ fn script(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
     use crate::score::Expected;
 
     /// What a program that has imported the verifier prints of JSON that it is given.
@@ -376,6 +377,45 @@ mod tests {
                 theirs.as_object().unwrap().clone().into_iter().filter(|(key, _)| key != "null").collect();
             assert_eq!(theirs, ours, "{answer}");
         }
+    }
+
+    #[test]
+    fn the_code_of_one_experiment_cannot_change_what_the_verifier_runs_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tests, workspace) = (folder.path().join("tests"), folder.path().join("workspace"));
+        for place in [&tests.join("original"), &workspace] {
+            std::fs::create_dir_all(place).unwrap();
+            std::fs::write(place.join("data.json"), "{\"x\": 1}").unwrap();
+        }
+        std::fs::write(workspace.join("new.json"), "{\"x\": 3}").unwrap();
+        let experiment = |id: &str, command: &str, file: &str, gold: i32| {
+            json!({ "id": id, "key": id, "command": command, "time_limit": 20.0, "result": { "json_file": file },
+                "gold": { "x": gold }, "tolerance": { "relative": 0.0, "absolute": 0.0 } })
+        };
+        let forge = "echo '{\"x\": 2}' | tee data.json > out.json";
+        let read = "cat data.json > out.json; cat new.json > two.json";
+        let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] }, "experiments": [
+            experiment("one", forge, "out.json", 2), experiment("two", read, "out.json", 1),
+            experiment("three", read, "two.json", 3)] });
+        std::fs::write(tests.join("task.json"), task.to_string()).unwrap();
+        let code = "verify.verify(verify.Path(asked[0]), verify.Path(asked[1]))";
+        let told = told(code, &json!([tests, workspace]));
+        assert_eq!(told[1], json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }), "{told}");
+    }
+
+    #[test]
+    fn the_verifier_keeps_out_what_is_kept_out_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, prefix) = example(folder.path());
+        let library = prefix.join("lib/python3.11");
+        let globs = PROTECTED.map(str::to_owned);
+        let paths: Vec<&str> = KEPT_OUT.iter().chain(&TAKEN).copied().collect();
+        let asked = json!([tree, [library, library.join("site-packages")], expressions(&globs), paths]);
+        let guard = "verify.Guard(asked[0], verify.compiled(asked[2]), {'names': [], 'endings': []})";
+        let library = "setattr(verify, 'folders_of_python', lambda: {verify.Path(folder) for folder in asked[1]})";
+        let code = format!("[{library}] and [guard.keeps_out(path) for guard in [{guard}] for path in asked[3]]");
+        let ours: Vec<bool> = paths.iter().map(|path| KEPT_OUT.contains(path)).collect();
+        assert_eq!(told(&code, &asked), json!(ours));
     }
 
     #[test]

@@ -5,6 +5,7 @@ the task protects and new files that Python would import in the place of somethi
 read neither the gold results nor write the reward.
 """
 
+import functools
 import json
 import math
 import os
@@ -23,6 +24,10 @@ import measure
 SLACK = 4.0 * sys.float_info.epsilon
 # A user of this verification's own.
 USER = 20000 + os.getpid() % 10000
+# What Python imports.
+CODE = (".py", ".so", ".pyc")
+# Folders whose code no experiment runs.
+ASIDE = {"test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"}
 TASK_FILES = {"paper.txt", "experiments.md", "run_experiments.sh", "answer.json"}
 # More is no number of an experiment.
 MOST_NUMBER = 2**32 - 1
@@ -116,11 +121,16 @@ def protects(globs, path):
     return any(glob.fullmatch(os.fsencode(path)) for glob in globs)
 
 
+def folders_of_python():
+    """Where Python's library and the environment are."""
+    paths = sysconfig.get_paths()
+    return {Path(paths[kind]) for kind in ["stdlib", "platstdlib", "purelib", "platlib"]}
+
+
 def library():
     """Names that can be imported from Python's library and the environment, and those that Python imports of itself."""
-    paths = sysconfig.get_paths()
-    folders = {Path(paths[kind]) for kind in ["stdlib", "platstdlib", "purelib", "platlib"]}
-    folders |= {Path(paths[kind], "lib-dynload") for kind in ["stdlib", "platstdlib"]}
+    folders = folders_of_python()
+    folders |= {folder / "lib-dynload" for folder in folders}
     names = {"sitecustomize", "usercustomize"}
     for folder in folders:
         for entry in folder.iterdir() if folder.is_dir() else []:
@@ -129,26 +139,80 @@ def library():
     return names
 
 
-def shadows(path, original, modules, roots, names):
-    """Whether Python would import a new file of this path in the place of something else."""
-    for module in modules:
-        rest = path.removeprefix(module)
-        if rest == path:
-            continue
-        if rest.startswith("/") and not Path(original, module).exists():
-            return True
-        if rest.startswith(".") and rest.endswith((".so", ".pyc")):
-            return True
-    for root in roots:
-        inside = path if not root else path.removeprefix(root + "/")
-        if root and inside == path:
-            continue
-        first, _, rest = inside.partition("/")
-        is_module = bool(rest) or first.endswith((".py", ".so", ".pyc"))
-        is_known = bool(rest) and Path(original, root, first).exists()
-        if is_module and first.split(".")[0] in names and not is_known:
-            return True
-    return False
+def imported(line):
+    """The first names that a line imports: `["a", "b"]` for `import a.c as d, b`."""
+    line = line.split("#")[0].strip()
+    if line.startswith("import "):
+        modules = [module.strip() for module in line.removeprefix("import ").split(",")]
+    elif line.startswith("from ") and " import" in line:
+        modules = [line.removeprefix("from ").split(" import")[0].strip()]
+    else:
+        return []
+    # Prose that begins like an import names what is no module.
+    if not all(re.fullmatch(r"\w+(\.\w+)*(\s+as\s+\S+)?", module) for module in modules):
+        return []
+    return [re.split(r"[.\s]", module)[0] for module in modules]
+
+
+def imports(folder):
+    """The first names of what Python files below a folder import, but for modules next to the file that imports them."""
+    names = set()
+    for beside, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in ASIDE]
+        for file in files:
+            if not file.endswith(".py"):
+                continue
+            try:
+                text = Path(beside, file).read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            found = {name for line in text.split("\n") for name in imported(line)} - names
+            names |= {one for one in found if not Path(beside, one + ".py").exists() and not Path(beside, one).is_dir()}
+    return names
+
+
+class Guard:
+    """Which of an attempt's changes are not taken over."""
+
+    def __init__(self, original, globs, left_out):
+        self.original, self.globs = original, globs
+        python = [path for path in files(original, left_out) if path.endswith(".py")]
+        # Protected Python files, without their `.py`.
+        self.modules = {path[:-3] for path in python if protects(globs, path)}
+        # Folders from which Python imports.
+        folders = {os.path.dirname(module) for module in self.modules}
+        self.roots = {""} | {folder for folder in folders if not Path(original, folder, "__init__.py").exists()}
+        self.library = library()
+
+    @functools.cached_property
+    def imported(self):
+        """What the repo's, Python's and the environment's code imports and does not bring along."""
+        return set().union(*map(imports, {self.original, *folders_of_python()}))
+
+    def keeps_out(self, path):
+        return protects(self.globs, path) or (not Path(self.original, path).exists() and self.shadows(path))
+
+    def shadows(self, path):
+        """Whether Python would import a new file of this path in the place of something else."""
+        for module in self.modules:
+            rest = path.removeprefix(module)
+            if rest == path:
+                continue
+            if rest.startswith("/") and not Path(self.original, module).exists():
+                return True
+            if rest.startswith(".") and rest.endswith((".so", ".pyc")):
+                return True
+        for root in self.roots:
+            inside = path if not root else path.removeprefix(root + "/")
+            if root and inside == path:
+                continue
+            first, _, rest = inside.partition("/")
+            is_module = bool(rest) or first.endswith(CODE)
+            is_known = bool(rest) and Path(self.original, root, first).exists()
+            name = first.split(".")[0]
+            if is_module and not is_known and (name in self.library or (path.endswith(CODE) and name in self.imported)):
+                return True
+        return False
 
 
 def files(root, left_out):
@@ -169,28 +233,29 @@ def files(root, left_out):
     return found
 
 
-def rebuild(original, workspace, globs, left_out, target):
-    """The masked repo with the attempt's changes; paths of those that were not taken over."""
-    shutil.copytree(original, target, symlinks=True)
-    before, after = files(original, left_out), files(workspace, left_out)
-    modules = {path[:-3] for path in before if path.endswith(".py") and protects(globs, path)}
-    roots = {""}
-    for folder in map(os.path.dirname, modules):
-        if not Path(original, folder, "__init__.py").exists():
-            roots.add(folder)
-    names, ignored = library(), []
-    for path in before.keys() - after.keys() - TASK_FILES:
-        if not protects(globs, path):
-            Path(target, path).unlink(missing_ok=True)
+def changes(guard, workspace, left_out):
+    """What the attempt removed, the files that it changed, and those whose changes are not taken over."""
+    before, after = files(guard.original, left_out), files(workspace, left_out)
+    gone = {path for path in before.keys() - after.keys() - TASK_FILES if not protects(guard.globs, path)}
+    changed, ignored = {}, []
     for path, source in sorted(after.items()):
-        if path in TASK_FILES:
+        is_same = path in before and Path(before[path]).read_bytes() == Path(source).read_bytes()
+        if path in TASK_FILES or is_same:
             continue
-        if path in before and Path(before[path]).read_bytes() == Path(source).read_bytes():
-            continue
-        is_new = not Path(original, path).exists()
-        if protects(globs, path) or (is_new and shadows(path, original, modules, roots, names)):
+        if guard.keeps_out(path):
             ignored.append(path)
-            continue
+        else:
+            changed[path] = source
+    return gone, changed, ignored
+
+
+def rebuild(original, gone, changed, left_out, target):
+    """The masked repo with the attempt's changes; paths of those that something protected is in the way of."""
+    shutil.copytree(original, target, symlinks=True)
+    for path in gone:
+        Path(target, path).unlink(missing_ok=True)
+    ignored = []
+    for path, source in changed.items():
         place = Path(target, path)
         try:
             if place.is_dir() and not files(place, left_out):
@@ -198,9 +263,24 @@ def rebuild(original, workspace, globs, left_out, target):
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, place)
         except OSError:
-            # Something that is protected is in its place.
             ignored.append(path)
     return ignored
+
+
+def again(task, experiment, change, user):
+    """Runs an experiment on a tree of its own, so that the code of one cannot change what the next one runs."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        root = Path(scratch, "repo")
+        ignored = rebuild(*change, task["left_out"], root)
+        if user is not None:
+            os.chmod(scratch, 0o755)
+            for folder, folders, names in os.walk(root):
+                for name in [".", *folders, *names]:
+                    os.chown(os.path.join(folder, name), user, user, follow_symlinks=False)
+        outcome = measure.run(experiment, root, user)
+        if user is not None:
+            sweep(user)
+    return outcome, ignored
 
 
 def sweep(user):
@@ -246,25 +326,19 @@ def verify(tests, workspace):
         reported = {}
     reported = placed(reported, task["experiments"])
     user = USER if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        root = Path(scratch, "repo")
-        ignored = rebuild(tests / "original", workspace, compiled(task["protected"]), task["left_out"], root)
-        if user is not None:
-            os.chmod(scratch, 0o755)
-            for folder, folders, names in os.walk(root):
-                for name in [".", *folders, *names]:
-                    os.chown(os.path.join(folder, name), user, user, follow_symlinks=False)
-        verdict = {"ignored": ignored, "experiments": {}}
-        for experiment in task["experiments"]:
-            outcome = measure.run(experiment, root, user)
-            gold, tolerance = experiment["gold"], experiment["tolerance"]
-            verdict["experiments"][experiment["id"]] = {
-                "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
-                "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
-                **outcome,
-            }
-        if user is not None:
-            sweep(user)
+    original = tests / "original"
+    guard = Guard(original, compiled(task["protected"]), task["left_out"])
+    gone, changed, ignored = changes(guard, workspace, task["left_out"])
+    verdict = {"ignored": ignored, "experiments": {}}
+    for experiment in task["experiments"]:
+        outcome, in_the_way = again(task, experiment, (original, gone, changed), user)
+        verdict["ignored"] = sorted({*verdict["ignored"], *in_the_way})
+        gold, tolerance = experiment["gold"], experiment["tolerance"]
+        verdict["experiments"][experiment["id"]] = {
+            "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
+            "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
+            **outcome,
+        }
     scores = list(verdict["experiments"].values())
     both = [all(score[source] for score in scores) and bool(scores) for source in ["reported", "verified"]]
     reward = {"reward": float(all(both)), "reported": float(both[0]), "verified": float(both[1])}

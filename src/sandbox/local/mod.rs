@@ -141,8 +141,8 @@ impl Backend for LocalBackend {
         }
         if !self.cgroups.memory() {
             warn(
-                "no writable memory cgroup: memory is limited for each process, not for all together; memfds and System V \
-                 shared memory are refused, buffers of sockets are not counted",
+                "no writable memory cgroup: the memory of all processes together is watched five times a second, not enforced; \
+                 memfds and System V shared memory are refused, buffers of sockets are not counted",
             );
         }
         if !self.cgroups.processes() && self.mode == Mode::Landlock {
