@@ -171,6 +171,31 @@ fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
 }
 
 #[test]
+fn a_harness_that_is_stopped_for_a_while_charges_the_attempt_nothing_for_it() {
+    let lab = Lab::new();
+    lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 2.125\"}}\n");
+    let agent = format!("scripted:{}", lab.path("steps").display());
+    let arguments = ["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r", "--no-baseline"];
+    let child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let sleeps = || {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.map(|it| fs::read(it.path().join("cmdline")).unwrap_or_default()).any(|line| line == b"sleep\x002.125\x00")
+    };
+    let begun = Instant::now();
+    while !sleeps() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the command did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let harness = Pid::from_raw(child.id().cast_signed());
+    kill(harness, Signal::SIGSTOP).unwrap();
+    std::thread::sleep(Duration::from_secs(6));
+    kill(harness, Signal::SIGCONT).unwrap();
+    child.wait_with_output().unwrap();
+    let charged = lab.records("r")[0]["tool_seconds"].as_f64().unwrap();
+    assert!((2.1..5.0).contains(&charged), "{charged} s for a command of 2.125 s");
+}
+
+#[test]
 fn a_torn_last_line_is_dropped_and_that_attempt_made_again() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
