@@ -37,7 +37,8 @@ impl Memory {
         if looking < self.next.get() {
             return;
         }
-        let mut living: Vec<i32> = children.living(&std::collections::BTreeSet::new()).into_iter().map(|it| it.0).collect();
+        let mut living: Vec<i32> =
+            children.living(&std::collections::BTreeSet::new()).into_iter().map(|it| it.0).collect();
         // What is resident counts a shared page for each of its owners, but is read in no time.
         if living.iter().map(|pid| resident(*pid)).sum::<u64>() > self.most {
             let mut sizes: Vec<(u64, i32)> = living.drain(..).map(|pid| (share(pid), pid)).collect();

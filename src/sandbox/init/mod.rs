@@ -228,7 +228,8 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
-    let starter = Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
+    let starter =
+        Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
     Ok(Role::Init(Box::new(Server::new(starter)?.watching(growth))))
 }
 
