@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::account::{Account, Asker, NotAsked, Unanswered};
 use super::{Budget, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
+use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(1);
@@ -44,15 +44,16 @@ impl Context<'_> {
     /// [`Fault::Refused`] when no time is left, and what the sandbox says.
     pub async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
         let left = self.time_left()?;
-        let limits = ExecLimits { wall: wall.min(left), grace: GRACE, output };
+        let wall = wall.min(left);
+        let limits = ExecLimits { wall, patience: patience(wall), grace: GRACE, output };
         let begun = Instant::now();
-        let exec = self.sandbox.exec(command, &limits).await;
+        let exec = self.sandbox.exec(command, &limits).await.and_then(|exec| exec.told(wall));
         let took = match &exec {
             // Two clocks may differ by a moment; a command that was cut for want of time leaves none.
-            Ok(exec) if exec.exit == Exit::TimedOut => exec.wall.max(limits.wall),
+            Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
             // As the sandbox has measured it. It goes on while this process is stopped, as by Ctrl-Z, and so does the
             // command.
-            Ok(exec) => exec.wall,
+            Ok(exec) => exec.own_time(),
             Err(_) => begun.elapsed(),
         };
         self.budget.charge_time(took);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::manifest::Instruction;
 use super::program::{Program, file_name};
 use crate::run::check::tail;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::ml_bench::ProgramKind;
 use crate::score::read_result;
 use crate::suite::ResultRule;
@@ -91,7 +91,7 @@ pub async fn observe(
     let recorder = sandbox.workdir().join(FOLDER);
     let root = sandbox.workdir().display().to_string();
     let wall = Duration::try_from_secs_f64(instruction.time_limit).unwrap_or(Duration::from_hours(1));
-    let limits = ExecLimits { wall, grace: Duration::from_secs(2), output: OUTPUT };
+    let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: OUTPUT };
     sandbox.write(&Path::new(FOLDER).join("sitecustomize.py"), RECORDER.as_bytes()).await?;
     sandbox.write(&folder.join(file), program.code.as_bytes()).await?;
     let calls = recorder.join("calls.jsonl");
@@ -113,7 +113,7 @@ pub async fn observe(
         variables: variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         ..run(&[file])
     };
-    let exec = sandbox.exec(&command, &limits).await?;
+    let exec = sandbox.exec(&command, &limits).await?.told(wall)?;
     let succeeded = exec.exit == Exit::Code(0);
     let parses = succeeded || {
         let check = match program.kind {

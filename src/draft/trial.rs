@@ -68,7 +68,8 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
         limits: machine.limits,
     };
     let line = wanted.command_line(Protocol::Curtailed).map_err(Error::usage)?;
-    let limits = ExecLimits { wall: place.limit, grace: Duration::from_secs(2), output: 4 << 20 };
+    let limits =
+        ExecLimits { wall: place.limit, patience: Duration::ZERO, grace: Duration::from_secs(2), output: 4 << 20 };
     let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
     let mut sandbox = backend.start(&spec).await?;
     let exec = match sandbox.exec(&Command::shell(&line), &limits).await {

@@ -83,7 +83,7 @@ pub struct Harness<'a>(pub &'a mut dyn Sandbox);
 #[async_trait]
 impl Host for Harness<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
-        self.0.exec(command, &ExecLimits { wall, grace: GRACE, output }).await
+        self.0.exec(command, &ExecLimits { wall, patience: Duration::ZERO, grace: GRACE, output }).await
     }
 }
 

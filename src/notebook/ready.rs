@@ -23,7 +23,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{Evidence, Item, Ready, Staged, Work};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::workspace::Snapshot;
 
 /// Seconds that a probe may take.
@@ -134,8 +134,9 @@ impl ReadyTask {
         let script = place.and_then(|place| self.task().probes[place].clone()).unwrap_or_default();
         let argv = ["python", "-I", "-"].map(Into::into).to_vec();
         let command = Command { argv, stdin: script.into_bytes(), ..Command::default() };
-        let limits = ExecLimits { wall: PROBE, grace: Duration::from_secs(1), output: 64 << 10 };
-        let exec = sandbox.exec(&command, &limits).await?;
+        let limits =
+            ExecLimits { wall: PROBE, patience: patience(PROBE), grace: Duration::from_secs(1), output: 64 << 10 };
+        let exec = sandbox.exec(&command, &limits).await?.told(PROBE)?;
         let said = String::from_utf8_lossy(&exec.stdout);
         let last = said.trim_end().lines().last().unwrap_or_default().trim();
         let result = if exec.success() && last == "reached" {

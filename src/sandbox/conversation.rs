@@ -118,8 +118,15 @@ impl Conversation {
     }
 
     async fn converse(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> io::Result<Reply> {
-        let wall = limits.wall;
-        let request = Request::Run { job, wall, grace: limits.grace, output: output as u64, stdin: stdin.to_vec() };
+        let wall = limits.wall.saturating_add(limits.patience);
+        let request = Request::Run {
+            job,
+            wall: limits.wall,
+            patience: limits.patience,
+            grace: limits.grace,
+            output: output as u64,
+            stdin: stdin.to_vec(),
+        };
         let begun = Instant::now();
         // Durations beyond any calendar mean no limit.
         let far = begun + Duration::from_hours(365 * 24);
@@ -279,7 +286,7 @@ impl Conversation {
         stdin: &[u8],
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
-        let limits = ExecLimits { wall: FILE_WALL, grace: Duration::ZERO, output: 0 };
+        let limits = ExecLimits { wall: FILE_WALL, patience: Duration::ZERO, grace: Duration::ZERO, output: 0 };
         // Twice as much as can come, for only the first half of what a capture keeps is contiguous.
         let output = usize::try_from(most.saturating_mul(2)).unwrap_or(usize::MAX >> 2).min(usize::MAX >> 2);
         let done = self.run(job, stdin, &limits, output).await?;

@@ -18,6 +18,7 @@ mod listener;
 mod local;
 mod processes;
 mod reap;
+mod starved;
 mod unconfined;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub use fault::{Cause, Fault, Loss};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub use local::{LocalBackend, Mode, Report, sweep_folders};
+pub use starved::patience;
 pub use unconfined::Unconfined;
 
 /// The workspace's path inside every sandbox that has its own file system view.
@@ -77,6 +79,8 @@ impl Command {
 pub struct ExecLimits {
     /// Wall time. At its end: TERM, `grace`, KILL, for everything that the command started.
     pub wall: Duration,
+    /// How much later that may be because other processes had the processors, see [`Exec::starved`].
+    pub patience: Duration,
     /// Between TERM and KILL.
     pub grace: Duration,
     /// Bytes kept of stdout and of stderr each; the middle of what is longer is cut.
@@ -153,6 +157,9 @@ pub struct Exec {
     pub cut: u64,
     /// Wall time.
     pub wall: Duration,
+    /// How much of the wall time it was ready to run and had no processor because other processes had them. Counted only
+    /// where the limits have patience for it.
+    pub starved: Duration,
     /// CPU time of the command and its children that were waited for.
     pub cpu: Duration,
     /// Largest resident set in bytes of the command or a child.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::reap::{Ended, reap};
+use super::starved::Starved;
 use super::{
     Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec, files, processes,
 };
@@ -191,6 +192,7 @@ impl Sandbox for Plain {
         let (mut out_open, mut err_open) = (true, true);
         let mut input = Some(stdin).filter(|_| !command.stdin.is_empty());
         let mut written = 0;
+        let mut starved = Some(Starved::since(begun)).filter(|_| !limits.patience.is_zero());
         let mut deadline = tokio::time::Instant::from_std(begun + limits.wall);
         let (mut timed_out, mut killed) = (false, false);
         let mut stop = self.stop.clone().filter(|stop| !stop.is_cancelled());
@@ -214,6 +216,17 @@ impl Sandbox for Plain {
                     stop = None;
                     if !timed_out {
                         deadline = tokio::time::Instant::now();
+                    }
+                }
+                () = async {
+                    match &starved {
+                        Some(starved) => tokio::time::sleep_until(starved.next_look().into()).await,
+                        None => std::future::pending().await,
+                    }
+                }, if !timed_out => {
+                    if let Some(starved) = &mut starved {
+                        starved.look(processes::marked(&mark).into_iter().map(|(pid, _)| pid));
+                        deadline = (begun + limits.wall + starved.total().min(limits.patience)).into();
                     }
                 }
                 () = tokio::time::sleep_until(deadline), if !killed => {
@@ -250,6 +263,7 @@ impl Sandbox for Plain {
             stderr,
             cut: cut_out + cut_err,
             wall: begun.elapsed(),
+            starved: starved.map_or(Duration::ZERO, |starved| starved.total()),
             cpu,
             peak_memory,
         })
@@ -334,7 +348,12 @@ mod tests {
     use crate::sandbox::EntryKind;
 
     fn limits(milliseconds: u64) -> ExecLimits {
-        ExecLimits { wall: Duration::from_millis(milliseconds), grace: Duration::from_millis(200), output: 1000 }
+        ExecLimits {
+            wall: Duration::from_millis(milliseconds),
+            patience: Duration::ZERO,
+            grace: Duration::from_millis(200),
+            output: 1000,
+        }
     }
 
     async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {

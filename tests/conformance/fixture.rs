@@ -147,7 +147,12 @@ impl<'b> Fixture<'b> {
 }
 
 pub fn limits(seconds: f64) -> ExecLimits {
-    ExecLimits { wall: Duration::from_secs_f64(seconds), grace: Duration::from_millis(200), output: 10_000 }
+    ExecLimits {
+        wall: Duration::from_secs_f64(seconds),
+        patience: Duration::ZERO,
+        grace: Duration::from_millis(200),
+        output: 10_000,
+    }
 }
 
 impl Inside {

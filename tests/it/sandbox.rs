@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 use autoexperiment::error::Kind;
 use autoexperiment::sandbox::{
     Backend, Command, ExecLimits, Fault, Gpus, LocalBackend, Mode, Sandbox, SandboxKind, SandboxLimits, Spec, choose,
-    choose_with, doctor,
+    choose_with, doctor, patience,
 };
 use autoexperiment::workspace::Layers;
 
-const LIMITS: ExecLimits =
-    ExecLimits { wall: Duration::from_secs(30), grace: Duration::from_millis(100), output: 1000 };
+const LIMITS: ExecLimits = ExecLimits {
+    wall: Duration::from_secs(30),
+    patience: Duration::ZERO,
+    grace: Duration::from_millis(100),
+    output: 1000,
+};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_autoexperiment"))
@@ -162,4 +166,64 @@ async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
     if let Ok(backend) = LocalBackend::probe(Some(program())).await {
         assert_eq!(backend.mode() == Mode::Overlay, overlay.ok);
     }
+}
+
+/// As many processes as keep each processor busy so many times over, until it is dropped.
+struct Crowd(Vec<std::process::Child>);
+
+impl Crowd {
+    fn of(count: usize) -> Self {
+        let busy = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Self((0..count).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// On a machine with 24 busy processes, commands that are fast enough alone and commands that never end, several at once.
+/// `AUTOEXPERIMENT_COMMANDS` says how many of each.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs minutes, and takes the machine's processors"]
+async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_stopped() {
+    let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
+    // Some 0.3 s of work, with a limit of 0.8 s.
+    let work = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+    let wall = Duration::from_millis(800);
+    let limits = ExecLimits { wall, patience: patience(wall), ..LIMITS };
+    let crowd = Crowd::of(24);
+    let one = |command: &'static str| async move {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sandbox = sandbox(dir.path()).await;
+        let done = sandbox.exec(&Command::shell(command), &limits).await.unwrap().told(wall).unwrap();
+        sandbox.destroy().await.unwrap();
+        done
+    };
+    let (mut longest, mut crowded_out) = (Duration::ZERO, 0);
+    let rounds = count.div_ceil(4);
+    for _ in 0..rounds {
+        let right = futures_util::future::join_all((0..4).map(|_| one(work))).await;
+        for done in right {
+            assert!(done.success(), "{done:?}");
+            longest = longest.max(done.wall);
+            crowded_out += usize::from(done.wall > wall);
+        }
+        let endless = futures_util::future::join_all((0..4).map(|_| one("while :; do :; done"))).await;
+        for done in endless {
+            assert!(done.exit == autoexperiment::sandbox::Exit::TimedOut, "{done:?}");
+            assert!(done.cpu > wall / 2, "{done:?}");
+        }
+    }
+    // Who sleeps is held up by nobody.
+    let asleep = one("sleep 60").await;
+    assert!(asleep.exit == autoexperiment::sandbox::Exit::TimedOut && asleep.wall < 3 * wall, "{asleep:?}");
+    drop(crowd);
+    println!("{crowded_out} of {} took longer than their limit, the longest {longest:?}", 4 * rounds);
+    assert!(crowded_out > 0, "the machine was not crowded");
 }

@@ -64,7 +64,7 @@ pub(super) async fn run(
         Err(ended) => return ended,
     };
     let (gateway, asked) = gateway::serve(listener.connections, Some(key).filter(|_| listener.shared), MODEL);
-    let limits = ExecLimits { wall: NO_LIMIT, grace: GRACE, output: OUTPUT };
+    let limits = ExecLimits { wall: NO_LIMIT, patience: Duration::ZERO, grace: GRACE, output: OUTPUT };
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {

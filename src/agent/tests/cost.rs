@@ -22,7 +22,16 @@ impl Sandbox for Instant {
     }
     async fn exec(&mut self, _: &Command, _: &ExecLimits) -> Result<Exec, Fault> {
         let (wall, cpu) = (Duration::ZERO, Duration::ZERO);
-        Ok(Exec { exit: Exit::Code(0), stdout: b"hi\n".to_vec(), stderr: vec![], cut: 0, wall, cpu, peak_memory: 0 })
+        Ok(Exec {
+            exit: Exit::Code(0),
+            stdout: b"hi\n".to_vec(),
+            stderr: vec![],
+            cut: 0,
+            wall,
+            starved: Duration::ZERO,
+            cpu,
+            peak_memory: 0,
+        })
     }
     async fn read(&mut self, _: &Path, _: u64) -> Result<Vec<u8>, Fault> {
         Ok(Vec::new())

@@ -167,7 +167,7 @@ impl Sandbox for Drawn {
         };
         let (stdout, stderr) = (self.bytes(), self.bytes());
         let wall = if exit == Exit::TimedOut { limits.wall } else { Duration::ZERO };
-        Ok(Exec { exit, stdout, stderr, cut: 0, wall, cpu: Duration::ZERO, peak_memory: 0 })
+        Ok(Exec { exit, stdout, stderr, cut: 0, wall, starved: Duration::ZERO, cpu: Duration::ZERO, peak_memory: 0 })
     }
     async fn read(&mut self, _: &Path, _: u64) -> Result<Vec<u8>, Fault> {
         self.fault()?;

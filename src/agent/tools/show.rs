@@ -153,6 +153,7 @@ mod tests {
             cut: 0,
             wall: Duration::ZERO,
             cpu: Duration::ZERO,
+            starved: Duration::ZERO,
             peak_memory: 0,
         };
         let count = |text: &str, letter: char| text.chars().filter(|found| *found == letter).count();

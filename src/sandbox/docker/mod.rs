@@ -202,7 +202,8 @@ impl DockerBackend {
             limits: SandboxLimits::default(),
         };
         let mut sandbox = self.start(&spec).await?;
-        let limits = ExecLimits { wall: Duration::from_secs(30), grace: Duration::ZERO, output: 1000 };
+        let limits =
+            ExecLimits { wall: Duration::from_secs(30), patience: Duration::ZERO, grace: Duration::ZERO, output: 1000 };
         let lost = |fault: super::Fault| Error::new(Kind::Infrastructure, fault.to_string());
         sandbox.exec(&Command::shell("true"), &limits).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)

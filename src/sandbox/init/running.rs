@@ -14,6 +14,7 @@ use super::relay::{Place, Relay};
 use crate::sandbox::capture::Capture;
 use crate::sandbox::processes::Identity;
 use crate::sandbox::reap::Ended;
+use crate::sandbox::starved::Starved;
 use crate::sandbox::{Exec, Exit};
 
 /// A job that runs, and its pipes.
@@ -27,6 +28,8 @@ pub(super) struct Running {
     err: Capture,
     /// What earlier commands left running.
     pub(super) spared: BTreeSet<Identity>,
+    /// Counted where its time limit has patience for it.
+    pub(super) starved: Option<Starved>,
     /// Whether it may find the disk full. What brings the workspace out may not.
     pub(super) grows: bool,
 }
@@ -49,7 +52,7 @@ impl Running {
         [stdout, stderr]: [PipeReader; 2],
         output: usize,
         spared: BTreeSet<Identity>,
-        grows: bool,
+        (grows, is_patient): (bool, bool),
     ) -> Self {
         Self {
             pid,
@@ -60,6 +63,7 @@ impl Running {
             out: Capture::new(output),
             err: Capture::new(output),
             spared,
+            starved: is_patient.then(|| Starved::since(begun)),
             grows,
         }
     }
@@ -128,6 +132,7 @@ impl Running {
             stderr,
             cut: cut_out + cut_err,
             wall: self.begun.elapsed(),
+            starved: self.starved.map_or(Duration::ZERO, |starved| starved.total()),
             cpu: ended.cpu,
             peak_memory: ended.peak_memory,
         }

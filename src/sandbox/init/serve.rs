@@ -19,6 +19,17 @@ use super::start::{NotStarted, Starter};
 use super::wire::{Job, LONGEST_REQUEST, Relayed, Reply, Request, put, receive};
 use crate::sandbox::Exit;
 use crate::sandbox::disk::OUT_OF_ROOM;
+use crate::sandbox::starved::Starved;
+
+/// When a job is to end.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    wall: Duration,
+    /// How much later where others have the processors.
+    patience: Duration,
+    /// How long it may take to end.
+    grace: Duration,
+}
 
 /// Runs jobs for the harness.
 pub(super) struct Server {
@@ -72,8 +83,10 @@ impl Server {
             }
             if asked {
                 let Some(request) = receive(&mut *channel, LONGEST_REQUEST)? else { return Ok(()) };
-                let (job, wall, grace, output, stdin) = match request {
-                    Request::Run { job, wall, grace, output, stdin } => (job, wall, grace, output, stdin),
+                let (job, times, output, stdin) = match request {
+                    Request::Run { job, wall, patience, grace, output, stdin } => {
+                        (job, Times { wall, patience, grace }, output, stdin)
+                    }
                     Request::Listen => {
                         send(channel, &self.listen())?;
                         continue;
@@ -85,8 +98,9 @@ impl Server {
                     // The job that it was meant for has just ended.
                     Request::Stop | Request::Expire => continue,
                 };
-                let reply = match self.begin(&job, stdin, usize::try_from(output).unwrap_or(usize::MAX)) {
-                    Ok(running) => self.attend(running, channel, wall, grace)?,
+                let output = usize::try_from(output).unwrap_or(usize::MAX);
+                let reply = match self.begin(&job, stdin, output, !times.patience.is_zero()) {
+                    Ok(running) => self.attend(running, channel, times)?,
                     Err(NotStarted::Refused(why)) => Some(Reply::Refused(why)),
                     Err(NotStarted::NoProcess(why)) => Some(Reply::Failed(why)),
                 };
@@ -120,7 +134,7 @@ impl Server {
         send_all(answers.unwrap_or_default(), channel)
     }
 
-    fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize) -> Result<Running, NotStarted> {
+    fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<Running, NotStarted> {
         let spared = self.children.living(&BTreeSet::new());
         if matches!(job, Job::Survey) {
             self.children.kill(&BTreeSet::new());
@@ -129,24 +143,19 @@ impl Server {
         let begun = Instant::now();
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
         let grows = !matches!(job, Job::Survey | Job::Collect);
-        Ok(Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, grows))
+        Ok(Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, is_patient)))
     }
 
     /// Sees a job to its end. `None` when the harness has gone.
-    fn attend(
-        &self,
-        mut running: Running,
-        channel: &mut Channel,
-        wall: Duration,
-        grace: Duration,
-    ) -> io::Result<Option<Reply>> {
-        let mut deadline = running.begun.checked_add(wall);
+    fn attend(&self, mut running: Running, channel: &mut Channel, times: Times) -> io::Result<Option<Reply>> {
+        let mut deadline = running.begun.checked_add(times.wall);
         let mut forced = None;
         let (mut killed, mut starved) = (false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let weigh = self.memory.as_ref().map(Memory::next_look);
-            let next = [deadline, look, weigh].into_iter().flatten().min();
+            let count = running.starved.as_ref().filter(|_| forced.is_none()).map(Starved::next_look);
+            let next = [deadline, look, weigh, count].into_iter().flatten().min();
             let ready = running.wait(channel, &self.children, self.relay.borrow().as_ref(), next)?;
             for place in &ready.relay {
                 let messages = self.relay.borrow_mut().as_mut().map(|relay| relay.pump(*place));
@@ -162,6 +171,7 @@ impl Server {
                     Some(Request::Expire) => {
                         // From here on it goes as at its time limit.
                         if forced.is_none() {
+                            running.starved = None;
                             deadline = Some(Instant::now());
                         }
                     }
@@ -195,11 +205,19 @@ impl Server {
                 }
                 look = Some(Growth::next_look(looking)).filter(|_| !killed);
             }
+            if forced.is_none()
+                && let Some(starved) = &mut running.starved
+                && [count, deadline].into_iter().flatten().any(|time| Instant::now() >= time)
+            {
+                starved.look(self.children.living(&running.spared).into_iter().map(|(pid, _)| pid));
+                let later = starved.total().min(times.patience);
+                deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));
+            }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 if forced.is_none() {
                     forced = Some(Exit::TimedOut);
                     self.children.terminate(&running.spared);
-                    deadline = Instant::now().checked_add(grace);
+                    deadline = Instant::now().checked_add(times.grace);
                 } else if !killed {
                     killed = true;
                     self.children.kill(&running.spared);

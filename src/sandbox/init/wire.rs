@@ -148,6 +148,7 @@ pub(in crate::sandbox) enum Request {
     Run {
         job: Job,
         wall: Duration,
+        patience: Duration,
         grace: Duration,
         output: u64,
         #[serde(with = "serde_bytes")]
@@ -325,7 +326,7 @@ mod tests {
             let argv = argv.into_iter().map(OsBytes).collect();
             let job = Job::Exec { argv, cwd: "a b".into(), variables };
             let wall = Duration::from_secs(wall);
-            let request = Request::Run { job, wall, grace: wall / 2, output: 77, stdin };
+            let request = Request::Run { job, wall, patience: wall / 7, grace: wall / 2, output: 77, stdin };
             prop_assert_eq!(arrived(&frame(&request)).unwrap(), Some(request));
         }
 
@@ -334,7 +335,7 @@ mod tests {
             stdout in prop::collection::vec(any::<u8>(), 0..200), code in any::<i32>(), cut in any::<u64>(),
         ) {
             let (exit, wall, cpu) = (Exit::Code(code), Duration::MAX, Duration::ZERO);
-            let exec = Exec { exit, stdout, stderr: b"\xff".to_vec(), cut, wall, cpu, peak_memory: u64::MAX };
+            let exec = Exec { exit, stdout, stderr: b"\xff".to_vec(), cut, wall, starved: wall / 3, cpu, peak_memory: u64::MAX };
             let Ok(Some(Reply::Done(same))) = arrived(&frame(&Reply::Done(exec.clone()))) else { panic!("not done") };
             prop_assert_eq!(format!("{same:?}"), format!("{exec:?}"));
         }

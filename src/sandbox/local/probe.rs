@@ -101,7 +101,8 @@ pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
         limits: SandboxLimits::default(),
     };
     let mut sandbox = backend.start(&spec).await.map_err(|error| error.message)?;
-    let limits = ExecLimits { wall: Duration::from_secs(10), grace: Duration::ZERO, output: 1000 };
+    let limits =
+        ExecLimits { wall: Duration::from_secs(10), patience: Duration::ZERO, grace: Duration::ZERO, output: 1000 };
     let command = Command::shell("test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved");
     let done = sandbox.exec(&command, &limits).await.map_err(|fault| fault.to_string())?;
     let result = if done.exit == Exit::Code(0) && done.stdout == b"after\n" {
