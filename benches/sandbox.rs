@@ -14,8 +14,12 @@ use autoexperiment::workspace::{Layers, LayersKind};
 const STARTS: usize = 60;
 const COMMANDS: usize = 400;
 const AT_ONCE: usize = 32;
-const LIMITS: ExecLimits =
-    ExecLimits { wall: Duration::from_secs(20), grace: Duration::from_secs(1), output: 64 * 1024 };
+const LIMITS: ExecLimits = ExecLimits {
+    wall: Duration::from_secs(20),
+    patience: Duration::ZERO,
+    grace: Duration::from_secs(1),
+    output: 64 * 1024,
+};
 
 fn main() -> std::process::ExitCode {
     // This program is its sandboxes' init as well.
