@@ -23,8 +23,12 @@ const TIMES: usize = 50;
 /// The size of the repo that is prepared: files, and bytes of each.
 const FILES: usize = 4333;
 const BYTES: usize = 30_000;
-const LIMITS: ExecLimits =
-    ExecLimits { wall: Duration::from_mins(1), grace: Duration::from_secs(1), output: 64 * 1024 };
+const LIMITS: ExecLimits = ExecLimits {
+    wall: Duration::from_mins(1),
+    patience: Duration::ZERO,
+    grace: Duration::from_secs(1),
+    output: 64 * 1024,
+};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
