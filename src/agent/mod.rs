@@ -4,6 +4,7 @@
 //! a trajectory that records what it does.
 
 mod account;
+mod asked;
 mod budget;
 mod check;
 mod context;
@@ -15,6 +16,7 @@ mod external;
 pub(crate) mod files;
 mod fixed;
 mod forger;
+mod function;
 mod gold;
 pub(crate) mod history;
 mod material;
@@ -59,6 +61,7 @@ pub use check::Check;
 pub use context::Context;
 pub use end::{End, Ended};
 pub use external::ProgramSpec;
+pub use function::FunctionSpec;
 pub use history::History;
 pub use prompts::dynamic::Prompting;
 pub use protocol::Protocol;

@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::external::{External, ProgramSpec};
+use super::function::{Function, FunctionSpec};
 use super::settings::{Kind, Overrides, Settings};
 use super::{Agent, copycat, fixed, forger, gold, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
 /// The forms that an agent's name can have.
 const FORMS: &str = "`react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
-     `cli:FOLDER` for programs of their own; `react:KEY=VALUE,...` and \
+     `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
 /// An agent, as a user names it on the command line.
@@ -29,6 +30,8 @@ pub enum AgentSpec {
     Fixed(Overrides),
     /// `cli:NAME`: a program of its own.
     Program(ProgramSpec),
+    /// `python:FILE.py:NAME`: a Python function.
+    Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
     Scripted(PathBuf),
     /// `mutant:P`: the originals, each replaced by a mutant with this probability.
@@ -81,6 +84,7 @@ impl AgentSpec {
     pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
         match self {
             Self::Program(program) => program.label(),
+            Self::Function(function) => function.label(),
             Self::Mutant(probability) => format!("mutant-{probability}"),
             _ => match (self.configurable(), self.settings(run)) {
                 (Some((kind, _)), Some(settings)) => settings
@@ -100,6 +104,7 @@ impl AgentSpec {
             Self::React(_) => Kind::React.name(),
             Self::Fixed(_) => Kind::Fixed.name(),
             Self::Program(_) => "cli",
+            Self::Function(_) => "python",
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
@@ -123,6 +128,7 @@ impl AgentSpec {
             Self::React(_) => Arc::new(react::React::new(label, settings(), cache)?),
             Self::Fixed(_) => Arc::new(fixed::Fixed::new(label, settings(), cache)?),
             Self::Program(program) => Arc::new(External::open(program)?),
+            Self::Function(function) => Arc::new(Function::open(label, function)?),
             Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
@@ -146,6 +152,9 @@ impl FromStr for AgentSpec {
             ("react", own) => Self::React(own.parse()?),
             ("fixed", own) => Self::Fixed(own.parse()?),
             ("cli", program) => Self::Program(program.parse()?),
+            ("python", function) if !function.is_empty() => match function.parse() {
+                Ok(function) => Self::Function(function),
+            },
             ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
             ("single", "") => Self::Single,
@@ -175,6 +184,7 @@ impl fmt::Display for AgentSpec {
             Self::React(own) | Self::Fixed(own) if own.is_empty() => Ok(()),
             Self::React(own) | Self::Fixed(own) => write!(f, ":{own}"),
             Self::Program(program) => write!(f, ":{program}"),
+            Self::Function(function) => write!(f, ":{function}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
             Self::Single | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
@@ -228,6 +238,8 @@ mod tests {
             "cli:gptme",
             "cli:mini-swe-agent,mode=text",
             "cli:/a folder, with a comma/mine,mode=x",
+            "python:agents.py",
+            "python:a folder/agents.py:mine",
             "scripted:steps.jsonl",
             "mutant:0.3",
             "single",
@@ -242,7 +254,9 @@ mod tests {
             assert_eq!(kept, format!("\"{spec}\""));
             assert_eq!(serde_json::from_str::<AgentSpec>(&kept).unwrap(), read(spec));
         }
-        for wrong in ["", "raect", "gold:x", "scripted:", "mutant:2", "react:colour=red", "cli:gptme,colour=red"] {
+        for wrong in
+            ["", "raect", "gold:x", "scripted:", "python:", "mutant:2", "react:colour=red", "cli:gptme,colour=red"]
+        {
             assert!(wrong.parse::<AgentSpec>().is_err(), "{wrong}");
         }
     }
@@ -262,6 +276,8 @@ mod tests {
             ("mutant:0.30", "mutant-0.3"),
             ("cli:agents/mine,mode=text", "mine+mode=text"),
             ("scripted:a/b.jsonl", "scripted"),
+            ("python:a/b.py", "b"),
+            ("python:a/b.py:mine", "mine"),
         ] {
             assert_eq!(read(spec).label(&run), label, "{spec}");
         }

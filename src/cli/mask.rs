@@ -1,9 +1,13 @@
 //! `autoexperiment mask`: what an agent would be given.
 
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::shared::{PlaceOptions, SuiteOptions, print};
+use serde_json::json;
+
+use super::shared::{PlaceOptions, SuiteOptions, print, print_json};
 use crate::agent::files::task_files;
+use crate::code::{Module, Target};
 use crate::error::{Error, Result};
 use crate::masked::ready::task_experiments;
 use crate::masked::replication;
@@ -11,16 +15,19 @@ use crate::sample::Withheld;
 use crate::suite::{LoadedPaper, Protocol};
 use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 
-/// Mask functions of a paper's repo
+/// Mask functions of a paper's repo, or of any Python file
 ///
-/// Prints the masked files as a diff, or writes the whole tree that an agent would get.
+/// Prints the masked files as a diff, or writes the whole tree that an agent would get. With `--source`, prints a Python
+/// file with functions masked.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment mask kmeanspp -f 0,3\n  autoexperiment mask kmeanspp -f 2 -o masked"
+    after_help = "Examples:\n  autoexperiment mask kmeanspp -f 0,3\n  autoexperiment mask kmeanspp -f 2 -o masked\n  \
+                        autoexperiment mask --source model.py --function Net.forward --function 'loss=The loss.'"
 )]
 pub struct Arguments {
     /// The paper.
-    paper: String,
+    #[arg(required_unless_present = "source")]
+    paper: Option<String>,
     /// Numbers of the functions to mask, as `autoexperiment list PAPER` shows them. Without any, nothing is masked.
     #[arg(short, long, value_name = "I,J,...", value_delimiter = ',')]
     functions: Vec<usize>,
@@ -30,6 +37,16 @@ pub struct Arguments {
     /// Print a diff of the masked files [default].
     #[arg(long)]
     diff: bool,
+    /// Print JSON: the sample, its functions, the masked files and the diff.
+    #[arg(long, conflicts_with_all = ["output", "diff"])]
+    json: bool,
+    /// Mask this Python file instead of a paper's; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "functions", "output", "diff", "json"])]
+    source: Option<PathBuf>,
+    /// Function to mask in `--source`, as `Class.method`, with `#2` for the second of that name; behind a `=` its docstring
+    /// if it has none. Can be repeated.
+    #[arg(long, value_name = "NAME[=DESCRIPTION]", requires = "source")]
+    function: Vec<String>,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -37,26 +54,39 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let Some(paper) = &arguments.paper else {
+        return source(arguments.source.as_deref().unwrap_or(Path::new("-")), &arguments.function);
+    };
     let suite = arguments.suite.open()?;
-    suite.select(std::slice::from_ref(&arguments.paper))?;
-    let loaded = LoadedPaper::load(&suite, &arguments.paper)?;
+    suite.select(std::slice::from_ref(paper))?;
+    let loaded = LoadedPaper::load(&suite, paper)?;
     let mut functions = arguments.functions.clone();
     functions.sort_unstable();
     functions.dedup();
     loaded.require(&functions)?;
     let masked = loaded.masked(&functions)?;
     let Some(output) = &arguments.output else {
-        for (file, (_, original)) in masked.iter().zip(loaded.originals(&functions)) {
-            print(&String::from_utf8_lossy(&unified_diff(&file.path.to_string_lossy(), &original, &file.bytes)))?;
+        let diffs = masked.iter().zip(loaded.originals(&functions)).map(|(file, (_, original))| {
+            String::from_utf8_lossy(&unified_diff(&file.path.to_string_lossy(), &original, &file.bytes)).into_owned()
+        });
+        let diff: String = diffs.collect();
+        if !arguments.json {
+            return print(&diff);
         }
-        return Ok(());
+        let files: Vec<_> = masked
+            .iter()
+            .map(|file| json!({ "path": file.path, "masked": String::from_utf8_lossy(&file.bytes) }))
+            .collect();
+        let names: Vec<&str> = functions.iter().map(|&place| loaded.paper.functions[place].at.as_str()).collect();
+        let sample = Withheld { item: paper.clone(), units: functions.clone() }.to_string();
+        return print_json(&json!({ "sample": sample, "functions": names, "files": files, "diff": diff }));
     };
     if output.exists() {
         return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
     }
     let experiments = task_experiments(&loaded, Protocol::Curtailed)?;
     let replication = replication(&loaded, &experiments, &functions);
-    let sample = Withheld { item: arguments.paper.clone(), units: functions };
+    let sample = Withheld { item: paper.clone(), units: functions };
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
     files.extend(task_files(&replication));
     let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;
@@ -69,4 +99,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     talk!("wrote sample `{sample}` to `{}`", output.display());
     Ok(())
+}
+
+/// Prints a Python file with these functions masked.
+fn source(path: &Path, functions: &[String]) -> Result<()> {
+    let mut text = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut text).map(drop)
+    } else {
+        std::fs::read(path).map(|bytes| text = bytes)
+    };
+    read.map_err(|error| Error::io("read", path, error))?;
+    let module = Module::parse(path, text)?;
+    let mut targets = Vec::new();
+    for function in functions {
+        let (name, description) = function.split_once('=').map_or((function.as_str(), None), |(a, b)| (a, Some(b)));
+        targets.push(Target { function: module.find(name)?, description });
+    }
+    let masked = module.mask_checked(&targets)?;
+    std::io::stdout()
+        .lock()
+        .write_all(&masked)
+        .map_err(|error| Error::machine("failed to write to standard output").because(error))
 }

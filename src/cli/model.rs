@@ -76,6 +76,7 @@ pub fn verifier_spec(text: &str) -> Result<VerifierSpec> {
 pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     Ok(match agent {
         AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
+        AgentSpec::Function(function) => AgentSpec::Function(function.in_file(absolute)?),
         AgentSpec::Program(program) => AgentSpec::Program(program.located(&suite.join("agents"), absolute)?),
         other => other,
     })

@@ -1,5 +1,22 @@
 //! Python source as tree-sitter sees it: functions, calls, masking, similarity. Knows nothing of papers.
 //!
+//! Masking alone, on any source:
+//!
+//! ```
+//! use autoexperiment::code::{Module, Target};
+//!
+//! let source = b"class Scale:\n    def apply(self, x):\n        return 2 * x\n\ndef keep():\n    return 1\n";
+//! let module = Module::parse("scale.py", source.to_vec())?;
+//! let function = module.find("Scale.apply")?;
+//! let masked = module.mask_checked(&[Target { function, description: Some("Twice x.") }])?;
+//! assert_eq!(
+//!     String::from_utf8_lossy(&masked),
+//!     "class Scale:\n    def apply(self, x):\n        \"\"\"Twice x.\"\"\"\n        raise NotImplementedError\n\n\
+//!      def keep():\n    return 1\n"
+//! );
+//! # Ok::<(), autoexperiment::error::Error>(())
+//! ```
+//!
 //! A file's bytes come in once, as a [`Module`]: one parse that records where every function's parts stand.
 //! A masked text is then a splice of those offsets ([`Module::mask`]); nothing is parsed again to render it, only
 //! to check it ([`Module::mask_checked`]). A [`Selector`] names a function in what people write, a [`Row`] in what

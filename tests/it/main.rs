@@ -12,6 +12,7 @@ mod comparison;
 #[cfg(feature = "conda")]
 mod conda;
 mod curtail;
+mod docs;
 mod durability;
 mod dynamic;
 mod engines;
@@ -20,6 +21,7 @@ mod external;
 mod family;
 mod faults;
 mod fixed;
+mod function;
 mod harbor;
 mod import;
 mod import_results;

@@ -12,11 +12,12 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::account::{Account, Asker, NotAsked};
-use crate::agent::{Budget, End, Ended, Event, Trajectory, conversation};
+use crate::agent::asked::AskedRecord;
+use crate::agent::{Budget, End, Ended, Event, Trajectory};
 use crate::model::ask::{self, Caller};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
 use crate::model::ledger::Tab;
-use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, Sampling, Thought, Tool};
+use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, Sampling, Thought};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -26,9 +27,6 @@ const FAILURES: u32 = 10;
 const LAST_WORDS: Duration = Duration::from_mins(1);
 /// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
-/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded again
-/// each time, and would fill the disk.
-const RECORD: usize = 64 << 20;
 /// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
 const UNREADABLE: u32 = 50;
 
@@ -45,15 +43,11 @@ pub(super) struct Meter<'a> {
     pub(super) waited: Duration,
     /// What goes back to the provider with a reply, by the reply's first call: programs do not all keep it.
     thoughts: HashMap<String, Vec<Thought>>,
-    /// What the record says the conversation is.
-    shown: Vec<Message>,
-    tools: Vec<Tool>,
+    record: AskedRecord,
     refusals: u32,
     first_refusal: Option<Instant>,
     /// Calls in a row that failed.
     failures: u32,
-    /// Bytes that may still be recorded of what the agent says.
-    room: usize,
     /// Told when the run is stopped.
     cancel: CancellationToken,
     /// Requests that could not be passed on, and what was wrong with the last one.
@@ -84,12 +78,10 @@ impl<'a> Meter<'a> {
             begun: Instant::now(),
             waited: Duration::ZERO,
             thoughts: HashMap::new(),
-            shown: Vec::new(),
-            tools: Vec::new(),
+            record: AskedRecord::default(),
             refusals: 0,
             first_refusal: None,
             failures: 0,
-            room: RECORD,
             cancel,
             unreadable: (0, String::new()),
             refused: None,
@@ -252,23 +244,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Records what the agent says beyond what the record holds, unless there is no room for it.
-    fn record(&mut self, request: &Request) -> bool {
-        let kept = self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count();
-        let tools = (self.tools != request.tools).then(|| request.tools.clone());
-        let messages = request.messages[kept..].to_vec();
-        let size = serde_json::to_vec(&(&messages, &tools)).map_or(usize::MAX, |text| text.len());
-        let Some(room) = self.room.checked_sub(size) else { return false };
-        self.room = room;
-        if let Some(tools) = &tools {
-            self.tools.clone_from(tools);
-        }
-        self.tell(&Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() });
-        true
-    }
-
     fn tell(&mut self, event: &Event) {
-        conversation::take(&mut self.shown, event);
+        self.record.take(event);
         self.trajectory.push(event);
     }
 }
@@ -290,7 +267,7 @@ impl Caller for Meter<'_> {
             }
         };
         request.sampling = self.sampled(&request.sampling);
-        if self.record(request) { Ok(quote) } else { Err(self.refuse(End::DiskLimit)) }
+        if self.record.asked(request, self.trajectory) { Ok(quote) } else { Err(self.refuse(End::DiskLimit)) }
     }
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {

@@ -94,7 +94,7 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
     let model = Says::new(0, |_| Ok(reply(1)));
     let mut bench = Bench::new(Limits::default());
     let mut meter = bench.meter(&model);
-    meter.room = 3000;
+    meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
     assert!(meter.answer(first.clone(), None).await.is_ok());
     // What stands in the record already takes no room.

@@ -1,0 +1,121 @@
+//! `python:FILE.py:NAME`: a Python function of the user's. It runs on this machine, in a process of its own for every
+//! attempt, and asks the harness for what it does: commands and files of the attempt's sandbox, calls of the run's model.
+//! Budget, charges and record are therefore those of every other agent.
+//!
+//! The other side is `python/autoexperiment/_agents.py`; the two talk in lines of JSON ([`wire`]).
+
+mod child;
+mod serve;
+mod spec;
+mod wire;
+
+use std::process::Command;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{Agent, Context, Ended, Task};
+use crate::error::{Error, Result};
+use crate::files::hex;
+
+pub use spec::FunctionSpec;
+
+/// The program that runs functions.
+const DRIVER: &str = include_str!("../../../python/autoexperiment/_agents.py");
+
+/// A Python function.
+pub struct Function {
+    label: String,
+    spec: FunctionSpec,
+    about: About,
+    digest: String,
+}
+
+/// What its file says of it.
+#[derive(Debug, Deserialize)]
+struct About {
+    /// Whether it takes a model.
+    model: bool,
+    /// The version of the Python that runs it.
+    python: String,
+}
+
+/// What a file answers.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Described {
+    About(About),
+    Wrong { error: String },
+}
+
+impl Function {
+    /// The function of this file; its file is loaded once to look at it.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a file that cannot be loaded or has no such function; `Machine` without a Python.
+    pub fn open(label: String, spec: &FunctionSpec) -> Result<Self> {
+        let path = &spec.file;
+        let text = std::fs::read(path).map_err(|error| {
+            Error::usage(format!("failed to read the agent's file `{}`", path.display()))
+                .hint("an agent in Python is named `python:FILE.py` or `python:FILE.py:NAME`")
+                .because(error)
+        })?;
+        let mut command = command("describe", spec);
+        let output = command.output().map_err(|error| no_python(&command, error))?;
+        let about = match serde_json::from_slice(&output.stdout) {
+            Ok(Described::About(about)) => about,
+            described => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                let what = match described {
+                    Ok(Described::Wrong { error }) => error,
+                    _ => said.lines().last().unwrap_or("Python ended without a word").to_owned(),
+                };
+                return Err(Error::usage(format!("the agent `{spec}` cannot be loaded: {what}"))
+                    .at(path, None)
+                    .hint("`AUTOEXPERIMENT_PYTHON` says which Python runs agents, by default `python3`"));
+            }
+        };
+        let digest = Sha256::new().chain_update(DRIVER).chain_update(&about.python).chain_update(&text).finalize();
+        Ok(Self { label, spec: spec.clone(), about, digest: hex(&digest) })
+    }
+}
+
+/// The driver's command line.
+fn command(verb: &str, spec: &FunctionSpec) -> Command {
+    let python = std::env::var_os("AUTOEXPERIMENT_PYTHON").filter(|python| !python.is_empty());
+    let mut command = Command::new(python.unwrap_or_else(|| "python3".into()));
+    command.args(["-c", DRIVER, verb]).arg(&spec.file).arg(spec.name.as_deref().unwrap_or_default());
+    command.env("AUTOEXPERIMENT_AGENT", "1").stdin(std::process::Stdio::null());
+    // The run's model is the one way to a model: what goes past it is in no budget and no record.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_API_KEY")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn no_python(command: &Command, error: std::io::Error) -> Error {
+    let python = command.get_program().to_string_lossy().into_owned();
+    Error::machine(format!("failed to start `{python}`, which runs agents in Python"))
+        .hint("set `AUTOEXPERIMENT_PYTHON` to a Python of version 3.10 or newer")
+        .because(error)
+}
+
+#[async_trait]
+impl Agent for Function {
+    fn name(&self) -> &str {
+        &self.label
+    }
+
+    fn needs_model(&self) -> bool {
+        self.about.model
+    }
+
+    fn digest(&self) -> Option<String> {
+        Some(self.digest.clone())
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        serve::run(command("attempt", &self.spec), &self.label, task, context).await
+    }
+}

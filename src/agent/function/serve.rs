@@ -1,0 +1,316 @@
+//! One attempt of a function: its calls are answered one after another, within the budget and on record.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::child::{Child, Line};
+use super::wire::{self, Answer, Call, Why};
+use crate::agent::account::{Asker, NotAsked, Unanswered};
+use crate::agent::asked::AskedRecord;
+use crate::agent::tools::{cut_middle, show_exec};
+use crate::agent::trajectory::seconds;
+use crate::agent::{Context, End, Ended, Event, Task, experiment};
+use crate::model::{ModelError, Request, Sampling};
+use crate::sandbox::{Command, EntryKind, Exit, Fault};
+
+/// Bytes of each output stream of a command, and of a file.
+const OUTPUT: usize = 4 << 20;
+const FILE: u64 = 32 << 20;
+/// Characters of an observation that are recorded.
+const RECORDED: usize = 20_000;
+/// A function that has been told so often that its budget is used up, and goes on, is stopped.
+const REFUSALS: u32 = 5;
+/// A function of which so many calls of the model in a row fail is stopped.
+const FAILURES: u32 = 10;
+/// Characters of its last words in an end's detail.
+const DETAIL: usize = 300;
+
+/// One attempt.
+pub(super) async fn run(command: std::process::Command, name: &str, task: &Task, context: &mut Context<'_>) -> Ended {
+    let mut child = match Child::start(command) {
+        Ok(child) => child,
+        Err(error) => return End::SandboxLost.because(format!("`{name}` cannot be started: {error}")),
+    };
+    let workdir = context.sandbox.workdir().display().to_string();
+    let first = wire::begin(task, &workdir, context.model, &context.sampling, context.budget);
+    let mut session =
+        Serving { record: AskedRecord::default(), own_time: Duration::ZERO, refused: None, refusals: 0, failures: 0 };
+    let last = session.converse(&mut child, first, context).await;
+    let is_stopped = matches!(last, Last::Stopped(_));
+    let (exit, printed) = child.finish(is_stopped).await;
+    context.trajectory.push(&Event::Program {
+        exit,
+        stdout: String::new(),
+        stderr: printed.clone(),
+        seconds: seconds(session.own_time),
+    });
+    match last {
+        Last::Stopped(ended) => ended,
+        Last::Answered(raw) => {
+            experiment::answer_raw(raw, context);
+            End::Answered.into()
+        }
+        Last::Nothing => session.refused.map_or_else(|| End::GaveUp.because("it returned no answer"), Ended::from),
+        Last::Raised { error, budget } => match session.refused.filter(|_| budget) {
+            Some(end) => end.into(),
+            None => End::GaveUp.because(format!("it raised {}", tail(&error))),
+        },
+        Last::Gone => gone(exit, &printed),
+    }
+}
+
+/// How a function came to its end.
+enum Last {
+    Answered(String),
+    Nothing,
+    Raised {
+        error: String,
+        budget: bool,
+    },
+    /// Its process ended without a last message.
+    Gone,
+    /// The harness ends it.
+    Stopped(Ended),
+}
+
+/// The end of a process that said nothing of it. What it does to itself is its own failure; a process that is killed from
+/// outside, as by the kernel for want of memory, is lost, and if that happens in every try it counts as failed.
+fn gone(exit: Exit, printed: &str) -> Ended {
+    use nix::sys::signal::Signal;
+    const OUTSIDE: [Signal; 5] = [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+    let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", tail(printed)) };
+    match exit {
+        Exit::Signal(signal) if OUTSIDE.iter().any(|it| *it as i32 == signal) => {
+            let what = format!("the function's process was killed by signal {signal} from outside{words}");
+            Ended { unexplained: true, ..End::SandboxLost.because(what) }
+        }
+        Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
+        Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
+        Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output and went on"),
+    }
+}
+
+/// The end of a text.
+fn tail(text: &str) -> String {
+    let text = text.trim();
+    let skipped = text.chars().count().saturating_sub(DETAIL);
+    text.chars().skip(skipped).collect()
+}
+
+/// What an attempt's conversation with its function holds.
+struct Serving {
+    record: AskedRecord,
+    /// Time that the function took itself.
+    own_time: Duration,
+    /// The limit that a call was refused for.
+    refused: Option<End>,
+    refusals: u32,
+    /// Calls of the model in a row that failed.
+    failures: u32,
+}
+
+impl Serving {
+    /// Answers calls until the last message.
+    async fn converse(&mut self, child: &mut Child, first: Vec<u8>, context: &mut Context<'_>) -> Last {
+        let mut line = first;
+        for number in 1_u64.. {
+            let (left, begun) = (context.budget.time_left(), Instant::now());
+            let exchange = async {
+                // One that does not read is seen when it does not write either.
+                let _ = child.send(&line).await;
+                child.line().await
+            };
+            let came = timeout(left, exchange).await;
+            let took = begun.elapsed();
+            self.own_time += took;
+            context.budget.charge_time(if came.is_err() { took.max(left) } else { took });
+            let call = match came {
+                Err(_) => return Last::Stopped(self.refused.unwrap_or(End::TimeLimit).into()),
+                Ok(Err(_) | Ok(Line::Over)) => return Last::Gone,
+                Ok(Ok(Line::TooLong)) => {
+                    return Last::Stopped(End::GaveUp.because(format!("message {number} is too long")));
+                }
+                Ok(Ok(Line::Message(message))) => match serde_json::from_slice::<Call>(&message) {
+                    Ok(call) => call,
+                    Err(error) => {
+                        let words = tail(&String::from_utf8_lossy(&message));
+                        let what = format!("message {number} is not one of the protocol ({error}): {words}");
+                        return Last::Stopped(End::GaveUp.because(what));
+                    }
+                },
+            };
+            let answer = match call {
+                Call::Answer { answer: Some(answer) } => return Last::Answered(answer),
+                Call::Answer { answer: None } => return Last::Nothing,
+                Call::Failed { error, budget } => return Last::Raised { error, budget },
+                call => self.answer(call, context).await,
+            };
+            match answer {
+                Ok(answer) => line = wire::answer(answer, context.budget),
+                Err(ended) => return Last::Stopped(ended),
+            }
+        }
+        Last::Gone
+    }
+
+    /// Does what a call asks for. The error ends the attempt.
+    async fn answer(&mut self, call: Call, context: &mut Context<'_>) -> Result<Answer, Ended> {
+        let (tool, arguments) = match &call {
+            Call::Exec { argv, cwd, .. } => ("exec", json!({ "argv": argv, "cwd": cwd })),
+            Call::Read { path } => ("read", json!({ "path": path })),
+            Call::Write { path, .. } => ("write", json!({ "path": path })),
+            Call::List { path } => ("list", json!({ "path": path })),
+            _ => ("", Value::Null),
+        };
+        let before = context.budget.tool_time;
+        let done = match call {
+            Call::Ask { messages, tools, temperature, max_tokens } => {
+                let asked = Sampling { temperature, max_tokens, ..Sampling::default() };
+                return self
+                    .ask(Request { messages, tools, foreign: true, ..Request::default() }, asked, context)
+                    .await;
+            }
+            Call::Exec { argv, cwd, seconds, stdin } => exec(argv, cwd, seconds, stdin, context).await,
+            Call::Read { path } => read(&path, context).await,
+            Call::Write { path, base64 } => write(&path, &base64, context).await,
+            Call::List { path } => list(&path, context).await,
+            Call::Answer { .. } | Call::Failed { .. } => return Ok(Ok(Value::Null)),
+        };
+        let (shown, answer) = match done {
+            Ok((shown, value)) => (shown, Ok(value)),
+            Err(Fault::Lost(loss)) => return Err(loss.into()),
+            Err(Fault::Refused(what)) => {
+                let why = if context.no_time_left() { Why::Budget } else { Why::Sandbox };
+                (what.clone(), Err((why, what)))
+            }
+        };
+        context.trajectory.push(&Event::Observation {
+            step: context.budget.steps,
+            call_id: None,
+            tool: tool.to_owned(),
+            arguments,
+            content: cut_middle(&shown, RECORDED).into_owned(),
+            seconds: seconds(context.budget.tool_time.saturating_sub(before)),
+        });
+        Ok(answer)
+    }
+
+    async fn ask(&mut self, mut request: Request, asked: Sampling, context: &mut Context<'_>) -> Result<Answer, Ended> {
+        let Some(model) = context.model else {
+            return Ok(Err((Why::Model, "this agent has no model".to_owned())));
+        };
+        if let Err(why) = context.may_ask() {
+            return self.not_asked(why, context);
+        }
+        let ours = context.next_sampling();
+        request.sampling = Sampling {
+            temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
+            max_tokens: [ours.max_tokens, asked.max_tokens, context.budget.tokens_left()].into_iter().flatten().min(),
+            ..ours
+        };
+        request.call = context.budget.calls;
+        if !self.record.asked(&request, context.trajectory) {
+            return self.not_asked(NotAsked::Limit(End::DiskLimit), context);
+        }
+        match context.ask(model, Asker::Agent, &mut request).await {
+            Ok(reply) => {
+                self.failures = 0;
+                let message = request.messages.last().map(serde_json::to_value).transpose().ok().flatten();
+                self.record.is(request.messages);
+                Ok(Ok(json!({
+                    "text": reply.text, "reasoning": reply.reasoning, "tool_calls": reply.tool_calls,
+                    "usage": reply.usage, "cost": reply.cost, "message": message,
+                })))
+            }
+            Err(Unanswered::NotAsked(why)) => self.not_asked(why, context),
+            Err(Unanswered::Failed(error)) => {
+                self.failures += 1;
+                let goes_on = matches!(error, ModelError::ContextLength(_) | ModelError::Refused(_));
+                if goes_on && self.failures < FAILURES {
+                    Ok(Err((Why::Model, error.to_string())))
+                } else {
+                    Err(Ended::from(&error))
+                }
+            }
+        }
+    }
+
+    /// Tells the function that a limit is reached, and stops one that does not take it.
+    fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<Answer, Ended> {
+        let NotAsked::Limit(end) = why else { return Err(why.into()) };
+        let what = match end {
+            End::DiskLimit => "there is no more room to record what is asked",
+            end => end.used_up(),
+        };
+        let message = format!("{what}: make no further call, and return the answer");
+        context.trajectory.push(&Event::CallRefused { what: message.clone() });
+        self.refused = Some(end);
+        self.refusals += 1;
+        if self.refusals >= REFUSALS {
+            return Err(end.because(format!("it asked {} times after its limit", self.refusals)));
+        }
+        Ok(Err((Why::Budget, message)))
+    }
+}
+
+/// What a call gives: what the record shows of it, and what the function gets.
+type Done = Result<(String, Value), Fault>;
+
+async fn exec(
+    argv: Vec<String>,
+    cwd: std::path::PathBuf,
+    limit: Option<f64>,
+    stdin: String,
+    context: &mut Context<'_>,
+) -> Done {
+    let wall = limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
+    let wall = wall.unwrap_or_else(|| context.budget.command_limit());
+    let command = Command {
+        cwd,
+        stdin: stdin.into_bytes(),
+        argv: argv.into_iter().map(Into::into).collect(),
+        ..Command::default()
+    };
+    let exec = context.exec(&command, wall, OUTPUT).await?;
+    let (code, ended) = match exec.exit {
+        Exit::Code(code) => (Some(code), "exit"),
+        Exit::Signal(_) => (None, "signal"),
+        Exit::TimedOut => (None, "timeout"),
+        Exit::DiskFull => (None, "disk"),
+    };
+    let value = json!({
+        "code": code, "ended": ended, "seconds": exec.wall.as_secs_f64(),
+        "stdout": String::from_utf8_lossy(&exec.stdout), "stderr": String::from_utf8_lossy(&exec.stderr),
+    });
+    Ok((show_exec(&exec), value))
+}
+
+async fn read(path: &Path, context: &mut Context<'_>) -> Done {
+    let bytes = context.read(path, FILE).await?;
+    Ok((format!("{} bytes", bytes.len()), json!({ "base64": STANDARD.encode(bytes) })))
+}
+
+async fn write(path: &Path, base64: &str, context: &mut Context<'_>) -> Done {
+    let bytes = STANDARD.decode(base64).map_err(|error| Fault::Refused(format!("not base64: {error}")))?;
+    context.write(path, &bytes).await?;
+    Ok((format!("{} bytes", bytes.len()), json!({})))
+}
+
+async fn list(path: &Path, context: &mut Context<'_>) -> Done {
+    let entries = context.list(path).await?;
+    let value = entries.iter().map(|entry| {
+        let kind = match entry.kind {
+            EntryKind::File => "file",
+            EntryKind::Folder => "folder",
+            EntryKind::Link => "link",
+            EntryKind::Other => "other",
+        };
+        json!({ "name": entry.name.to_string_lossy(), "kind": kind, "size": entry.size })
+    });
+    Ok((format!("{} entries", entries.len()), json!({ "entries": value.collect::<Vec<_>>() })))
+}

@@ -1,0 +1,137 @@
+//! Agents that are Python functions: what they can do, and what comes of those that fail.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Lab, json_lines};
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("agents.py", include_str!("function/agents.py"));
+    lab
+}
+
+/// The records of a run of these agents on a sample, by agent.
+fn attempted(lab: &Lab, agents: &[&str], options: &[&str]) -> BTreeMap<String, Value> {
+    let specs: Vec<String> = agents.iter().map(|agent| format!("python:agents.py:{agent}")).collect();
+    let mut arguments = vec!["run", "--sample", "tiny_0", "--name", "r", "--no-baseline"];
+    for spec in &specs {
+        arguments.extend(["--agent", spec]);
+    }
+    arguments.extend(options);
+    lab.ok(&arguments);
+    lab.records("r").into_iter().map(|it| (it["agent"].as_str().unwrap().to_owned(), it)).collect()
+}
+
+#[test]
+fn a_function_works_in_the_sandbox_and_is_verified_like_any_agent() {
+    let lab = lab();
+    let records = attempted(&lab, &["solves", "waits_for_nothing"], &[]);
+    let solved = &records["solves"];
+    assert_eq!((&solved["pass"], &solved["end"]), (&json!(true), &json!("answered")), "{solved:#}");
+    assert_eq!(solved["changed"], json!(["results/spread.json", "tiny/means.py"]));
+    assert!(solved["tool_seconds"].as_f64().unwrap() > 0.0);
+    let trajectory = lab.read("runs/r/trajectories/solves/tiny_0.0.jsonl");
+    for part in ["\"tool\":\"exec\"", "\"tool\":\"write\"", "this goes to the record", "\"event\":\"program\""] {
+        assert!(trajectory.contains(part), "{part}: {trajectory}");
+    }
+    assert_eq!(records["waits_for_nothing"]["pass"], false);
+    lab.ok(&["show", "r", "tiny_0", "--agent", "solves", "--no-pager"]);
+}
+
+#[test]
+fn a_function_that_fails_has_failed_and_one_that_is_killed_is_lost() {
+    let lab = lab();
+    let agents =
+        ["raises", "leaves", "crashes", "is_killed", "is_killed_once", "talks_nonsense", "sleeps", "returns_nothing"];
+    let records = attempted(&lab, &agents, &["--time", "3", "--tries", "2"]);
+    for (agent, end, detail) in [
+        ("raises", "gave_up", "it raised ZeroDivisionError: division by zero"),
+        ("leaves", "gave_up", "by itself with exit code 3"),
+        ("crashes", "gave_up", "its process died of signal 11"),
+        ("talks_nonsense", "gave_up", "message 1 is not one of the protocol"),
+        ("returns_nothing", "gave_up", "it returned no answer"),
+        // Killed in every try, and nothing about the machine explains it.
+        ("is_killed", "sandbox_lost", "killed by signal 9 from outside"),
+        ("is_killed_once", "answered", ""),
+        ("sleeps", "time_limit", ""),
+    ] {
+        let record = &records[agent];
+        let said = record["end_detail"].as_str().unwrap_or_default();
+        assert!(said.contains(detail), "{agent}: {record:#}");
+        if agent == "is_killed" {
+            assert_eq!(record["pass"], false, "{record:#}");
+        } else {
+            assert_eq!((&record["end"], &record["pass"]), (&json!(end), &json!(false)), "{agent}: {record:#}");
+        }
+    }
+    assert!(records["sleeps"]["tool_seconds"].as_f64().unwrap() >= 2.9);
+    // Nothing that it has started is left.
+    let child = lab.read("child");
+    let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(" Z "), "{state}");
+}
+
+#[test]
+fn calls_of_the_model_are_metered_and_a_limit_is_an_exception() {
+    let lab = lab();
+    let reply = json!({"text": "word", "cost": 0.125, "usage": {"input": 10, "output": 2}});
+    lab.write("model.jsonl", &json_lines(&vec![reply; 20]));
+    let options = ["--model", "scripted:model.jsonl", "--steps", "3"];
+    let records = attempted(&lab, &["asks", "asks_on", "never_stops_asking"], &options);
+    for (agent, end) in [("asks", "answered"), ("asks_on", "step_limit"), ("never_stops_asking", "step_limit")] {
+        let record = &records[agent];
+        assert_eq!(record["end"], end, "{record:#}");
+        assert_eq!((&record["steps"], &record["cost"]), (&json!(3), &json!(0.375)), "{record:#}");
+    }
+    assert_eq!(records["asks"]["answer"], "{\"said\": [\"word\", \"word\", \"word\"]}");
+    let trajectory = lab.read("runs/r/trajectories/asks/tiny_0.0.jsonl");
+    let asked: Vec<Value> = trajectory
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &Value| event["event"] == "asked")
+        .collect();
+    assert_eq!(asked.len(), 3);
+    // Each call records what it adds to the conversation.
+    assert_eq!((&asked[2]["kept"], &asked[2]["messages"][0]["content"]), (&json!(4), &json!("More.")));
+}
+
+#[test]
+fn what_is_wrong_with_an_agent_s_file_is_said_before_anything_runs() {
+    let lab = lab();
+    lab.write("broken.py", "import nothing_of_this_name\n");
+    for (spec, said) in [
+        ("python:nowhere.py", "failed to read the agent's file"),
+        ("python:broken.py:x", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("python:agents.py:absent", "has no function `absent`"),
+        ("python:agents.py", "give the agent's name"),
+        ("python:agents.py:unmarked", "an agent's parameters are `task`, `sandbox` and `model`, not `wrong`"),
+    ] {
+        let told = lab.fails(2, &["run", "--sample", "tiny_0", "--agent", spec]);
+        assert!(told.contains(said) && told.contains("hint:"), "{spec}: {told}");
+    }
+    let told = lab.fails(2, &["run", "--sample", "tiny_0", "--agent", "python:agents.py:asks"]);
+    assert!(told.contains("needs a model"), "{told}");
+    let mut command = lab.command(&["run", "--sample", "tiny_0", "--agent", "python:agents.py:solves"]);
+    let output = command.env("AUTOEXPERIMENT_PYTHON", "/nowhere/python").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(5) && told.contains("AUTOEXPERIMENT_PYTHON"), "{told}");
+}
+
+#[test]
+fn any_source_is_masked_and_machines_get_json() {
+    let lab = Lab::new();
+    lab.write("m.py", "class A:\n    def f(self): return 1\n\ndef g():\n    return 2\n");
+    let masked = lab.ok(&["mask", "--source", "m.py", "--function", "A.f=One."]).stdout;
+    assert_eq!(
+        masked,
+        "class A:\n    def f(self):\n        \"\"\"One.\"\"\"\n        raise NotImplementedError\n\ndef g():\n    return 2\n"
+    );
+    let told = lab.fails(3, &["mask", "--source", "m.py", "--function", "h"]);
+    assert!(told.contains("`h`") && told.contains("hint"), "{told}");
+    let json: Value = serde_json::from_str(&lab.ok(&["mask", "tiny", "-f", "0", "--json"]).stdout).unwrap();
+    assert_eq!(json["sample"], "tiny_0");
+    assert!(json["files"][0]["masked"].as_str().unwrap().contains("raise NotImplementedError"));
+}
