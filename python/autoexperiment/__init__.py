@@ -1,0 +1,91 @@
+"""AutoExperiment from Python: masking, runs, results, and agents of your own.
+
+A thin layer over the ``autoexperiment`` program, which the same wheel brings along: every function here starts it and reads
+what it prints for machines.
+
+>>> import autoexperiment as ae
+>>> print(ae.mask_source("def double(x):\\n    return 2 * x\\n", ["double"]))
+def double(x):
+    raise NotImplementedError
+<BLANKLINE>
+"""
+
+from ._agents import (
+    AgentError,
+    BudgetExceeded,
+    Entry,
+    Exec,
+    Left,
+    Model,
+    ModelRefused,
+    Reply,
+    Sandbox,
+    SandboxRefused,
+    Task,
+    TaskExperiment,
+    TaskFunction,
+    agent,
+)
+from ._masking import Masked, mask, mask_source
+from ._program import (
+    AttemptsLost,
+    Error,
+    GoldNotReproduced,
+    Interrupted,
+    MachineError,
+    ModelError,
+    StoreError,
+    SuiteError,
+    Unfinished,
+    UsageError,
+    program,
+    version,
+)
+from ._runs import Report, Run, load, run, score
+from ._suite import Function, Paper, Sample, Suite, init, list, samples
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgentError",
+    "AttemptsLost",
+    "BudgetExceeded",
+    "Entry",
+    "Error",
+    "Exec",
+    "Function",
+    "GoldNotReproduced",
+    "Interrupted",
+    "Left",
+    "MachineError",
+    "Masked",
+    "Model",
+    "ModelError",
+    "ModelRefused",
+    "Paper",
+    "Reply",
+    "Report",
+    "Run",
+    "Sample",
+    "Sandbox",
+    "SandboxRefused",
+    "StoreError",
+    "Suite",
+    "SuiteError",
+    "Task",
+    "TaskExperiment",
+    "TaskFunction",
+    "Unfinished",
+    "UsageError",
+    "agent",
+    "init",
+    "list",
+    "load",
+    "mask",
+    "mask_source",
+    "program",
+    "run",
+    "samples",
+    "score",
+    "version",
+]

@@ -1,0 +1,55 @@
+"""Masking: of a paper's repository, and of any source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable, Mapping
+
+from ._program import call, call_json
+from ._suite import StrPath, in_suite
+
+__all__ = ["Masked", "mask", "mask_source"]
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A repository with masked functions, as an agent would get it."""
+
+    sample: str
+    """The sample's id."""
+    functions: list[str]
+    files: dict[str, str]
+    """The masked files by their path."""
+    diff: str
+
+    def __str__(self) -> str:
+        return self.diff
+
+
+def mask(paper: str, functions: Iterable[int] = (), *, suite: StrPath | None = None, to: StrPath | None = None) -> Masked:
+    """Masks functions of a paper, by their numbers. With ``to``, also writes the tree that an agent would get there."""
+    numbers = ",".join(str(number) for number in sorted(set(functions)))
+    arguments = ["mask", paper, *(["-f", numbers] if numbers else []), *in_suite(suite)]
+    if to is not None:
+        call([*arguments, "-o", to])
+    it = call_json([*arguments, "--json"])
+    return Masked(it["sample"], it["functions"], {file["path"]: file["masked"] for file in it["files"]}, it["diff"])
+
+
+def mask_source(text: str, functions: Iterable[str], *, descriptions: Mapping[str, str] | None = None) -> str:
+    """Masks functions of any Python source, by their qualified names; everything else stays byte for byte.
+
+    A description becomes the docstring of a function that has none.
+
+    >>> print(mask_source("class A:\\n    def f(self): return 1\\n", ["A.f"], descriptions={"A.f": "One."}))
+    class A:
+        def f(self):
+            \"\"\"One.\"\"\"
+            raise NotImplementedError
+    <BLANKLINE>
+    """
+    arguments = ["mask", "--source", "-"]
+    for name in functions:
+        description = (descriptions or {}).get(name)
+        arguments += ["--function", name if description is None else f"{name}={description}"]
+    return call(arguments, stdin=text)

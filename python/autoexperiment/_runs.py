@@ -1,0 +1,261 @@
+"""Runs: made, read, reported and scored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterable, Union
+
+from ._notebook import agent_file
+from ._program import Error, Unfinished, UsageError, call, call_json, command, environment, failure
+from ._progress import Progress
+from ._suite import StrPath, in_suite, numbers
+from ._tables import html_table
+
+__all__ = ["Report", "Run", "load", "run", "score"]
+
+AgentLike = Union[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Pass rates by agent and n; a table in a notebook."""
+
+    data: dict[str, Any]
+    """As ``autoexperiment report --json`` prints it."""
+    text: str
+    """As it is shown on a terminal."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        header = ["agent", "model", "n", "samples", "attempts", "passed", "pass@1", "interval", "lost"]
+        rows = []
+        for row in self.data["rows"]:
+            first = (row["pass_at"] or [{"rate": None, "interval": None}])[0]
+            interval = first["interval"]
+            rows.append(
+                [
+                    row["agent"],
+                    row["model"] or "",
+                    "all" if row["n"] is None else row["n"],
+                    row["samples"],
+                    row["attempts"],
+                    row["passed"],
+                    "" if first["rate"] is None else first["rate"],
+                    "" if interval is None else f"{interval['low']:.3g} to {interval['high']:.3g}",
+                    row["lost"],
+                ]
+            )
+        return html_table(header, rows)
+
+
+class Run:
+    """A stored run."""
+
+    def __init__(self, folder: StrPath) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "run.json").is_file():
+            raise UsageError(f"no run in `{self.folder}`", "give a run's folder, as `runs/2026-11-21T10-30-00Z`", code=2)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.resolve().name
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The run's settings, as ``run.json`` keeps them."""
+        about: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        return about
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The attempts as they are stored, one dictionary each."""
+        text = (self.folder / "attempts.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+
+    @property
+    def attempts(self) -> Any:
+        """The attempts as a ``pandas.DataFrame``, one row each."""
+        return self.frame("attempts")
+
+    def frame(self, table: str = "attempts", *, library: str = "pandas") -> Any:
+        """A table of the run: ``attempts`` or ``values``; with ``library="polars"`` one of polars.
+
+        The columns are described in docs/formats.md. They come through Parquet where a reader of it is installed, else
+        through CSV.
+        """
+        if library == "polars":
+            import polars  # type: ignore[import-not-found, unused-ignore]
+
+            return polars.read_parquet(self._table(table, "parquet"))
+        import pandas  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+        try:
+            import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]  # noqa: F401
+        except ImportError:
+            return pandas.read_csv(self._table(table, "csv"))
+        return pandas.read_parquet(self._table(table, "parquet"))
+
+    def _table(self, table: str, form: str) -> Any:
+        import io
+
+        with tempfile.TemporaryDirectory() as folder:
+            call(["export", self.folder, "--format", form, "-o", folder])
+            return io.BytesIO((Path(folder) / f"{table}.{form}").read_bytes())
+
+    def report(self, *, k: Iterable[int] = (), intervals: str = "suite") -> Report:
+        """Pass rates by agent and n."""
+        options = [option for it in k for option in ("-k", str(it))]
+        options += ["--intervals", intervals]
+        return Report(
+            call_json(["report", self.folder, "--json", *options]), call(["report", self.folder, *options])
+        )
+
+    def html(self, file: StrPath) -> Path:
+        """Writes the page for a browser, with samples and trajectories."""
+        call(["report", self.folder, "--html", file])
+        return Path(file)
+
+    def figures(self, folder: StrPath) -> list[Path]:
+        """Writes the figures as SVG, PDF and PNG, with their numbers as CSV."""
+        call(["report", self.folder, "--figures", folder])
+        return sorted(Path(folder).iterdir())
+
+    def trajectory(self, sample: str, *, attempt: int = 0, agent: str | None = None) -> list[dict[str, Any]]:
+        """The events of one attempt, in the order in which they happened."""
+        named = [] if agent is None else ["--agent", agent]
+        text = call(["show", self.folder, f"{sample}.{attempt}", "--json", "--no-pager", *named])
+        return [json.loads(line) for line in text.splitlines()]
+
+    def resume(self, *, progress: bool | None = None) -> "Run":
+        """Makes the attempts that have no verdict yet."""
+        return _watch(["resume", self.folder, "--json-events"], progress)
+
+    def score(self, *, scoring: str | None = None, suite: StrPath | None = None) -> Report:
+        """Scores the run again, as :func:`score`."""
+        return score(self, scoring=scoring, suite=suite)
+
+
+def load(folder: StrPath) -> Run:
+    """A stored run."""
+    return Run(folder)
+
+
+def score(run: Run | StrPath, *, scoring: str | None = None, suite: StrPath | None = None) -> Report:
+    """Scores a stored run again with the gold of the suite as it is now, without running anything.
+
+    ``scoring`` is ``"strict"`` or ``"reference"``; by default the run's own.
+    """
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    options = [] if scoring is None else ["--scoring", scoring]
+    arguments: list[StrPath] = ["score", folder, *options, *in_suite(suite)]
+    return Report(call_json([*arguments, "--json"]), call(arguments))
+
+
+def run(
+    agents: AgentLike | Iterable[AgentLike],
+    *,
+    papers: Iterable[str] = (),
+    n: int | str | Iterable[int] = 1,
+    k: int = 1,
+    limit: int | None = None,
+    samples: Iterable[str] = (),
+    model: str | None = None,
+    max_cost: float | None = None,
+    seed: int = 0,
+    name: str | None = None,
+    runs: StrPath = "runs",
+    suite: StrPath | None = None,
+    options: Iterable[str] = (),
+    progress: bool | None = None,
+) -> Run:
+    """Makes k attempts at every sample with every agent, and shows how far it is.
+
+    An agent is a name as on the command line (``"gold"``, ``"react:history=window:5"``) or a function marked with
+    :func:`agent`. ``options`` are further options of ``autoexperiment run``, as ``["--steps", "20"]``. ``progress`` turns the
+    bar off or on; by default it is shown where somebody looks.
+
+    Attempts lost to infrastructure raise :class:`AttemptsLost`, a stopped run :class:`Interrupted`; both have the
+    :class:`Run` as their ``run``, which :meth:`Run.resume` continues.
+    """
+    if os.environ.get("AUTOEXPERIMENT_AGENT"):
+        raise UsageError(
+            "a run was started while an agent's file was being loaded",
+            "put the call of `run` below `if __name__ == \"__main__\":`",
+            code=2,
+        )
+    given = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+    with tempfile.TemporaryDirectory(prefix="autoexperiment-") as scratch:
+        arguments: list[StrPath] = ["run", "--json-events", "--seed", str(seed), "--runs", runs, *in_suite(suite)]
+        for it in given:
+            arguments += ["--agent", it if isinstance(it, str) else agent_file(it, Path(runs), Path(scratch))]
+        named = list(samples)
+        for sample in named:
+            arguments += ["--sample", sample]
+        if not named:
+            arguments += ["-n", numbers(n)]
+            for paper in papers:
+                arguments += ["-p", paper]
+            if limit is not None:
+                arguments += ["--limit", str(limit)]
+        arguments += ["-k", str(k)]
+        for option, value in (("--model", model), ("--max-cost", max_cost), ("--name", name)):
+            if value is not None:
+                arguments += [option, str(value)]
+        return _watch([*arguments, *options], progress)
+
+
+def _watch(arguments: list[StrPath], progress: bool | None) -> Run:
+    """Runs the program, showing its events; the run that it gives."""
+    folder: str | None = None
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
+        process = subprocess.Popen(
+            command(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+            env=environment(),
+        )
+        assert process.stdout is not None
+        with Progress(progress) as shown:
+            try:
+                for line in process.stdout:
+                    event = json.loads(line)
+                    shown.on(event)
+                    if event["event"] == "ended":
+                        folder = event["run"]
+                code = process.wait()
+            except KeyboardInterrupt:
+                # The program has the same signal where both are in one terminal; a second one would end it at once.
+                process.terminate()
+                process.wait()
+                raise
+            finally:
+                process.stdout.close()
+                if process.poll() is None:
+                    process.kill()
+        stderr.seek(0)
+        said = stderr.read()
+    if code not in (0, 9, 10):
+        error: Error = failure(code, said)
+        if folder is not None and isinstance(error, Unfinished):
+            error.run = Run(folder)
+        raise error
+    if folder is None:
+        raise failure(code or 1, said)
+    return Run(folder)

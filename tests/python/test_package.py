@@ -1,0 +1,152 @@
+"""The Python package over the program: `python -m unittest discover tests/python`, with the package installed, or with
+`PYTHONPATH=python AUTOEXPERIMENT_PROGRAM=target/debug/autoexperiment`."""
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import autoexperiment as ae  # noqa: E402
+import my_agents  # noqa: E402
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) if sys.version_info >= (3, 11) else Path(tempfile.mkdtemp())
+        os.environ.setdefault("AUTOEXPERIMENT_DATA", str(cls.folder / "data"))
+        cls.suite = cls.folder / "suite"
+        ae.init(cls.suite)
+        cls.runs = cls.folder / "runs"
+        cls.run_ = ae.run(
+            ["gold", "noop", my_agents.rewrites_quantile],
+            samples=["example_3"], suite=cls.suite, runs=cls.runs, name="r", progress=False,
+        )
+
+    def test_a_suite_is_listed_with_its_functions_and_samples(self) -> None:
+        suite = ae.list(suite=self.suite)
+        self.assertEqual([paper.id for paper in suite], ["example"])
+        self.assertEqual(suite["example"].functions[3].at, "example/errors.py::quantile")
+        self.assertIn("<td>example</td>", suite._repr_html_())
+        samples = ae.samples(["example"], n=range(1, 3), suite=self.suite)
+        self.assertEqual((len(samples), {it.n for it in samples}), (10, {1, 2}))
+
+    def test_the_bundled_suite_is_there_in_an_empty_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as empty:
+            text = subprocess.run([ae.program(), "list"], cwd=empty, capture_output=True, text=True, check=True).stdout
+        self.assertIn("bundled with autoexperiment", text)
+
+    def test_functions_of_papers_and_of_any_source_are_masked(self) -> None:
+        masked = ae.mask("example", [1], suite=self.suite)
+        self.assertEqual(masked.sample, "example_1")
+        self.assertIn("raise NotImplementedError", masked.files["example/estimators.py"])
+        self.assertIn("-    means = [", str(masked))
+        source = "class A:\n    # kept\n    def f(self, x): return x\n"
+        self.assertEqual(
+            ae.mask_source(source, ["A.f"]),
+            "class A:\n    # kept\n    def f(self, x):\n        raise NotImplementedError\n",
+        )
+
+    def test_errors_are_exceptions_with_hints(self) -> None:
+        with self.assertRaises(ae.SuiteError) as caught:
+            ae.mask_source("def f(: pass", ["f"])
+        self.assertIn("syntax error", caught.exception.message)
+        with self.assertRaises(ae.UsageError) as caught:
+            ae.samples(["nobody"], suite=self.suite)
+        self.assertEqual((caught.exception.hint, caught.exception.code), ("the papers are: example", 2))
+        with self.assertRaises(ae.UsageError):
+            ae.load(self.folder)
+        with self.assertRaises(ae.UsageError) as caught:
+            ae.run([len], suite=self.suite)
+        self.assertIn("not marked as an agent", str(caught.exception))
+
+    def test_a_run_is_made_and_read(self) -> None:
+        run = ae.load(self.runs / "r")
+        passed = {record["agent"]: record["pass"] for record in run.records}
+        self.assertEqual(passed, {"gold": True, "noop": False, "rewrites_quantile": True})
+        report = run.report()
+        self.assertIn("rewrites_quantile", str(report))
+        self.assertIn("<td>gold</td>", report._repr_html_())
+        events = [event["event"] for event in run.trajectory("example_3", agent="rewrites_quantile")]
+        self.assertEqual((events[0], events.count("verification") > 0), ("started", True))
+        self.assertIn("gold", str(ae.score(run)))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(any(path.suffix == ".svg" for path in run.figures(Path(folder) / "figures")))
+            self.assertIn("<html", run.html(Path(folder) / "page.html").read_text()[:500])
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "needs pandas")
+    def test_attempts_are_a_table_of_pandas(self) -> None:
+        table = self.run_.attempts
+        self.assertEqual(sorted(table["agent"]), ["gold", "noop", "rewrites_quantile"])
+
+    @unittest.skipUnless(importlib.util.find_spec("polars"), "needs polars")
+    def test_attempts_are_a_table_of_polars(self) -> None:
+        table = self.run_.frame("values", library="polars")
+        self.assertIn("gold", table["agent"].to_list())
+
+    def test_an_agent_written_where_no_file_is_takes_along_what_it_uses(self) -> None:
+        code = textwrap.dedent(
+            """
+            import json as j
+            from math import ceil
+
+            import autoexperiment as ae
+
+            LIMIT = {"share": 1}
+
+            def helper():
+                return ceil(LIMIT["share"] / 2)
+
+            @ae.agent
+            def typed(task, sandbox):
+                return j.dumps({"typed": helper()})
+            """
+        )
+        import linecache
+
+        name = "<input>"
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        space: dict[str, object] = {"__name__": "notebook_cells"}
+        import types
+
+        module = types.ModuleType("notebook_cells")
+        module.__dict__.update(space)
+        sys.modules["notebook_cells"] = module
+        exec(compile(code, name, "exec"), module.__dict__)
+        run = ae.run(
+            module.typed, samples=["example_3"], suite=self.suite, runs=self.runs, options=["--no-baseline"],
+            progress=False,
+        )
+        self.assertEqual(run.records[0]["answer"], '{"typed": 1}')
+        module.LIMIT = io.StringIO()
+        with self.assertRaises(ae.UsageError) as caught:
+            ae.run(module.typed, suite=self.suite)
+        self.assertIn("cannot be taken along", str(caught.exception))
+
+    def test_the_bar_says_how_far_a_run_is(self) -> None:
+        from autoexperiment._progress import Progress
+
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), Progress(True) as bar:
+            bar.on({"event": "planned", "total": 4, "finished": 1})
+            bar.on({"event": "finished", "outcome": "pass", "cost": 0.5})
+        self.assertIn("attempts, 2 of 4, 1 passed, $0.50", said.getvalue())
+
+    def test_the_examples_of_the_documentation_hold(self) -> None:
+        from autoexperiment import _agents, _masking
+
+        for module in (ae, _masking, _agents):
+            self.assertEqual(doctest.testmod(module).failed, 0, module.__name__)
+
+
+if __name__ == "__main__":
+    unittest.main()
