@@ -43,7 +43,9 @@ fn links_between_pages_lead_to_files_and_headings() {
             let leads = match heading {
                 None => file.exists(),
                 Some(wanted) => fs::read_to_string(&file).is_ok_and(|text| {
-                    text.lines().filter(|line| line.starts_with('#')).any(|it| anchor(it.trim_start_matches('#').trim()) == wanted)
+                    text.lines()
+                        .filter(|line| line.starts_with('#'))
+                        .any(|it| anchor(it.trim_start_matches('#').trim()) == wanted)
                 }),
             };
             if !leads {
@@ -69,13 +71,16 @@ fn commands(page: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let blocks = Regex::new(r"(?s)```sh\n(.*?)```").unwrap();
     let lines = blocks.captures_iter(&text).flat_map(|it| it[1].lines().map(str::to_owned).collect::<Vec<_>>());
-    lines.filter(|line| !line.starts_with("pip ") && !line.starts_with("export ") && !line.contains("--model")).collect()
+    lines
+        .filter(|line| !line.starts_with("pip ") && !line.starts_with("export ") && !line.contains("--model"))
+        .collect()
 }
 
 /// Runs a page's commands in one shell, in an empty folder.
 fn works(page: &str, leave_out: &str) {
     let lab = Lab::bare();
-    let lines: Vec<String> = commands(page).into_iter().filter(|line| leave_out.is_empty() || !line.contains(leave_out)).collect();
+    let lines: Vec<String> =
+        commands(page).into_iter().filter(|line| leave_out.is_empty() || !line.contains(leave_out)).collect();
     let script = format!("set -e\nautoexperiment() {{ {PROGRAM} \"$@\"; }}\n{}", lines.join("\n"));
     let mut command = std::process::Command::new("bash");
     for (name, value) in lab.command(&[]).get_envs() {
