@@ -59,6 +59,9 @@ impl Agent for Copycat {
 /// Fills a function in `code` with the body of the likest one in `masked` that has as many parameters, or else of the
 /// likest one; its name comes back.
 async fn copied(masked: &Code, code: &mut Code, function: &super::TaskFunction) -> Result<String, String> {
+    if function.region.is_some() {
+        return Err("it is a part of a function".to_owned());
+    }
     let wanted = Wanted::new(function, masked)?;
     let all = Retriever {
         paper: PaperChoice::None,

@@ -66,7 +66,7 @@ pub use history::History;
 pub use prompts::dynamic::Prompting;
 pub use protocol::Protocol;
 pub use python_session::PythonSession;
-pub use replication::{Replication, TaskExperiment, TaskFunction};
+pub use replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 pub use retrieval::{CodeChoice, PaperChoice};
 pub(crate) use settings::written;
 pub use settings::{Fill, Overrides, Settings, setting_keys};

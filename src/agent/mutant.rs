@@ -30,20 +30,28 @@ impl Mutants {
         let module = Module::parse(path.clone(), bytes.to_vec())?;
         let (mut bodies, mut said) = (Vec::new(), Vec::new());
         for function in &task.functions {
-            let selector: Selector = function.at.parse()?;
-            if selector.file != *path {
+            let file = match &function.region {
+                Some(region) => region.file.clone(),
+                None => function.at.parse::<Selector>()?.file,
+            };
+            if file != *path {
                 continue;
             }
             if share(seed, "wrong", &function.at) >= self.probability {
                 said.push(format!("`{}` is right", function.at));
                 continue;
             }
-            let index = module.find(&selector.name)?;
-            let equivalent = task.paper.functions.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
+            let index = function.selector().ok().map(|selector| module.find(&selector.name)).transpose()?;
+            let body = match (&function.region, index) {
+                (Some(region), _) => region.range.clone(),
+                (None, Some(index)) => module.functions()[index].body.clone(),
+                (None, None) => continue,
+            };
+            let equivalent = task.paper.units.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
             let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
-            let mutants: Vec<_> = module.mutants(index)?.into_iter().filter(|it| !marked(&it.id)).collect();
+            let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
+            mutants.retain(|it| body.start <= it.range.start && it.range.end <= body.end && !marked(&it.id));
             let place = (share(seed, "which", &function.at) * mutants.len() as f64) as usize;
-            let body = module.functions()[index].body.clone();
             if let Some(mutant) = mutants.get(place) {
                 let text = module.mutant_text(mutant);
                 let end = text.len() - (bytes.len() - body.end);
@@ -51,8 +59,16 @@ impl Mutants {
                 bodies.push((body.clone(), text[body.start..end].to_vec()));
             } else {
                 // Nothing in it can be mutated: wrong is then what was masked.
-                said.push(format!("`{}` has no mutant and returns nothing", function.at));
-                bodies.push((body, b" return None".to_vec()));
+                said.push(format!("`{}` has no mutant and does nothing", function.at));
+                let nothing = match &function.region {
+                    Some(_) => {
+                        let text = &bytes[body.clone()];
+                        let indent = text.iter().take_while(|byte| b" \t".contains(byte)).count();
+                        [&text[..indent], b"pass"].concat()
+                    }
+                    None => b" return None".to_vec(),
+                };
+                bodies.push((body, nothing));
             }
         }
         bodies.sort_by_key(|(range, _)| range.start);

@@ -1,9 +1,12 @@
 //! What masked replication gives its agents beside the general task: the paper, the masked functions, the experiments.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Check, End, Ended, Solution, Task};
+use crate::code::Selector;
+use crate::error::Error;
 use crate::suite::{Paper, ResultRule};
 
 /// An experiment as an agent is to run and report it.
@@ -48,6 +51,52 @@ pub struct TaskFunction {
     pub description: String,
     /// Headings of the paper's sections that describe it.
     pub passages: Vec<String>,
+    /// Where only a part of a function is masked: that part.
+    pub region: Option<TaskRegion>,
+}
+
+/// Masked statements of a function. What the original has there is on the host only, as [`Replication::originals`].
+#[derive(Debug, Clone)]
+pub struct TaskRegion {
+    /// Its file.
+    pub file: PathBuf,
+    /// The name of its function in the file; `None` outside of functions.
+    pub function: Option<String>,
+    /// Lines of code that are masked.
+    pub lines: usize,
+    /// The bytes of the masked file that stand for it.
+    pub stand_in: Range<usize>,
+    /// The bytes of the original file that it has.
+    pub range: Range<usize>,
+}
+
+impl TaskFunction {
+    /// The file and the name of the function, which for a region is the one around it.
+    ///
+    /// # Errors
+    /// A fragment for a region outside of functions.
+    pub fn selector(&self) -> Result<Selector, String> {
+        match &self.region {
+            None => self.at.parse().map_err(|error: Error| error.to_string()),
+            Some(TaskRegion { file, function: Some(function), .. }) => Ok(Selector::new(file, function)),
+            Some(_) => Err(format!("`{}` is not in a function", self.at)),
+        }
+    }
+
+    /// What an agent is told of it beside its name.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let description = self.description.trim();
+        let Some(region) = &self.region else { return description.to_owned() };
+        let lines = if region.lines == 1 { "1 line".to_owned() } else { format!("{} lines", region.lines) };
+        let place = region.function.as_ref().map_or_else(
+            || format!("`{}`", region.file.display()),
+            |function| format!("`{function}` in `{}`", region.file.display()),
+        );
+        format!(
+            "{description} Only this part of {place} is missing, about {lines} of code: a `raise NotImplementedError` is in its place."
+        )
+    }
 }
 
 /// A sample of masked replication as agents that know papers and functions see it.
@@ -101,10 +150,18 @@ impl Replication {
     }
 
     fn instructions(&self) -> String {
-        let missing = self.functions.iter().map(|function| format!("- `{}`: {}\n", function.at, function.description));
+        let missing = self.functions.iter().map(|function| {
+            let told = if function.region.is_some() { function.told() } else { function.description.clone() };
+            format!("- `{}`: {told}\n", function.at)
+        });
         let missing: String = missing.collect();
         let missing = match missing.as_str() {
             "" => "No function is missing.".to_owned(),
+            list if self.functions.iter().any(|function| function.region.is_some()) => {
+                format!(
+                    "These functions and parts of functions only raise NotImplementedError:\n\n{list}\nWrite them again."
+                )
+            }
             list => format!("These functions only raise NotImplementedError:\n\n{list}\nWrite them again."),
         };
         format!(

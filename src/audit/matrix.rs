@@ -7,7 +7,7 @@
 //! - of one that it enters, a fork of the traced run shows whether an error there would end the process. That is
 //!   believed where the whole experiment is this one process ([`believes`]), and tested: each function, and each
 //!   experiment, has at least one real masked run, and an experiment of which one contradicts its trace has them all.
-//! - in every other case the masked run is made.
+//! - in every other case the masked run is made: for regions too, which a function may not reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,9 +16,10 @@ use std::sync::Arc;
 use super::baseline::{agrees, traced, untraced};
 use super::trace::{Place, Trace};
 use super::trial::{Bench, Job, Outcome};
+use crate::code::Function;
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::suite::{Dependencies, LoadedPaper};
+use crate::suite::{Dependencies, LoadedPaper, Piece};
 
 /// What masking a function does to an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Matrix {
             }
             Effort::Traced => {
                 let functions = 0..bench.loaded().paper.functions.len();
-                let ask: Vec<Place> = functions.map(|function| place(bench.loaded(), function)).collect();
+                let ask: Vec<Place> = functions.filter_map(|function| place(bench.loaded(), function)).collect();
                 Plan::by_traces(bench.loaded(), &traced(bench, &ask, observer).await?)
             }
         };
@@ -89,7 +90,7 @@ impl Matrix {
     #[must_use]
     pub fn dependencies(&self, loaded: &LoadedPaper, repo: &str) -> Dependencies {
         let needs = loaded.paper.experiments.iter().zip(&self.effects).map(|(experiment, effects)| {
-            let needed = loaded.paper.functions.iter().zip(effects).filter(|(_, effect)| **effect != Effect::None);
+            let needed = loaded.paper.units.iter().zip(effects).filter(|(_, effect)| **effect != Effect::None);
             (experiment.id.clone(), needed.map(|(function, _)| function.at.clone()).collect())
         });
         Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect(), gone: Vec::new() }
@@ -117,10 +118,9 @@ impl Matrix {
 /// Places of an experiment and a function in the manifest.
 type Pair = (usize, usize);
 
-/// Where a function of the manifest stands.
-fn place(loaded: &LoadedPaper, function: usize) -> Place {
-    let (module, index) = loaded.source(function);
-    Place::of(module, index)
+/// Where a function of the manifest stands, or that of a region.
+fn place(loaded: &LoadedPaper, unit: usize) -> Option<Place> {
+    loaded.function_of(unit).map(|index| Place::of(loaded.source(unit), index))
 }
 
 /// The files with one function masked, for a trial.
@@ -149,7 +149,7 @@ struct Plan {
 
 impl Plan {
     fn every_pair(loaded: &LoadedPaper) -> Self {
-        let (experiments, functions) = (loaded.paper.experiments.len(), loaded.paper.functions.len());
+        let (experiments, functions) = (loaded.paper.experiments.len(), loaded.paper.units.len());
         let pairs = (0..experiments).flat_map(|experiment| (0..functions).map(move |function| (experiment, function)));
         Self {
             predicted: vec![vec![Effect::None; functions]; experiments],
@@ -169,13 +169,17 @@ impl Plan {
                     experiment.id
                 ));
             }
-            for function in 0..loaded.paper.functions.len() {
-                let (module, index) = loaded.source(function);
-                if !trace.may_call(module, index) {
+            for function in 0..loaded.paper.units.len() {
+                let module = loaded.source(function);
+                let index = loaded.function_of(function);
+                if index.is_some_and(|index| !trace.may_call(module, index)) {
                     continue;
                 }
-                let it = &module.functions()[index];
-                let foretold = trace.fails.contains(&place(loaded, function)) && !it.is_generator && !it.is_async;
+                // A region may be one that its function does not reach, and code outside of functions runs unseen.
+                let ends = matches!(loaded.piece(function), Piece::Function(_))
+                    && place(loaded, function).is_some_and(|place| trace.fails.contains(&place));
+                let plain = |it: &Function| !it.is_generator && !it.is_async;
+                let foretold = ends && index.is_some_and(|index| plain(&module.functions()[index]));
                 if foretold && believes(experiment.command.as_str(), trace) {
                     plan.predicted[number][function] = Effect::Error;
                     plan.believed.insert((number, function));

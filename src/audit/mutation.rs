@@ -121,7 +121,7 @@ pub async fn measure(
     let mut wanted = Vec::new();
     for (row, &function) in functions.iter().enumerate() {
         let (possible, chosen) = pick(bench.loaded(), function, draw)?;
-        let at = bench.loaded().paper.functions[function].at.clone();
+        let at = bench.loaded().paper.units[function].at.clone();
         mutations.push(Mutation { at, possible, made: chosen.len(), ..Mutation::default() });
         wanted.extend(chosen.into_iter().map(|mutant| (row, function, mutant)));
     }
@@ -179,7 +179,7 @@ impl Mutation {
             Fate::Value => self.values += 1,
             Fate::Survived if marked => self.equivalent += 1,
             Fate::Survived => {
-                let (module, _) = loaded.source(function);
+                let module = loaded.source(function);
                 let path = module.path().to_string_lossy();
                 let diff = unified_diff(&path, module.source(), &module.mutant_text(mutant));
                 let diff = String::from_utf8_lossy(&diff).into_owned();
@@ -195,8 +195,7 @@ impl Mutation {
 /// How many mutants a function has, and which of them are run: in the order of [`choose`], until there are enough that
 /// the manifest does not mark.
 fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
-    let (module, index) = loaded.source(function);
-    let all = module.mutants(index)?;
+    let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;
     let mut chosen = Vec::new();
     let mut real = 0;
@@ -211,12 +210,12 @@ fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec
 }
 
 fn is_marked(loaded: &LoadedPaper, function: usize, mutant: &Mutant) -> bool {
-    loaded.paper.functions[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
+    loaded.paper.units[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
 }
 
 /// Refuses marks of mutants that the function does not have, as after its code has changed.
 fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Result<()> {
-    let function = &loaded.paper.functions[function];
+    let function = &loaded.paper.units[function];
     let Some(unknown) = function.equivalent.iter().find(|mark| all.iter().all(|mutant| mutant.id != mark.mutant))
     else {
         return Ok(());
@@ -231,7 +230,7 @@ fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Resul
     } else {
         format!("its code may have changed; near ones are {}", near.join(", "))
     };
-    Err(Error::suite(format!("function `{}` has no mutant `{}`", function.at, unknown.mutant))
+    Err(Error::suite(format!("{} `{}` has no mutant `{}`", function.kind(), function.at, unknown.mutant))
         .at(loaded.dir.join("paper.toml"), None)
         .hint(hint))
 }
@@ -279,7 +278,7 @@ impl Tests {
     }
 
     async fn fate(&self, bench: &Bench, function: usize, mutant: &Mutant) -> Result<Fate> {
-        let (module, _) = bench.loaded().source(function);
+        let module = bench.loaded().source(function);
         let files: [(PathBuf, Vec<u8>); 1] = [(module.path().to_owned(), module.mutant_text(mutant))];
         for place in self.of(bench, function) {
             let outcome = bench.run(&Trial { files: &files, experiment: &self.experiments[place] }).await?;

@@ -67,10 +67,10 @@ async fn pairs(
         return Err(changed.at(path, None).hint(hint));
     }
     let all: Vec<(usize, usize)> = (0..paper.experiments.len())
-        .flat_map(|experiment| (0..paper.functions.len()).map(move |function| (experiment, function)))
+        .flat_map(|experiment| (0..paper.units.len()).map(move |function| (experiment, function)))
         .collect();
     let chosen = part.of(all, |&(experiment, function)| {
-        format!("{} {} {}", paper.id, paper.experiments[experiment].id, paper.functions[function].at)
+        format!("{} {} {}", paper.id, paper.experiments[experiment].id, paper.units[function].at)
     });
     let mut jobs = Vec::with_capacity(chosen.len());
     for &(experiment, function) in &chosen {
@@ -81,7 +81,7 @@ async fn pairs(
     let stage = |done| observer.on(RunEvent::Stage(stage.counted(done, total, "pairs")));
     let outcomes = bench.run_all(jobs, stage).await?;
     for (&(experiment, function), outcome) in chosen.iter().zip(&outcomes) {
-        let (id, at) = (&paper.experiments[experiment].id, &paper.functions[function].at);
+        let (id, at) = (&paper.experiments[experiment].id, &paper.units[function].at);
         let needed = effect(bench, experiment, outcome) != Effect::None;
         let was = stored.needs.get(id).is_some_and(|needs| needs.contains(at));
         if needed != was {
@@ -114,19 +114,17 @@ async fn mutants(
         return Err(Error::suite("the repo has changed since its mutants were run").at(path, None).hint(hint));
     }
     let mut all = Vec::new();
-    for (place, function) in paper.functions.iter().enumerate() {
+    for (place, function) in paper.units.iter().enumerate() {
         let Some(evidence) = stored.functions.get(&function.at) else { continue };
-        let (module, index) = loaded.source(place);
-        let mutants = module.mutants(index)?;
+        let mutants = loaded.mutants(place)?;
         all.extend(choose(&mutants, evidence.mutants, MUTANT_SEED).into_iter().map(|mutant| (place, mutant.clone())));
     }
-    let chosen =
-        part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.functions[*function].at, mutant.id));
+    let chosen = part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
     let total = chosen.len();
     observer.on(RunEvent::Stage(Stage::new("running mutants again of", &paper.id).counted(0, total, "mutants")));
     let killed = mutation::again(bench, &chosen).await?;
     for ((function, mutant), killed) in chosen.iter().zip(killed) {
-        let function = &paper.functions[*function];
+        let function = &paper.units[*function];
         let marked = function.equivalent.iter().any(|mark| mark.mutant == mutant.id);
         let survived = stored.functions.get(&function.at).is_some_and(|it| it.survivors.contains(&mutant.id));
         if killed == (survived || marked) {

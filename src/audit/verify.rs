@@ -72,7 +72,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
 
     let mut mutations = Vec::new();
     if let Some(mutants) = measures.mutants {
-        let functions = 0..bench.loaded().paper.functions.len();
+        let functions = 0..bench.loaded().paper.units.len();
         let needed: Vec<usize> = functions.filter(|&function| !bench.loaded().tests(&[function]).is_empty()).collect();
         let draw = Draw { mutants, seed: MUTANT_SEED };
         mutations = mutation::measure(&bench, &needed, draw, observer).await.map_err(|error| {
@@ -126,7 +126,7 @@ fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
 /// The evidence of all functions, with the results of their mutants.
 fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
     let mut evidence = Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), ..Evidence::default() };
-    for function in &loaded.paper.functions {
+    for function in &loaded.paper.units {
         evidence.functions.insert(function.at.clone(), FunctionEvidence::default());
     }
     for mutation in mutations {

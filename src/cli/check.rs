@@ -118,11 +118,10 @@ fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
         }
         Some(evidence) if evidence.repo != now => problems.push(changed("its mutants were run", "evidence.json")),
         Some(evidence) => {
-            let missing =
-                loaded.paper.functions.iter().filter(|function| !evidence.functions.contains_key(&function.at));
-            problems.extend(missing.map(|function| {
+            let missing = loaded.paper.units.iter().filter(|unit| !evidence.functions.contains_key(&unit.at));
+            problems.extend(missing.map(|unit| {
                 Problem::warning(
-                    Error::suite(format!("no evidence of function `{}`", function.at)).at(&path, None).hint(&verify),
+                    Error::suite(format!("no evidence of {} `{}`", unit.kind(), unit.at)).at(&path, None).hint(&verify),
                 )
             }));
         }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::shared::{SuiteOptions, described, print, print_json, table};
 use crate::error::Result;
 use crate::run::family::{Basis, Families, Family};
+use crate::sample::UnitChoice;
 use crate::suite::{LoadedPaper, Suite};
 
 /// The numbers of masked functions that the table shows.
@@ -45,6 +46,7 @@ struct Row {
     title: String,
     year: u16,
     functions: usize,
+    regions: usize,
     experiments: usize,
     /// By n, from 1.
     samples: Vec<Option<u128>>,
@@ -133,15 +135,18 @@ fn number(count: Option<u128>) -> String {
 }
 
 fn row(loaded: &LoadedPaper) -> Row {
-    let statistics = loaded.statistics();
+    let mut statistics = loaded.statistics();
+    statistics.truncate(loaded.paper.functions.len());
+    let (_, drawn) = loaded.drawn(UnitChoice::default());
     let mean = |total: usize| total as f64 / (statistics.len().max(1)) as f64;
     Row {
         paper: loaded.paper.id.clone(),
         title: loaded.paper.title.clone(),
         year: loaded.paper.year,
         functions: loaded.paper.functions.len(),
+        regions: loaded.paper.regions.len(),
         experiments: loaded.paper.experiments.len(),
-        samples: SHOWN.map(|n| loaded.nesting.count(n)).collect(),
+        samples: SHOWN.map(|n| drawn.count(n)).collect(),
         mean_lines: mean(statistics.iter().map(|function| function.lines).sum()),
         mean_calls: mean(statistics.iter().map(|function| function.calls).sum()),
     }
@@ -164,7 +169,7 @@ fn details(suite: &Suite, arguments: &Arguments) -> Result<()> {
         let authors = paper.authors.join(", ");
         let _ = write!(text, "{}, {authors} ({})\n{}\n\n", paper.title, paper.year, paper.url);
         text.push_str(&table(
-            &["", "function", "lines", "calls", "tests"],
+            &["", if paper.regions.is_empty() { "function" } else { "function or region" }, "lines", "calls", "tests"],
             &[0, 2, 3, 4],
             statistics.iter().enumerate().map(|(place, function)| {
                 let tests = loaded.tests(&[place]).len();

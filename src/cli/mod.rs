@@ -35,6 +35,7 @@ mod parity;
 mod power;
 mod probe;
 mod progress;
+mod regions;
 mod report;
 mod report_files;
 mod resume;
@@ -96,6 +97,7 @@ enum Verb {
     Suite(suite::Arguments),
     Init(init::Arguments),
     Index(index::Arguments),
+    Regions(regions::Arguments),
     Mask(mask::Arguments),
     Sample(sample::Arguments),
     Retrieve(retrieve::Arguments),
@@ -147,6 +149,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Init(arguments) => init::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
+        Verb::Regions(arguments) => regions::run(&arguments),
         Verb::Mask(arguments) => mask::run(&arguments),
         Verb::Sample(arguments) => sample::run(&arguments),
         Verb::Retrieve(arguments) => retrieve::run(&arguments),

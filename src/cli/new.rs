@@ -324,7 +324,7 @@ impl Arguments {
         let loaded = LoadedPaper::load(suite, id)?;
         print(&format!("\n{}", console(&loaded, &verified, false)))?;
         for place in verified.matrix.inessential() {
-            let at = &loaded.paper.functions[place].at;
+            let at = &loaded.paper.units[place].at;
             todo.push(format!("paper.toml: leave out {at}: no experiment changes without it"));
         }
         let survivors: usize = verified.mutations.iter().map(|mutation| mutation.survivors.len()).sum();

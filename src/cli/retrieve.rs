@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::shared::{PlaceOptions, SuiteOptions, block_on, print, print_json, table};
 use super::strategy::RetrievalOptions;
 use crate::agent::retrieval::{Code, PaperChoice, Retriever, Wanted, passages, recall};
-use crate::agent::{AgentSpec, Overrides, TaskFunction};
+use crate::agent::{AgentSpec, Overrides};
 use crate::code::index_tree;
 use crate::error::{Error, Kind, Result};
+use crate::masked::described;
 use crate::suite::LoadedPaper;
 
 /// Numbers of passages that the table of recall shows.
@@ -78,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let loaded = LoadedPaper::load(&suite, id)?;
         let chosen = match &arguments.function {
             Some(function) => vec![place(&loaded, function)?],
-            None => (0..loaded.paper.functions.len()).collect(),
+            None => (0..loaded.paper.units.len()).collect(),
         };
         let files = index_tree(&loaded.repo_dir).into_iter().filter_map(|(path, module)| Some((path, module.ok()?)));
         let code = Code { modules: files.collect() };
@@ -96,8 +97,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn place(loaded: &LoadedPaper, function: &str) -> Result<usize> {
-    let by_number = function.parse().ok().filter(|&place: &usize| place < loaded.paper.functions.len());
-    by_number.or_else(|| loaded.paper.functions.iter().position(|it| it.at == function)).ok_or_else(|| {
+    let by_number = function.parse().ok().filter(|&place: &usize| place < loaded.paper.units.len());
+    by_number.or_else(|| loaded.paper.units.iter().position(|it| it.at == function)).ok_or_else(|| {
         Error::usage(format!("paper `{}` has no function `{function}`", loaded.paper.id))
             .hint(format!("`autoexperiment list {}` shows them", loaded.paper.id))
     })
@@ -109,12 +110,7 @@ async fn retrieve(loaded: &LoadedPaper, place: usize, mut code: Code, retriever:
         let module = crate::code::Module::parse(file.path.clone(), file.bytes)?;
         code.modules.insert(file.path, module);
     }
-    let function = &loaded.paper.functions[place];
-    let function = TaskFunction {
-        at: function.at.clone(),
-        description: function.description.clone(),
-        passages: function.passages.clone(),
-    };
+    let function = described(loaded, &[place], place);
     let wanted = Wanted::new(&function, &code).map_err(Error::suite)?;
     let failed = |what: String| Error::new(Kind::Model, what);
     let all = passages(&loaded.text);

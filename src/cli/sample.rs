@@ -5,7 +5,7 @@ use super::shared::{SuiteOptions, print};
 use crate::error::{Error, Result};
 use crate::run::Draw;
 use crate::run::family::{Basis, Families, Listed};
-use crate::sample::{MASKED, parse_n};
+use crate::sample::{MASKED, UnitChoice, parse_n};
 
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
@@ -23,6 +23,9 @@ pub struct DrawOptions {
     /// Share of a paper's functions to mask, as `0.25`, instead of n.
     #[arg(long, value_name = "SHARE", value_delimiter = ',', conflicts_with = "n", help_heading = "Samples")]
     pub fraction: Vec<f64>,
+    /// What to mask of papers that list regions beside functions. A region counts as one in n.
+    #[arg(long, value_enum, value_name = "UNITS", default_value = "functions", help_heading = "Samples")]
+    pub units: UnitChoice,
     /// Maximum samples per paper and n.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = parse_limit, help_heading = "Samples")]
     pub limit: usize,
@@ -46,6 +49,7 @@ impl DrawOptions {
         Ok(Draw {
             n: if self.fraction.is_empty() { parse_n(&self.n)? } else { Vec::new() },
             fractions: self.fraction.clone(),
+            units: self.units,
             limit: self.limit,
             samples: Vec::new(),
         })

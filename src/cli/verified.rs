@@ -17,7 +17,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
     let mut text =
         format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
     let none = FunctionEvidence::default();
-    let rows = paper.functions.iter().enumerate().map(|(place, function)| {
+    let rows = paper.units.iter().enumerate().map(|(place, function)| {
         let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
         let known = evidence.unwrap_or(&none);
         let figure = |value: usize| if evidence.is_some() { value.to_string() } else { "-".to_owned() };
@@ -65,7 +65,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
 
 /// The same, for programs.
 pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
-    let functions = loaded.paper.functions.iter().enumerate().map(|(place, function)| {
+    let functions = loaded.paper.units.iter().enumerate().map(|(place, function)| {
         let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
         let mutation = verified.mutations.iter().find(|mutation| mutation.at == function.at);
         let experiments = loaded.tests(&[place]);
@@ -111,7 +111,7 @@ pub fn score(verified: &Verified) -> Option<f64> {
 }
 
 fn named(loaded: &LoadedPaper, functions: &[usize]) -> Vec<String> {
-    functions.iter().map(|&function| loaded.paper.functions[function].at.clone()).collect()
+    functions.iter().map(|&function| loaded.paper.units[function].at.clone()).collect()
 }
 
 fn diff(text: &str) -> String {

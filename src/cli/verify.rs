@@ -182,7 +182,7 @@ impl Arguments {
         let mut errors = Vec::new();
         let score = score(&verified);
         for function in verified.matrix.inessential() {
-            let at = &paper.functions[function].at;
+            let at = &paper.units[function].at;
             errors.push(
                 Error::suite(format!(
                     "paper `{}`: function `{at}` is not essential: no experiment changes without it",

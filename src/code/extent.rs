@@ -10,8 +10,13 @@ use std::ops::Range;
 /// `last`, and whose `def` is at `def`.
 pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Range<usize> {
     let start = if is_type_comment(&source[colon..]) { end_of_line(source, colon) } else { colon };
+    start..end(source, last, column(source, def)).max(start)
+}
+
+/// The end of the line on which a block's last token ends (at `last`), or of the last of the comments below it that are
+/// indented deeper than `depth`.
+pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
-    let depth = column(source, def);
     let mut at = end;
     while at < source.len() {
         at = next_line(source, at);
@@ -27,7 +32,24 @@ pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Rang
         }
         at = line_end;
     }
-    start..end.max(start)
+    end
+}
+
+/// Where the comments directly above the line of `at` begin that are at the column of `at`, which begins its line; the
+/// beginning of that line where there are none. `is_one` says whether a comment that belongs to `at` begins at a place.
+pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
+    let depth = column(source, at);
+    let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut start = start_of_line(source, at);
+    while start > first {
+        let above = start_of_line(source, start - if source[..start].ends_with(b"\r\n") { 2 } else { 1 });
+        let text = above + source[above..].iter().take_while(|byte| b" \t\x0c".contains(byte)).count();
+        if !is_one(text) || column(source, text) != depth {
+            break;
+        }
+        start = above;
+    }
+    start
 }
 
 /// The indentation for a masked body: that of the first statement (at `first`) where it is deeper than `def`'s, which
@@ -68,7 +90,7 @@ pub(super) fn begins_line(source: &[u8], at: usize) -> bool {
 }
 
 /// The column of the byte at `at`, as Python's tokenizer counts: tabs go to multiples of eight, form feeds start again.
-fn column(source: &[u8], at: usize) -> usize {
+pub(super) fn column(source: &[u8], at: usize) -> usize {
     source[start_of_line(source, at)..at].iter().fold(0, |column, byte| match byte {
         b'\t' => column / 8 * 8 + 8,
         b'\x0c' => 0,
@@ -83,23 +105,23 @@ fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
     space.rsplit(|&byte| byte == b'\x0c').next().unwrap_or(space)
 }
 
-fn start_of_line(source: &[u8], at: usize) -> usize {
+pub(super) fn start_of_line(source: &[u8], at: usize) -> usize {
     let start = source[..at].iter().rposition(|&byte| byte == b'\n' || byte == b'\r').map_or(0, |end| end + 1);
     if start == 0 && source.starts_with(b"\xef\xbb\xbf") { 3.min(at) } else { start }
 }
 
-fn end_of_line(source: &[u8], at: usize) -> usize {
+pub(super) fn end_of_line(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&byte| byte == b'\n' || byte == b'\r').map_or(source.len(), |offset| at + offset)
 }
 
 /// The start of the line after the line ending at `end`.
-fn next_line(source: &[u8], end: usize) -> usize {
+pub(super) fn next_line(source: &[u8], end: usize) -> usize {
     end + if source[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < source.len()) }
 }
 
 /// The end of the line of a statement that ends at `at`, over a comment, and over backslashes that lead on to lines
 /// that hold nothing.
-fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
+pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     loop {
         let end = end_of_line(source, at);
         let rest = &source[at..end];

@@ -14,13 +14,16 @@
 //! `def`, tell how the body works and go with it; so does a comment behind the colon, unless it is a `# type:` comment,
 //! which is part of the signature. Comments above the function stay. A masked generator raises when it is called, not
 //! at its first `next()`: it must not run, and whoever calls it learns so at once.
+//!
+//! Of a function's statements a [`Region`] may be masked alone: `raise NotImplementedError` is then in their place, at
+//! their indentation.
+
+use std::ops::Range;
 
 use super::docstring;
 use super::module::Module;
+use super::region::{RAISE, Region};
 use crate::error::{Error, Result};
-
-/// What a masked body holds after the docstring.
-const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// A function to mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,32 @@ pub struct Target<'text> {
     pub description: Option<&'text str>,
 }
 
+/// What is masked: a function, or statements of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut<'text> {
+    /// A whole function's body.
+    Function(Target<'text>),
+    /// Statements of one block.
+    Region(&'text Region),
+}
+
+/// A file with parts of it masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// For each part, in the order asked for, the bytes that stand for it.
+    pub stand_ins: Vec<Range<usize>>,
+}
+
+/// A range of the file and what replaces it.
+struct Splice {
+    /// The place of the cut in the order asked for.
+    cut: usize,
+    range: Range<usize>,
+    text: Vec<u8>,
+}
+
 impl Module {
     /// The file's bytes with these functions masked, in any order; a splice, nothing is parsed. Time and memory are
     /// those of copying the bytes.
@@ -38,63 +67,82 @@ impl Module {
     /// # Errors
     /// Kind `Suite` when one target is nested in another or named twice; `Internal` for an index out of range.
     pub fn mask(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
-        let targets = self.in_order(targets)?;
-        let source = self.source();
-        let extra: usize = targets.iter().map(|target| 64 + target.description.map_or(0, |text| 2 * text.len())).sum();
-        let mut masked = Vec::with_capacity(source.len() + extra);
-        let mut at = 0;
-        for target in targets {
-            let body = &self.functions()[target.function].body;
-            masked.extend_from_slice(&source[at..body.start]);
-            self.push_masked_body(target, &mut masked);
-            at = body.end;
-        }
-        masked.extend_from_slice(&source[at..]);
-        Ok(masked)
+        Ok(self.cut(&functions(targets))?.bytes)
     }
 
-    /// As [`Module::mask`], and parses the result to prove it: no syntax errors, the masked bodies hold just what
-    /// they should, and every other function is where it was, its own bytes unchanged.
+    /// As [`Module::mask`], and parses the result to prove it, see [`Module::cut_checked`].
     ///
     /// # Errors
-    /// As [`Module::mask`]; kind `Internal` when the proof fails.
+    /// As [`Module::cut_checked`].
     pub fn mask_checked(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
-        let masked = self.mask(targets)?;
+        Ok(self.cut_checked(&functions(targets))?.bytes)
+    }
+
+    /// The file with these functions and regions masked, in any order; a splice, nothing is parsed.
+    ///
+    /// # Errors
+    /// Kind `Suite` when one is nested in another or named twice; `Internal` for an index out of range.
+    pub fn cut(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
+        let splices = self.splices(cuts)?;
+        let source = self.source();
+        let extra: usize = splices.iter().map(|splice| splice.text.len()).sum();
+        let mut bytes = Vec::with_capacity(source.len() + extra);
+        let mut stand_ins = vec![0..0; cuts.len()];
+        let mut at = 0;
+        for splice in splices {
+            bytes.extend_from_slice(&source[at..splice.range.start]);
+            let start = bytes.len();
+            bytes.extend_from_slice(&splice.text);
+            stand_ins[splice.cut] = start..bytes.len();
+            at = splice.range.end;
+        }
+        bytes.extend_from_slice(&source[at..]);
+        Ok(Masked { bytes, stand_ins })
+    }
+
+    /// As [`Module::cut`], and parses the result to prove it: no syntax errors, the masked parts hold just what they
+    /// should, every other function is where it was, its own bytes unchanged, and so are the statements around a region.
+    ///
+    /// # Errors
+    /// As [`Module::cut`]; kind `Internal` when the proof fails.
+    pub fn cut_checked(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
+        let masked = self.cut(cuts)?;
         let wrong = |what: String| Error::internal(format!("masking went wrong: {what}")).at(self.path(), None);
         let after =
-            Self::parse(self.path(), masked.clone()).map_err(|error| wrong(error.to_string()).because(error))?;
+            Self::parse(self.path(), masked.bytes.clone()).map_err(|error| wrong(error.to_string()).because(error))?;
+        let splices = self.splices(cuts)?;
         let mut kept = after.functions().iter();
-        let mut inside = 0..0;
         for (index, before) in self.functions().iter().enumerate() {
-            if before.whole.start < inside.end {
+            // What is inside a masked part is gone with it.
+            if splices.iter().any(|it| it.range.start <= before.whole.start && before.whole.start < it.range.end) {
                 continue;
             }
             let label = before.label();
             let now = kept.next().filter(|now| now.name == before.name);
             let now = now.ok_or_else(|| wrong(format!("`{label}` was lost")))?;
-            let same = |a: &std::ops::Range<usize>, b: &std::ops::Range<usize>| {
-                self.source()[a.clone()] == after.source()[b.clone()]
-            };
-            if !same(&(before.whole.start..before.header.end), &(now.whole.start..now.header.end)) {
+            let header = &self.source()[before.whole.start..before.header.end];
+            if *header != after.source()[now.whole.start..now.header.end] {
                 return Err(wrong(format!("the signature of `{label}` changed")));
             }
-            if let Some(target) = targets.iter().find(|target| target.function == index) {
-                inside = before.whole.clone();
-                let mut body = Vec::new();
-                self.push_masked_body(target, &mut body);
-                if after.source()[now.body.clone()] != body {
-                    return Err(wrong(format!("the body of `{label}` is not what it should be")));
-                }
-            } else if !targets.iter().any(|target| before.overlaps(&self.functions()[target.function]))
-                && !same(&before.whole, &now.whole)
-            {
-                return Err(wrong(format!("`{label}` changed")));
+            if self.with(&splices, &before.whole) != after.source()[now.whole.clone()] {
+                let is_target = |cut: &Cut<'_>| matches!(cut, Cut::Function(target) if target.function == index);
+                let what = if cuts.iter().any(is_target) {
+                    format!("the body of `{label}` is not what it should be")
+                } else {
+                    format!("`{label}` changed")
+                };
+                return Err(wrong(what));
             }
         }
-        match kept.next() {
-            Some(extra) => Err(wrong(format!("`{}` appeared", extra.label()))),
-            None => Ok(masked),
+        if let Some(extra) = kept.next() {
+            return Err(wrong(format!("`{}` appeared", extra.label())));
         }
+        for (cut, stand_in) in cuts.iter().zip(&masked.stand_ins) {
+            if let Cut::Region(region) = cut {
+                after.prove_stand_in(region, stand_in, cuts.len() == 1).map_err(wrong)?;
+            }
+        }
+        Ok(masked)
     }
 
     /// Whether one of the two functions is nested in the other, or both are the same: a sample holds no such pair.
@@ -103,33 +151,81 @@ impl Module {
         self.functions()[a].overlaps(&self.functions()[b])
     }
 
-    fn in_order<'targets, 'text>(&self, targets: &'targets [Target<'text>]) -> Result<Vec<&'targets Target<'text>>> {
-        let functions = self.functions();
-        if let Some(target) = targets.iter().find(|target| target.function >= functions.len()) {
-            let message = format!("no function {} among the {} of this file", target.function, functions.len());
-            return Err(Error::internal(message).at(self.path(), None));
+    /// All that a part of a sample takes with it: a function with its decorators, or a region's lines.
+    #[must_use]
+    pub fn extent(&self, cut: &Cut<'_>) -> Range<usize> {
+        match cut {
+            Cut::Function(target) => self.functions()[target.function].whole.clone(),
+            Cut::Region(region) => region.range.clone(),
         }
-        let mut sorted: Vec<_> = targets.iter().collect();
-        sorted.sort_by_key(|target| functions[target.function].body.start);
-        for pair in sorted.windows(2) {
-            let (outer, inner) = (&functions[pair[0].function], &functions[pair[1].function]);
-            if outer.overlaps(inner) {
-                let message = if pair[0].function == pair[1].function {
-                    format!("`{}` is to be masked twice", outer.label())
-                } else {
-                    format!("`{}` is nested in `{}`: the two cannot be masked together", inner.label(), outer.label())
-                };
-                return Err(Error::suite(message)
-                    .at(self.path(), Some(inner.first_line))
-                    .hint("mask one of them; masking the outer one removes the inner one too"));
-            }
-        }
-        Ok(sorted)
     }
 
-    fn push_masked_body(&self, target: &Target<'_>, masked: &mut Vec<u8>) {
+    /// A range of the file with the splices that lie in it.
+    fn with(&self, splices: &[Splice], range: &Range<usize>) -> Vec<u8> {
+        let (mut bytes, mut at) = (Vec::with_capacity(range.len()), range.start);
+        for splice in splices.iter().filter(|it| range.start <= it.range.start && it.range.end <= range.end) {
+            bytes.extend_from_slice(&self.source()[at..splice.range.start]);
+            bytes.extend_from_slice(&splice.text);
+            at = splice.range.end;
+        }
+        bytes.extend_from_slice(&self.source()[at..range.end]);
+        bytes
+    }
+
+    /// What is replaced by what, in the file's order.
+    fn splices(&self, cuts: &[Cut<'_>]) -> Result<Vec<Splice>> {
+        let functions = self.functions();
+        let beyond = cuts.iter().find_map(|cut| match cut {
+            Cut::Function(target) if target.function >= functions.len() => Some(target.function),
+            _ => None,
+        });
+        if let Some(beyond) = beyond {
+            let message = format!("no function {beyond} among the {} of this file", functions.len());
+            return Err(Error::internal(message).at(self.path(), None));
+        }
+        let mut order: Vec<usize> = (0..cuts.len()).collect();
+        order.sort_by_key(|&place| {
+            let extent = self.extent(&cuts[place]);
+            (extent.start, std::cmp::Reverse(extent.end))
+        });
+        for pair in order.windows(2) {
+            let (outer, inner) = (&cuts[pair[0]], &cuts[pair[1]]);
+            if self.extent(inner).start < self.extent(outer).end {
+                return Err(self.nested(outer, inner));
+            }
+        }
+        let splice = |cut: usize| match cuts[cut] {
+            Cut::Function(target) => {
+                Splice { cut, range: functions[target.function].body.clone(), text: self.masked_body(&target) }
+            }
+            Cut::Region(region) => Splice { cut, range: region.range.clone(), text: self.stand_in(region) },
+        };
+        Ok(order.into_iter().map(splice).collect())
+    }
+
+    fn nested(&self, outer: &Cut<'_>, inner: &Cut<'_>) -> Error {
+        let name = |cut: &Cut<'_>| match cut {
+            Cut::Function(target) => format!("`{}`", self.functions()[target.function].label()),
+            Cut::Region(region) => format!("the region from line {} to {}", region.first_line, region.last_line),
+        };
+        let line = match inner {
+            Cut::Function(target) => self.functions()[target.function].first_line,
+            Cut::Region(region) => region.first_line,
+        };
+        let message = if self.extent(outer) == self.extent(inner) {
+            format!("{} is to be masked twice", name(outer))
+        } else {
+            format!("{} is nested in {}: the two cannot be masked together", name(inner), name(outer))
+        };
+        Error::suite(message)
+            .at(self.path(), Some(line))
+            .hint("mask one of them; masking the outer one removes the inner one too")
+    }
+
+    fn masked_body(&self, target: &Target<'_>) -> Vec<u8> {
         let function = &self.functions()[target.function];
         let (ending, indent) = (function.line_ending, &function.indent);
+        let mut masked = Vec::with_capacity(64 + target.description.map_or(0, |text| 2 * text.len()));
         masked.extend_from_slice(ending);
         masked.extend_from_slice(indent);
         let documented = match (&function.docstring, target.description) {
@@ -137,7 +233,7 @@ impl Module {
                 masked.extend_from_slice(&self.source()[own.clone()]);
                 true
             }
-            (None, Some(text)) => docstring::push(text, self.encoding, indent, ending, masked),
+            (None, Some(text)) => docstring::push(text, self.encoding, indent, ending, &mut masked),
             (None, None) => false,
         };
         if documented {
@@ -145,7 +241,12 @@ impl Module {
             masked.extend_from_slice(indent);
         }
         masked.extend_from_slice(RAISE);
+        masked
     }
+}
+
+fn functions<'text>(targets: &[Target<'text>]) -> Vec<Cut<'text>> {
+    targets.iter().copied().map(Cut::Function).collect()
 }
 
 #[cfg(test)]

@@ -45,9 +45,8 @@ impl Pool {
         let unchanged =
             Attempt { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
         let mut rounds: Vec<Vec<Attempt>> = Vec::new();
-        for (place, function) in loaded.paper.functions.iter().enumerate() {
-            let (module, index) = loaded.source(place);
-            let all = module.mutants(index)?;
+        for (place, function) in loaded.paper.units.iter().enumerate() {
+            let (module, all) = (loaded.source(place), loaded.mutants(place)?);
             for (round, mutant) in choose(&all, mutants, seed).into_iter().enumerate() {
                 if round == rounds.len() {
                     rounds.push(Vec::new());
@@ -132,7 +131,6 @@ fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Resul
 }
 
 fn selectors(bench: &Bench, functions: &[usize]) -> String {
-    let names: Vec<&str> =
-        functions.iter().map(|&function| bench.loaded().paper.functions[function].at.as_str()).collect();
+    let names: Vec<&str> = functions.iter().map(|&function| bench.loaded().paper.units[function].at.as_str()).collect();
     names.join(" + ")
 }

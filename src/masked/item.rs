@@ -18,7 +18,7 @@ use crate::run::Draw;
 use crate::run::event::Observer;
 use crate::run::family::{Basis, CheckFacts, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
 use crate::run::machine::Machine;
-use crate::sample::{MASKED, Sample, Withheld, draw};
+use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
 use crate::suite::LoadedPaper;
 
@@ -67,15 +67,18 @@ impl Item for PaperItem {
     }
 
     fn count(&self, n: usize) -> Option<u128> {
-        self.loaded.nesting.count(n)
+        self.loaded.drawn(UnitChoice::default()).1.count(n)
     }
 
     fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
-        let (id, functions) = (self.id(), &self.loaded.nesting);
+        let (places, nesting) = self.loaded.drawn(asked.units);
+        let id = self.id();
         let mut samples = Vec::new();
-        for n in asked.counts(functions.len()) {
-            let drawn = draw(id, functions, n, asked.limit, seed)?.into_iter();
-            samples.extend(drawn.map(|units| Withheld { item: id.to_owned(), units }.sample(MASKED, id)));
+        for n in asked.counts(nesting.len()) {
+            for drawn in draw(id, &nesting, n, asked.limit, seed)? {
+                let units = drawn.into_iter().map(|unit| places[unit]).collect();
+                samples.push(Withheld { item: id.to_owned(), units }.sample(MASKED, id));
+            }
         }
         Ok(samples)
     }
@@ -151,7 +154,7 @@ impl Item for PaperItem {
         let (functions, paper) = (self.functions(sample)?, &self.loaded.paper);
         let tests = self.loaded.tests(&functions).into_iter();
         Ok(Listed {
-            units: functions.into_iter().map(|place| paper.functions[place].at.clone()).collect(),
+            units: functions.into_iter().map(|place| paper.units[place].at.clone()).collect(),
             checks: tests.map(|place| paper.experiments[place].id.clone()).collect(),
         })
     }

@@ -19,4 +19,4 @@ mod task;
 
 pub use family::Masked;
 pub use item::{PaperItem, ReadyItem, withheld};
-pub use task::replication;
+pub use task::{described, replication};

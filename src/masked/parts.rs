@@ -1,63 +1,55 @@
-//! The masked functions of a sample as a page shows them: as they were, as agents are given them, as one left them.
+//! The masked functions of a sample as a page shows them: as they were, as agents are given them, as one left them. Of a
+//! region its function is shown.
+
+use std::path::PathBuf;
 
 use super::patched::patched;
-use crate::code::{Module, Selector};
+use crate::code::Module;
 use crate::error::Result;
 use crate::run::family::Part;
-use crate::suite::LoadedPaper;
+use crate::suite::{LoadedPaper, MaskedFile};
 
-/// What is masked in a sample: the files that hold these functions, with them masked, and the functions.
-struct Masked {
-    files: Vec<(String, String)>,
-    selectors: Vec<Selector>,
+/// Where a part is: its file, and the name of its function; without one the whole file is shown.
+struct Place {
+    file: PathBuf,
+    function: Option<String>,
 }
 
-impl Masked {
-    fn of(loaded: &LoadedPaper, functions: &[usize]) -> Result<Self> {
-        let files = loaded.masked(functions)?.into_iter();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let selector = |&function: &usize| {
-            let (module, place) = loaded.source(function);
-            module.selector(place)
-        };
-        Ok(Self {
-            files: files.map(|file| (file.path.to_string_lossy().into_owned(), text(&file.bytes))).collect(),
-            selectors: functions.iter().map(selector).collect(),
-        })
-    }
+fn place(loaded: &LoadedPaper, unit: usize) -> Place {
+    let module = loaded.source(unit);
+    let label = |index: usize| module.functions()[index].label();
+    Place { file: module.path().to_owned(), function: loaded.function_of(unit).map(label) }
+}
 
-    fn file(&self, path: &str) -> Option<&String> {
-        self.files.iter().find(|(other, _)| other == path).map(|(_, text)| text)
-    }
+/// The text of a part's file with everything masked.
+fn masked(files: &[MaskedFile], place: &Place) -> Option<String> {
+    let file = files.iter().find(|file| file.path == place.file)?;
+    Some(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
 /// The functions, and each of them masked.
-pub fn parts(loaded: &LoadedPaper, functions: &[usize]) -> Result<Vec<Part>> {
-    let masked = Masked::of(loaded, functions)?;
-    let part = |(&function, selector): (&usize, &Selector)| {
-        let (module, place) = loaded.source(function);
-        let text = masked.file(&selector.file.to_string_lossy());
+pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<Part>> {
+    let files = loaded.masked(units)?;
+    let part = |&unit: &usize| {
+        let place = place(loaded, unit);
+        let original = String::from_utf8_lossy(loaded.source(unit).source()).into_owned();
         Part {
-            at: loaded.paper.functions[function].at.clone(),
-            original: function_text(module, place),
-            masked: text.and_then(|text| function_in(text, selector).ok()).unwrap_or_default(),
+            at: loaded.paper.units[unit].at.clone(),
+            original: shown(&original, &place).unwrap_or_default(),
+            masked: masked(&files, &place).and_then(|text| shown(&text, &place).ok()).unwrap_or_default(),
         }
     };
-    Ok(functions.iter().zip(&masked.selectors).map(part).collect())
+    Ok(units.iter().map(part).collect())
 }
 
 /// The functions as a patch leaves them; why some cannot be shown.
-pub fn written(
-    loaded: &LoadedPaper,
-    functions: &[usize],
-    patch: &str,
-) -> Result<(Vec<Option<String>>, Option<String>)> {
-    let masked = Masked::of(loaded, functions)?;
+pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Vec<Option<String>>, Option<String>)> {
+    let files = loaded.masked(units)?;
     let mut problem = None;
-    let written = masked.selectors.iter().map(|selector| {
-        let path = selector.file.to_string_lossy();
-        let before = masked.file(&path)?;
-        let after = patched(patch, &path, before).and_then(|text| function_in(&text, selector));
+    let written = units.iter().map(|&unit| {
+        let place = place(loaded, unit);
+        let before = masked(&files, &place)?;
+        let after = patched(patch, &place.file.to_string_lossy(), &before).and_then(|text| shown(&text, &place));
         after.map_err(|why| problem = Some(why)).ok()
     });
     let written = written.collect();
@@ -65,10 +57,11 @@ pub fn written(
 }
 
 /// A function's text in a file.
-fn function_in(text: &str, selector: &Selector) -> Result<String, String> {
-    let module = Module::parse(&selector.file, text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
-    let place = module.find(&selector.name).map_err(|error| error.to_string())?;
-    Ok(function_text(&module, place))
+fn shown(text: &str, place: &Place) -> Result<String, String> {
+    let Some(name) = &place.function else { return Ok(text.to_owned()) };
+    let module = Module::parse(&place.file, text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
+    let index = module.find(name).map_err(|error| error.to_string())?;
+    Ok(function_text(&module, index))
 }
 
 /// From the beginning of its first line to its end.

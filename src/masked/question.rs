@@ -14,7 +14,7 @@ use crate::suite::{LoadedPaper, sections};
 /// What was asked in a sample that masks these functions.
 pub fn question(loaded: &LoadedPaper, sample: &Sample, functions: &[usize]) -> Question {
     let tests = expected(loaded, functions);
-    let functions: Vec<_> = functions.iter().map(|&place| &loaded.paper.functions[place]).collect();
+    let functions: Vec<_> = functions.iter().map(|&place| &loaded.paper.units[place]).collect();
     let mut task =
         "in a research repository, the bodies of these functions were removed and written anew.\n".to_owned();
     for function in &functions {

@@ -1,24 +1,39 @@
 //! What an agent that knows masked replication is given of a sample.
 
-use crate::agent::{Replication, TaskExperiment, TaskFunction};
-use crate::suite::LoadedPaper;
+use crate::agent::{Replication, TaskExperiment, TaskFunction, TaskRegion};
+use crate::suite::{LoadedPaper, Piece};
 
 /// A sample that masks these functions. `experiments` are all of the paper's.
 #[must_use]
 pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functions: &[usize]) -> Replication {
-    let described = functions.iter().map(|&place| {
-        let function = &loaded.paper.functions[place];
-        TaskFunction {
-            at: function.at.clone(),
-            description: function.description.clone(),
-            passages: function.passages.clone(),
-        }
-    });
     Replication {
         paper: loaded.paper.clone(),
         text: loaded.text.clone(),
         experiments: loaded.tests(functions).into_iter().map(|place| experiments[place].clone()).collect(),
-        functions: described.collect(),
+        functions: functions.iter().map(|&place| described(loaded, functions, place)).collect(),
         originals: loaded.originals(functions),
     }
+}
+
+/// One of the functions and regions that a sample masks, as agents are told of it.
+#[must_use]
+pub fn described(loaded: &LoadedPaper, masked: &[usize], place: usize) -> TaskFunction {
+    let unit = &loaded.paper.units[place];
+    let region = match loaded.piece(place) {
+        Piece::Function(_) => None,
+        Piece::Region(region) => {
+            let module = loaded.source(place);
+            let files = loaded.masked(masked).unwrap_or_default();
+            let stand_ins = files.into_iter().find(|file| file.path == module.path()).map(|file| file.stand_ins);
+            let stand_in = stand_ins.and_then(|all| all.into_iter().find(|(unit, _)| *unit == place));
+            Some(TaskRegion {
+                file: module.path().to_owned(),
+                function: region.function.map(|index| module.functions()[index].label()),
+                lines: loaded.masked_lines(&[place]),
+                stand_in: stand_in.map_or(0..0, |(_, range)| range),
+                range: region.range.clone(),
+            })
+        }
+    };
+    TaskFunction { at: unit.at.clone(), description: unit.description.clone(), passages: unit.passages.clone(), region }
 }

@@ -74,8 +74,9 @@ pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
 }
 
 fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
-    let statistics = loaded.statistics();
+    let mut statistics = loaded.statistics();
     let functions = loaded.paper.functions.len();
+    statistics.truncate(functions);
     let samples: Vec<Option<u128>> = SHOWN.map(|n| loaded.nesting.count(n)).collect();
     // Evidence counts when it is whole.
     let measured: Option<Vec<_>> = evidence.and_then(|evidence| {

@@ -11,6 +11,7 @@ use super::VerifierSpec;
 use crate::agent::{AgentSpec, Limits};
 use crate::error::Result;
 use crate::model::{self, Model, Sampling};
+use crate::sample::UnitChoice;
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
 use crate::suite::Protocol;
@@ -95,6 +96,9 @@ pub struct Draw {
     /// Shares of a paper's functions to mask, another way to say n.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fractions: Vec<f64>,
+    /// Which of a paper's units are masked, where it lists functions and regions.
+    #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
+    pub units: UnitChoice,
     /// Most samples for each n of a paper.
     pub limit: usize,
     /// These samples and no others, when there are any.
@@ -135,7 +139,13 @@ impl Configuration {
             family: super::record::masked(),
             suite: suite.to_owned(),
             papers: Vec::new(),
-            draw: Draw { n: vec![1], fractions: Vec::new(), limit: 100, samples: Vec::new() },
+            draw: Draw {
+                n: vec![1],
+                fractions: Vec::new(),
+                units: UnitChoice::default(),
+                limit: 100,
+                samples: Vec::new(),
+            },
             k: 1,
             agents: Vec::new(),
             settings: crate::agent::Settings::default(),
@@ -202,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_fraction_is_another_way_to_say_n() {
-        let draw = Draw { n: vec![2, 30], fractions: vec![0.0, 0.01, 0.5, 1.0], limit: 100, samples: Vec::new() };
+        let fractions = vec![0.0, 0.01, 0.5, 1.0];
+        let draw = Draw { n: vec![2, 30], fractions, units: UnitChoice::default(), limit: 100, samples: Vec::new() };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
     }
 }

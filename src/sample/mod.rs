@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub use combination::{count, unrank};
 pub use draw::draw;
 pub use nesting::Nesting;
-pub use units::Units;
+pub use units::{UnitChoice, Units};
 pub use up_sets::{MOST_STEPS, UpSets};
 
 use crate::error::{Error, Result};

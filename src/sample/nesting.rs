@@ -32,6 +32,22 @@ impl Nesting {
         self.parents.is_empty()
     }
 
+    /// The nesting of these alone, by their places, ascending: what lies around one of them is the nearest of them.
+    #[must_use]
+    pub fn only(&self, places: &[usize]) -> Self {
+        let nearest = |&place: &usize| {
+            let mut around = self.parents[place];
+            while let Some(outer) = around {
+                if let Ok(kept) = places.binary_search(&outer) {
+                    return Some(kept);
+                }
+                around = self.parents[outer];
+            }
+            None
+        };
+        Self { parents: places.iter().map(nearest).collect() }
+    }
+
     /// Whether no chosen function lies inside another chosen one.
     #[must_use]
     pub fn allows(&self, chosen: &[usize]) -> bool {
@@ -118,6 +134,20 @@ mod tests {
                 let allowed = |set: &Vec<usize>| nesting.allows(set) && set.iter().all(|&function| may(function));
                 let listed = (0..nesting.len()).combinations(n).filter(allowed).count();
                 assert_eq!(nesting.count_of(n, may), Some(listed as u128), "n = {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_nesting_allows_what_the_whole_allows_of_it() {
+        let all = Nesting::new(vec![None, Some(0), Some(1), None, Some(3), Some(2), None]);
+        for places in [vec![0, 2, 5], vec![1, 3, 4, 6], (0..7).collect(), vec![]] {
+            let part = all.only(&places);
+            for n in 0..=places.len() {
+                for set in (0..places.len()).combinations(n) {
+                    let whole: Vec<usize> = set.iter().map(|&place| places[place]).collect();
+                    assert_eq!(part.allows(&set), all.allows(&whole), "{whole:?}");
+                }
             }
         }
     }

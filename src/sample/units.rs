@@ -1,6 +1,30 @@
 //! What samples withhold, and which sets of it.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Nesting;
+
+/// Of a paper that lists functions and regions, which are masked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum UnitChoice {
+    /// Functions; the regions of a paper that lists no functions
+    #[default]
+    Functions,
+    /// Regions
+    Regions,
+    /// Both, also in one sample
+    All,
+}
+
+impl UnitChoice {
+    /// Whether it is that of a run which does not say.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// The units of an item, of which a sample withholds n.
 pub trait Units {

@@ -60,27 +60,27 @@ pub fn check(loaded: &LoadedPaper) -> Vec<Problem> {
 fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let manifest = loaded.dir.join("paper.toml");
     let protected = loaded.paper.protected_set();
-    if loaded.paper.functions.is_empty() {
+    if loaded.paper.units.is_empty() {
         problems.push(Problem::error(Error::suite("no functions").at(&manifest, None)));
     }
     if loaded.paper.experiments.is_empty() {
         problems.push(Problem::error(Error::suite("no experiments").at(&manifest, None)));
     }
-    for (place, function) in loaded.paper.functions.iter().enumerate() {
+    for (place, unit) in loaded.paper.units.iter().enumerate() {
         if let Err(error) = loaded.prove_mask(place) {
             problems.push(Problem::error(error));
         }
-        let file = function.at.split("::").next().unwrap_or_default();
-        if protected.is_match(file) {
+        let kind = unit.kind();
+        if protected.is_match(loaded.source(place).path()) {
             problems.push(Problem::error(
-                Error::suite(format!("function `{}` is in a protected file", function.at)).at(&manifest, None).hint(
+                Error::suite(format!("{kind} `{}` is in a protected file", unit.at)).at(&manifest, None).hint(
                     "an agent's changes to protected files are not taken over: unprotect it or leave the function out",
                 ),
             ));
         }
         if loaded.dependencies.is_some() && loaded.tests(&[place]).is_empty() {
             problems.push(Problem::error(
-                Error::suite(format!("no experiment needs function `{}`", function.at))
+                Error::suite(format!("no experiment needs {kind} `{}`", unit.at))
                     .at(&manifest, None)
                     .hint("leave it out, or add an experiment that it matters to"),
             ));
@@ -96,18 +96,19 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
         .filter(|line| line.starts_with('#'))
         .map(|line| line.trim_start_matches('#').trim())
         .collect();
-    for function in &loaded.paper.functions {
-        if function.passages.is_empty() {
+    for unit in &loaded.paper.units {
+        let kind = unit.kind();
+        if unit.passages.is_empty() {
             problems.push(Problem::warning(
-                Error::suite(format!("function `{}` has no passages", function.at))
+                Error::suite(format!("{kind} `{}` has no passages", unit.at))
                     .at(loaded.dir.join("paper.toml"), None)
                     .hint("name the headings of `paper.md` that describe it"),
             ));
         }
-        for passage in &function.passages {
+        for passage in &unit.passages {
             if !headings.contains(passage.as_str()) {
                 problems.push(Problem::error(
-                    Error::suite(format!("function `{}`: the text has no heading `{passage}`", function.at))
+                    Error::suite(format!("{kind} `{}`: the text has no heading `{passage}`", unit.at))
                         .at(loaded.dir.join("paper.toml"), None),
                 ));
             }

@@ -16,7 +16,7 @@ pub struct Dependencies {
     pub format: u32,
     /// Digest of the repo that it was measured on: sha256, hex.
     pub repo: String,
-    /// For each experiment's id, the selectors of the functions without which it fails.
+    /// For each experiment's id, the names of the functions and regions without which it fails.
     pub needs: BTreeMap<String, BTreeSet<String>>,
     /// What the file names and the manifest does not have.
     #[serde(skip)]
@@ -42,7 +42,7 @@ impl Dependencies {
                 .at(path, None)
                 .hint("update autoexperiment"));
         }
-        let known: BTreeSet<&str> = paper.functions.iter().map(|function| function.at.as_str()).collect();
+        let known: BTreeSet<&str> = paper.units.iter().map(|unit| unit.at.as_str()).collect();
         let mut gone = BTreeSet::new();
         this.needs.retain(|id, functions| {
             functions
@@ -63,7 +63,7 @@ impl Dependencies {
                 let id = &paper.experiments[experiment].id;
                 functions.is_empty()
                     || self.needs.get(id).is_some_and(|needed| {
-                        functions.iter().any(|&function| needed.contains(&paper.functions[function].at))
+                        functions.iter().any(|&function| needed.contains(&paper.units[function].at))
                     })
             })
             .collect()

@@ -40,7 +40,7 @@ impl GoldValues {
     pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {
         let look = |text: &str, path: &Path| self.look(&written_numbers(text, 3), CHANCE_IN_PROSE, path);
         let mut found = look(&loaded.text, &loaded.dir.join("paper.md"));
-        let functions = loaded.paper.functions.iter().map(|function| &function.description);
+        let functions = loaded.paper.units.iter().map(|unit| &unit.description);
         let experiments = loaded.paper.experiments.iter().map(|experiment| &experiment.description);
         let manifest = loaded.dir.join("paper.toml");
         for description in functions.chain(experiments) {

@@ -1,17 +1,19 @@
 //! One paper with everything that a run needs of it, each file read and parsed once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::pieces::{self, Piece, Sources};
 use super::{Dependencies, Gold, Paper, ResultRule, Suite};
-use crate::code::{Module, Selector, Target};
+use crate::code::{Cut, Module, Mutant};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::sample::Nesting;
+use crate::sample::{Nesting, UnitChoice};
 
 /// A paper, loaded.
 #[derive(Debug, Clone)]
@@ -30,13 +32,13 @@ pub struct LoadedPaper {
     pub repo_dir: PathBuf,
     /// The env's folder.
     pub env_dir: PathBuf,
-    /// Which maskable functions lie inside which.
+    /// Which maskable functions lie inside which, regions left out.
     pub nesting: Nesting,
+    /// Which functions and regions lie inside which.
+    pub units: Nesting,
     /// Digest of manifest, text, gold and dependency matrix: sha256, hex.
     pub digest: String,
-    modules: Vec<Module>,
-    /// For each function of the manifest: its module, and its index there.
-    places: Vec<(usize, usize)>,
+    sources: Sources,
 }
 
 /// A source file with masked functions.
@@ -46,16 +48,18 @@ pub struct MaskedFile {
     pub path: PathBuf,
     /// The masked text.
     pub bytes: Vec<u8>,
+    /// Of each unit that is masked in it: its place, and the bytes that stand for it.
+    pub stand_ins: Vec<(usize, Range<usize>)>,
 }
 
-/// Figures of one function.
+/// Figures of one function or region.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionStatistics {
     /// Its selector.
     pub at: String,
-    /// Number of lines from `def` to the end of the last statement.
+    /// Number of lines from `def` to the end of the last statement; from the first to the last statement of a region.
     pub lines: usize,
-    /// Number of call expressions in its body.
+    /// Number of call expressions in its body; none are counted in regions.
     pub calls: usize,
 }
 
@@ -84,33 +88,9 @@ impl LoadedPaper {
         let gold = Gold::load(&dir.join("gold.json"))?;
         let dependencies = Dependencies::load(&dir.join("dependencies.json"), &paper)?;
 
-        let mut modules: Vec<Module> = Vec::new();
-        let mut index: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut places = Vec::with_capacity(paper.functions.len());
-        for function in &paper.functions {
-            let in_manifest = |error: Error| {
-                let mut wrong = Error::suite(format!("function `{}`: {error}", function.at)).at(&manifest, None);
-                wrong.hint = error.hint;
-                wrong
-            };
-            let selector: Selector = function.at.parse().map_err(in_manifest)?;
-            let module = if let Some(&module) = index.get(&selector.file) {
-                module
-            } else {
-                modules.push(Module::read(&repo_dir, &selector.file).map_err(in_manifest)?);
-                index.insert(selector.file.clone(), modules.len() - 1);
-                modules.len() - 1
-            };
-            let found = modules[module].find(&selector.name).map_err(in_manifest)?;
-            if let Some(twin) = places.iter().position(|&place| place == (module, found)) {
-                return Err(in_manifest(Error::suite(format!(
-                    "is the same function as `{}`",
-                    paper.functions[twin].at
-                ))));
-            }
-            places.push((module, found));
-        }
-        let nesting = nesting(&modules, &places);
+        let sources = pieces::find(&paper, &repo_dir, &manifest)?;
+        let units = pieces::nesting(&paper, &sources, &manifest)?;
+        let nesting = units.only(&(0..paper.functions.len()).collect::<Vec<_>>());
 
         let mut hash = Sha256::new();
         for name in ["paper.toml", "paper.md", "gold.json", "dependencies.json"] {
@@ -128,9 +108,9 @@ impl LoadedPaper {
             repo_dir,
             env_dir,
             nesting,
+            units,
             digest,
-            modules,
-            places,
+            sources,
         })
     }
 
@@ -144,11 +124,17 @@ impl LoadedPaper {
         }
     }
 
-    /// The parsed file that holds a function of the manifest, and the function's index there.
+    /// The units from which samples are drawn, and which of them lie inside which.
     #[must_use]
-    pub fn source_of(&self, function: usize) -> (&Module, usize) {
-        let (module, place) = self.places[function];
-        (&self.modules[module], place)
+    pub fn drawn(&self, choice: UnitChoice) -> (Vec<usize>, Nesting) {
+        let (functions, all) = (self.paper.functions.len(), self.paper.units.len());
+        let places: Vec<usize> = match choice {
+            UnitChoice::Functions if functions > 0 => (0..functions).collect(),
+            UnitChoice::Functions | UnitChoice::Regions => (functions..all).collect(),
+            UnitChoice::All => (0..all).collect(),
+        };
+        let nesting = self.units.only(&places);
+        (places, nesting)
     }
 
     /// Refuses places that the manifest does not have, and a function together with one nested in it.
@@ -156,28 +142,33 @@ impl LoadedPaper {
     /// # Errors
     /// Kind `Usage`.
     pub fn require(&self, functions: &[usize]) -> Result<()> {
-        let all = self.places.len();
+        let all = self.paper.units.len();
         if let Some(wrong) = functions.iter().find(|&&function| function >= all) {
             return Err(Error::usage(format!("paper `{}` has no function {wrong}", self.paper.id))
                 .hint(format!("it has {all}, numbered from 0: `autoexperiment list {}`", self.paper.id)));
         }
-        if !self.nesting.allows(functions) {
-            return Err(Error::usage("a function and one nested in it are never masked together")
+        if !self.units.allows(functions) {
+            let regions = functions.iter().any(|&place| self.paper.units[place].region.is_some());
+            let what = if regions { "what is nested in it" } else { "one nested in it" };
+            return Err(Error::usage(format!("a function and {what} are never masked together"))
                 .hint(format!("`autoexperiment list {}` shows the functions", self.paper.id)));
         }
         Ok(())
     }
 
-    /// The files that hold these functions, with them masked. A splice of cached offsets, nothing is parsed.
+    /// The files that hold these functions and regions, with them masked. A splice of cached offsets, nothing is parsed.
     ///
     /// # Errors
     /// Kind `Suite` for a function and one nested in it.
-    pub fn masked(&self, functions: &[usize]) -> Result<Vec<MaskedFile>> {
-        self.by_module(functions)
+    pub fn masked(&self, units: &[usize]) -> Result<Vec<MaskedFile>> {
+        self.by_module(units)
             .into_iter()
-            .map(|(module, targets)| {
-                let module = &self.modules[module];
-                Ok(MaskedFile { path: module.path().to_owned(), bytes: module.mask(&targets)? })
+            .map(|(module, cuts)| {
+                let module = &self.sources.modules[module];
+                let (places, cuts): (Vec<usize>, Vec<Cut<'_>>) = cuts.into_iter().unzip();
+                let masked = module.cut(&cuts)?;
+                let stand_ins = places.into_iter().zip(masked.stand_ins).collect();
+                Ok(MaskedFile { path: module.path().to_owned(), bytes: masked.bytes, stand_ins })
             })
             .collect()
     }
@@ -199,75 +190,96 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Masks one function alone and proves the result, by parsing it again.
+    /// Masks one function or region alone and proves the result, by parsing it again.
     ///
     /// # Errors
     /// When the proof fails.
-    pub fn prove_mask(&self, function: usize) -> Result<()> {
-        for (module, targets) in self.by_module(&[function]) {
-            self.modules[module].mask_checked(&targets)?;
+    pub fn prove_mask(&self, unit: usize) -> Result<()> {
+        for (module, cuts) in self.by_module(&[unit]) {
+            let cuts: Vec<Cut<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
+            self.sources.modules[module].cut_checked(&cuts)?;
         }
         Ok(())
     }
 
-    /// The files that hold these functions, as they are.
+    /// The files that hold these functions and regions, as they are.
     #[must_use]
-    pub fn originals(&self, functions: &[usize]) -> Vec<(PathBuf, Vec<u8>)> {
-        self.by_module(functions)
-            .into_keys()
-            .map(|module| (self.modules[module].path().to_owned(), self.modules[module].source().to_vec()))
-            .collect()
+    pub fn originals(&self, units: &[usize]) -> Vec<(PathBuf, Vec<u8>)> {
+        let modules = self.by_module(units).into_keys().map(|module| &self.sources.modules[module]);
+        modules.map(|module| (module.path().to_owned(), module.source().to_vec())).collect()
     }
 
-    /// Where a function of the manifest stands: its file, parsed, and its index there.
+    /// The file of a function or region, parsed.
     #[must_use]
-    pub fn source(&self, function: usize) -> (&Module, usize) {
-        let (module, place) = self.places[function];
-        (&self.modules[module], place)
+    pub fn source(&self, unit: usize) -> &Module {
+        self.sources.of(unit).0
     }
 
-    /// Figures of all functions, in the manifest's order.
+    /// What a unit is in its file.
+    #[must_use]
+    pub fn piece(&self, unit: usize) -> &Piece {
+        self.sources.of(unit).1
+    }
+
+    /// The function that a unit is, or is in: an index into its module's functions.
+    #[must_use]
+    pub fn function_of(&self, unit: usize) -> Option<usize> {
+        match self.piece(unit) {
+            Piece::Function(function) => Some(*function),
+            Piece::Region(region) => region.function,
+        }
+    }
+
+    /// The code that masking a unit takes away, docstrings left out, as bytes of its file.
+    #[must_use]
+    pub fn code(&self, unit: usize) -> Range<usize> {
+        let (module, piece) = self.sources.of(unit);
+        match piece {
+            Piece::Function(function) => module.body_code(*function),
+            Piece::Region(region) => region.range.clone(),
+        }
+    }
+
+    /// The number of lines of code that are masked in a sample.
+    #[must_use]
+    pub fn masked_lines(&self, units: &[usize]) -> usize {
+        units.iter().map(|&unit| self.source(unit).code_lines(&self.code(unit))).sum()
+    }
+
+    /// The mutants of a function, or those of a region's function that change the region. None outside of functions.
+    ///
+    /// # Errors
+    /// Kind `Internal` when the file does not parse as it did before.
+    pub fn mutants(&self, unit: usize) -> Result<Vec<Mutant>> {
+        let Some(function) = self.function_of(unit) else { return Ok(Vec::new()) };
+        let mut mutants = self.source(unit).mutants(function)?;
+        let code = self.code(unit);
+        mutants.retain(|mutant| code.start <= mutant.range.start && mutant.range.end <= code.end);
+        Ok(mutants)
+    }
+
+    /// Figures of all functions and regions, in the manifest's order.
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
-        self.paper
-            .functions
-            .iter()
-            .zip(&self.places)
-            .map(|(function, &(module, place))| FunctionStatistics {
-                at: function.at.clone(),
-                lines: self.modules[module].functions()[place].lines(),
-                calls: self.modules[module].calls(place).len(),
-            })
-            .collect()
+        let figures = |(place, unit): (usize, &super::Unit)| {
+            let (module, piece) = self.sources.of(place);
+            let (lines, calls) = match piece {
+                Piece::Function(function) => (module.functions()[*function].lines(), module.calls(*function).len()),
+                Piece::Region(region) => (region.last_line - region.first_line + 1, 0),
+            };
+            FunctionStatistics { at: unit.at.clone(), lines, calls }
+        };
+        self.paper.units.iter().enumerate().map(figures).collect()
     }
 
-    /// Functions grouped by the module that holds them.
-    fn by_module(&self, functions: &[usize]) -> BTreeMap<usize, Vec<Target<'_>>> {
-        let mut grouped: BTreeMap<usize, Vec<Target<'_>>> = BTreeMap::new();
-        for &function in functions {
-            let (module, place) = self.places[function];
-            let description = Some(self.paper.functions[function].description.as_str());
-            grouped.entry(module).or_default().push(Target { function: place, description });
+    /// Functions and regions grouped by the module that holds them, each with its place.
+    fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, Cut<'_>)>> {
+        let mut grouped: BTreeMap<usize, Vec<(usize, Cut<'_>)>> = BTreeMap::new();
+        for &unit in units {
+            let description = self.paper.units[unit].description.as_str();
+            let cut = self.sources.of(unit).1.cut(Some(description));
+            grouped.entry(self.sources.places[unit].0).or_default().push((unit, cut));
         }
         grouped
     }
-}
-
-/// For each listed function the nearest listed function around it.
-fn nesting(modules: &[Module], places: &[(usize, usize)]) -> Nesting {
-    let parents = places
-        .iter()
-        .map(|&(module, place)| {
-            let functions = modules[module].functions();
-            let mut around = functions[place].parent;
-            while let Some(outer) = around {
-                if let Some(listed) = places.iter().position(|&other| other == (module, outer)) {
-                    return Some(listed);
-                }
-                around = functions[outer].parent;
-            }
-            None
-        })
-        .collect();
-    Nesting::new(parents)
 }

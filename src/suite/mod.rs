@@ -11,6 +11,7 @@ mod gold;
 mod gold_values;
 mod loaded;
 mod paper;
+mod pieces;
 mod section;
 mod spans;
 mod written;
@@ -24,7 +25,10 @@ pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
 pub use gold_values::GoldValues;
 pub use loaded::{LoadedPaper, MaskedFile};
-pub use paper::{CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, ResultRule, Stdout};
+pub use paper::{
+    CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, Unit,
+};
+pub use pieces::Piece;
 pub use section::{Section, sections};
 pub use written::{Written, result_numbers, roundings, written_numbers};
 

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spans::{Part, line_of};
+use crate::code::Bounds;
 use crate::error::{Error, Result, line_at};
 
 /// A paper's manifest.
@@ -34,6 +35,12 @@ pub struct Paper {
     /// Maskable functions; a sample names them by their place in this list, from 0.
     #[serde(rename = "function", default)]
     pub functions: Vec<Function>,
+    /// Maskable regions of functions, numbered on from the functions.
+    #[serde(rename = "region", default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<Region>,
+    /// All that can be masked, functions before regions: a sample names them by their place in this list.
+    #[serde(skip)]
+    pub units: Vec<Unit>,
     /// Experiments; an answer names them by their place in this list, "Experiment 1" first.
     #[serde(rename = "experiment", default)]
     pub experiments: Vec<Experiment>,
@@ -53,6 +60,53 @@ pub struct Function {
     /// Mutants of it that do the same as it does, so that no experiment can tell them from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<Equivalent>,
+}
+
+/// Statements of a function that can be masked without the rest of it: from `first` to `last`, or between comments that
+/// name `tag`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Short name, unique among the regions at this place.
+    pub name: String,
+    /// The function, as that of a maskable one; or a file alone, for what is outside of functions, and for tags.
+    pub at: String,
+    /// What its first statement begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// What its last statement begins with, of the same block; the first one alone when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// The name in the comments around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Which of several such places, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// What it does, shown to the agent.
+    pub description: String,
+    /// Headings of the sections of `paper.md` that describe it.
+    #[serde(default)]
+    pub passages: Vec<String>,
+    /// Mutants of it that do the same as it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub equivalent: Vec<Equivalent>,
+}
+
+/// What can be masked: a function or a region.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unit {
+    /// Its name in files and tables: a function's selector, and for a region its name in brackets behind that:
+    /// `path/file.py::Class.method[name]`.
+    pub at: String,
+    /// What it does.
+    pub description: String,
+    /// Headings of the sections of `paper.md` that describe it.
+    pub passages: Vec<String>,
+    /// Mutants of it that do the same as it does.
+    pub equivalent: Vec<Equivalent>,
+    /// The place of the region in its list; `None` for a function.
+    pub region: Option<usize>,
 }
 
 /// A mutant marked as equivalent.
@@ -180,6 +234,7 @@ impl Paper {
             Error::suite(error.message().trim().to_owned()).at(path, line)
         })?;
         id.clone_into(&mut paper.id);
+        paper.units = paper.all_units();
         paper.validate().map_err(|(part, message)| Error::suite(message).at(path, line_of(part, &text)))?;
         Ok(paper)
     }
@@ -187,15 +242,15 @@ impl Paper {
     /// What serde cannot see. The error is the part at fault, and what is wrong with it.
     fn validate(&self) -> Result<(), (Part, String)> {
         let mut seen = BTreeSet::new();
-        for (place, function) in self.functions.iter().enumerate() {
-            if !seen.insert(&function.at) {
-                return Err((Part::Function(place), format!("function `{}` is listed twice", function.at)));
+        for (place, unit) in self.units.iter().enumerate() {
+            let kind = unit.kind();
+            if !seen.insert(&unit.at) {
+                return Err((self.part(place), format!("{kind} `{}` is listed twice", unit.at)));
             }
             let mut marked = BTreeSet::new();
-            for (mark, Equivalent { mutant, reason }) in function.equivalent.iter().enumerate() {
-                let named = |what: &str| {
-                    Err((Part::Mutant(place, mark), format!("function `{}`: mutant `{mutant}` {what}", function.at)))
-                };
+            for (mark, Equivalent { mutant, reason }) in unit.equivalent.iter().enumerate() {
+                let part = if unit.region.is_some() { self.part(place) } else { Part::Mutant(place, mark) };
+                let named = |what: &str| Err((part, format!("{kind} `{}`: mutant `{mutant}` {what}", unit.at)));
                 if reason.trim().is_empty() {
                     return named("is marked as equivalent without a reason");
                 }
@@ -203,6 +258,9 @@ impl Paper {
                     return named("is marked twice");
                 }
             }
+        }
+        for (place, region) in self.regions.iter().enumerate() {
+            region.validate().map_err(|what| (Part::Region(place), format!("region `{}`: {what}", region.label())))?;
         }
         let mut seen = BTreeSet::new();
         for (place, experiment) in self.experiments.iter().enumerate() {
@@ -261,6 +319,30 @@ impl Paper {
         Ok(())
     }
 
+    /// What can be masked, functions before regions.
+    fn all_units(&self) -> Vec<Unit> {
+        let functions = self.functions.iter().map(|function| Unit {
+            at: function.at.clone(),
+            description: function.description.clone(),
+            passages: function.passages.clone(),
+            equivalent: function.equivalent.clone(),
+            region: None,
+        });
+        let regions = self.regions.iter().enumerate().map(|(place, region)| Unit {
+            at: region.label(),
+            description: region.description.clone(),
+            passages: region.passages.clone(),
+            equivalent: region.equivalent.clone(),
+            region: Some(place),
+        });
+        functions.chain(regions).collect()
+    }
+
+    /// The part of the manifest that lists the unit at this place.
+    fn part(&self, unit: usize) -> Part {
+        self.units[unit].region.map_or(Part::Function(unit), Part::Region)
+    }
+
     /// Matches the files that the paper protects, paths relative to the repo.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
@@ -269,6 +351,50 @@ impl Paper {
             set.add(glob);
         }
         set.build().unwrap_or_default()
+    }
+}
+
+impl Region {
+    /// The region's name across the paper: `path/file.py::Class.method[name]`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{}[{}]", self.at, self.name)
+    }
+
+    /// How it is found in its function.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds<'_> {
+        match (&self.tag, &self.first) {
+            (Some(name), _) => Bounds::Tag { name, number: self.number },
+            (None, first) => Bounds::Statements {
+                first: first.as_deref().unwrap_or_default(),
+                last: self.last.as_deref(),
+                number: self.number,
+            },
+        }
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.name.trim().is_empty() || self.name.contains(['[', ']', '\n']) {
+            return Err("a name without brackets is needed".to_owned());
+        }
+        match (&self.first, &self.last, &self.tag) {
+            (Some(_), _, None) | (None, None, Some(_)) => {}
+            (None, _, None) => return Err("give `first` (and `last`), or `tag`".to_owned()),
+            _ => return Err("`tag` and `first` or `last` exclude each other".to_owned()),
+        }
+        if self.number == Some(0) {
+            return Err("`number` counts from 1".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Unit {
+    /// `function` or `region`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        if self.region.is_some() { "region" } else { "function" }
     }
 }
 
@@ -391,7 +517,7 @@ result = { json_line = "stdout" }
 
     #[test]
     fn faults_are_named_with_file_and_line() {
-        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `function`, `experiment`"#);
+        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `function`, `region`, `experiment`"#);
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);
@@ -409,6 +535,11 @@ result = { json_line = "stdout" }
         let twice = |from: &str| load(&format!("{GOOD}\n{from}")).unwrap_err().to_string();
         insta::assert_snapshot!(twice("[[function]]\ndescription = 'again'\nat = 'a.py::f'"), @"paper.toml:22: function `a.py::f` is listed twice");
         insta::assert_snapshot!(twice("[[experiment]]\nid = 'one'\ndescription = 'd'\ncommand = 'run'\nresult = { json_line = 'stdout' }"), @"paper.toml:21: experiment `one` is listed twice");
+        let region = |more: &str| twice(&format!("[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\n{more}"));
+        insta::assert_snapshot!(region(""), @"");
+        insta::assert_snapshot!(region("first = 'x'\ntag = 't'"), @"");
+        insta::assert_snapshot!(region("first = 'x'\nnumber = 0"), @"");
+        insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"");
         insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: protected glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }

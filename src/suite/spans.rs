@@ -12,6 +12,8 @@ pub(super) enum Part {
     Function(usize),
     /// A function's mutant that is marked as equivalent.
     Mutant(usize, usize),
+    /// A region.
+    Region(usize),
     /// An experiment.
     Experiment(usize),
     /// A glob of protected files.
@@ -25,6 +27,8 @@ struct Manifest {
     protected: Vec<Spanned<String>>,
     #[serde(default)]
     function: Vec<Function>,
+    #[serde(default)]
+    region: Vec<Region>,
     #[serde(default)]
     experiment: Vec<Experiment>,
 }
@@ -42,16 +46,22 @@ struct Equivalent {
 }
 
 #[derive(Deserialize)]
+struct Region {
+    name: Spanned<String>,
+}
+
+#[derive(Deserialize)]
 struct Experiment {
     id: Spanned<String>,
 }
 
-/// The line, from 1, where a part of a manifest is: that of a function's name, an experiment's id, a mutant, a glob.
+/// The line, from 1, where a part of a manifest is: that of a function's or region's name, an experiment's id, a mutant, a glob.
 pub(super) fn line_of(part: Part, text: &str) -> Option<usize> {
     let manifest: Manifest = toml::from_str(text).ok()?;
     let span = match part {
         Part::Function(place) => manifest.function.get(place)?.at.span(),
         Part::Mutant(place, mutant) => manifest.function.get(place)?.equivalent.get(mutant)?.mutant.span(),
+        Part::Region(place) => manifest.region.get(place)?.name.span(),
         Part::Experiment(place) => manifest.experiment.get(place)?.id.span(),
         Part::Protected(place) => manifest.protected.get(place)?.span(),
     };

@@ -38,6 +38,7 @@ mod notebook;
 mod partial_stores;
 mod provider;
 mod puzzles;
+mod regions;
 mod run;
 mod sandbox;
 mod scrub;

@@ -10,6 +10,7 @@ mod order;
 mod shown;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -19,12 +20,12 @@ use super::prompts::fixed::Missing;
 use super::retrieval::{Code, CodeChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings};
 use super::talk::{Stop, Talk};
-use super::{Agent, Context, End, Ended, Event, Replication, Task, prompts, repo};
-use crate::code::Module;
+use super::{Agent, Context, End, Ended, Event, Replication, Task, TaskFunction, prompts, repo};
+use crate::code::{Module, Spliced};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
-use shown::{described, others, shown, source, stub};
+use shown::{described, described_part, others, shown, source, stub};
 
 /// Most files that the model names, as in the original.
 const MOST_FILES: usize = 10;
@@ -67,6 +68,8 @@ struct Work<'a> {
     code: Code,
     /// What was wrong with the last reply for a function, by its place.
     faults: BTreeMap<usize, String>,
+    /// By the places of regions, where each is now in [`Work::code`]; gone once the function around it was replaced.
+    regions: BTreeMap<usize, Range<usize>>,
 }
 
 #[async_trait]
@@ -92,7 +95,10 @@ impl Agent for Fixed {
             Ok(code) => code,
             Err(fault) => return fault.into(),
         };
-        let mut work = Work { task, model, code: masked.clone(), masked, faults: BTreeMap::new() };
+        let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
+        let regions = task.functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
+        let regions = regions.collect();
+        let mut work = Work { task, model, code: masked.clone(), masked, faults: BTreeMap::new(), regions };
         match self.work(&mut work, context).await {
             Ok(ended) | Err(ended) => ended,
         }
@@ -144,6 +150,10 @@ impl Fixed {
         context: &mut Context<'_>,
     ) -> Result<(), Stop> {
         let function = &work.task.functions[place];
+        if function.region.is_some() && !work.regions.contains_key(&place) {
+            // It was written with the whole function, when another part of that was asked for.
+            return Ok(());
+        }
         let code = match self.settings.fill {
             Fill::Masked => &work.masked,
             Fill::Filled => &work.code,
@@ -154,7 +164,14 @@ impl Fixed {
         // What the function begins with, however often it has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
-        let missing_one = described(&name, module, wanted.function, &function.description);
+        let mut missing_one = described(&name, module, wanted.function, &function.description);
+        if let Some(region) = &function.region {
+            let at = match self.settings.fill {
+                Fill::Masked => &region.stand_in,
+                Fill::Filled => &work.regions[&place],
+            };
+            missing_one = described_part(missing_one, module, wanted.function, at, region.lines);
+        }
 
         let failed = |what: String| Stop::End(End::ModelError.because(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
@@ -197,7 +214,7 @@ impl Fixed {
     /// The files that the model names, where there are more than it may name.
     async fn localise(
         &self,
-        function: &super::TaskFunction,
+        function: &TaskFunction,
         stub: &str,
         code: &Code,
         work: &Work<'_>,
@@ -219,7 +236,7 @@ impl Fixed {
     /// Splices a reply into its file and writes that into the sandbox.
     async fn put(&self, place: usize, reply: &str, work: &mut Work<'_>, context: &mut Context<'_>) -> Result<(), Stop> {
         let function = &work.task.functions[place];
-        let spliced = splice(function, &work.code, reply);
+        let spliced = splice(function, &work.code, work.regions.get(&place), reply);
         match spliced {
             Err(what) => {
                 context.budget.format_errors += 1;
@@ -227,8 +244,14 @@ impl Fixed {
                 work.faults.insert(place, what);
                 Ok(())
             }
-            Ok(module) => {
+            Ok((spliced, module)) => {
                 work.faults.remove(&place);
+                let functions = &work.task.functions;
+                let here = |place: usize| functions[place].region.as_ref().is_some_and(|it| it.file == module.path());
+                work.regions = std::mem::take(&mut work.regions)
+                    .into_iter()
+                    .filter_map(|(place, at)| Some((place, if here(place) { spliced.moved(&at)? } else { at })))
+                    .collect();
                 let files = [(module.path().to_owned(), module.source().to_vec())];
                 let written = experiment::write_all(&files, context).await;
                 written.map_err(Stop::End)?;
@@ -324,9 +347,18 @@ fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
 }
 
 /// The file with a reply in it, parsed.
-fn splice(function: &super::TaskFunction, code: &Code, reply: &str) -> Result<Module, String> {
+fn splice(
+    function: &TaskFunction,
+    code: &Code,
+    region: Option<&Range<usize>>,
+    reply: &str,
+) -> Result<(Spliced, Module), String> {
     let wanted = Wanted::new(function, code)?;
     let module = code.modules.get(&wanted.file).ok_or("its file is gone")?;
-    let spliced = module.splice(wanted.function, reply)?;
-    Module::parse(wanted.file, spliced.bytes).map_err(|error| error.to_string())
+    let spliced = match region {
+        Some(at) => module.splice_region(Some(wanted.function), at, reply)?,
+        None => module.splice(wanted.function, reply)?,
+    };
+    let module = Module::parse(wanted.file, spliced.bytes.clone()).map_err(|error| error.to_string())?;
+    Ok((spliced, module))
 }

@@ -1,13 +1,13 @@
 //! In which order functions are written: those that others call before those that call them.
 
-use crate::agent::Replication;
-use crate::code::{Module, Selector};
+use crate::agent::{Replication, TaskFunction};
+use crate::code::Module;
 
 /// Places of the task's functions, callees first, otherwise in their order; where calls run in a circle, the order
 /// decides. Which function calls which is known from the originals, and nothing else of them is used.
 #[must_use]
 pub fn callees_first(task: &Replication) -> Vec<usize> {
-    let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, &function.at)).collect();
+    let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, function)).collect();
     let names: Vec<String> = task.functions.iter().map(|function| last(&function.at).to_owned()).collect();
     let mut order = Vec::with_capacity(names.len());
     let mut state = vec![false; names.len()];
@@ -28,9 +28,9 @@ fn visit(at: usize, calls: &[Vec<String>], names: &[String], seen: &mut [bool], 
 }
 
 /// The last parts of what the original function calls.
-fn calls(task: &Replication, at: &str) -> Vec<String> {
+fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     let found = || {
-        let selector: Selector = at.parse().ok()?;
+        let selector = function.selector().ok()?;
         let (path, bytes) = task.originals.iter().find(|(path, _)| *path == selector.file)?;
         let module = Module::parse(path.clone(), bytes.clone()).ok()?;
         let function = module.find(&selector.name).ok()?;
@@ -41,14 +41,13 @@ fn calls(task: &Replication, at: &str) -> Vec<String> {
 
 /// The last part of a dotted name or a selector.
 pub(super) fn last(name: &str) -> &str {
-    let name = name.split('#').next().unwrap_or(name);
+    let name = name.split(['#', '[']).next().unwrap_or(name);
     name.rsplit(['.', ':']).next().unwrap_or(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::TaskFunction;
     use crate::agent::tests::support::task;
 
     #[test]
@@ -56,8 +55,12 @@ mod tests {
         let mut task = task();
         let source = "def a():\n    return c() + 1\n\ndef b():\n    return 2\n\ndef c():\n    return m.d()\n\ndef d():\n    return a()\n";
         task.originals = vec![("main.py".into(), source.into())];
-        let function =
-            |name: &str| TaskFunction { at: format!("main.py::{name}"), description: String::new(), passages: vec![] };
+        let function = |name: &str| TaskFunction {
+            at: format!("main.py::{name}"),
+            description: String::new(),
+            passages: vec![],
+            region: None,
+        };
         task.functions = ["a", "b", "c", "d"].map(function).to_vec();
         assert_eq!(callees_first(&task), [3, 2, 0, 1]);
         task.functions.remove(3);

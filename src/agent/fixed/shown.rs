@@ -1,10 +1,11 @@
 //! What the model is shown of the code: the missing function, its file, the others.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::{Code, CodeChoice};
 use crate::agent::TaskFunction;
-use crate::agent::prompts::fixed::{Missing, STAND_IN};
+use crate::agent::prompts::fixed::{MARKER, Missing, MissingPart, STAND_IN};
 use crate::agent::retrieval::Wanted;
 use crate::code::{Function, Module, last_part};
 
@@ -27,7 +28,28 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
     let text = text.trim_matches(['"', '\'']).trim();
     let lines = if text.is_empty() { description.trim() } else { text }.lines();
-    Missing { called, header: module.header(function), docstring: lines.map(|line| line.trim().to_owned()).collect() }
+    let docstring = lines.map(|line| line.trim().to_owned()).collect();
+    Missing { called, header: module.header(function), docstring, part: None }
+}
+
+/// The same where only the statements at `at` of the function are missing.
+pub(super) fn described_part(
+    missing: Missing,
+    module: &Module,
+    function: usize,
+    at: &Range<usize>,
+    lines: usize,
+) -> Missing {
+    let whole = &module.functions()[function].whole;
+    let source = module.source();
+    let start = source[..whole.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let indent: Vec<u8> = source[at.clone()].iter().copied().take_while(|byte| b" \t".contains(byte)).collect();
+    let text = [&source[start..at.start], &indent, MARKER.as_bytes(), &source[at.end..whole.end.max(at.end)]].concat();
+    let part = MissingPart {
+        function: dedented(&String::from_utf8_lossy(&text)),
+        lines: if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") },
+    };
+    Missing { called: format!("missing part of the {}", missing.called), part: Some(part), ..missing }
 }
 
 /// A function's lines as they are in the code.
@@ -37,9 +59,13 @@ pub(super) fn source(function: &TaskFunction, code: &Code) -> Option<String> {
     let it = module.functions().get(wanted.function)?;
     let bytes = module.source();
     let start = bytes[..it.whole.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let text = String::from_utf8_lossy(&bytes[start..it.body.end]).into_owned();
-    let indent = text[..text.len() - text.trim_start_matches([' ', '\t']).len()].to_owned();
-    Some(text.lines().map(|line| line.strip_prefix(indent.as_str()).unwrap_or(line)).collect::<Vec<_>>().join("\n"))
+    Some(dedented(&String::from_utf8_lossy(&bytes[start..it.body.end])))
+}
+
+/// Lines without the indentation of the first one.
+fn dedented(text: &str) -> String {
+    let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
+    text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// What is shown of the function's file, and what of its functions is only named: its outline, of a long one the part

@@ -23,7 +23,7 @@ pub fn system() -> String {
 pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
         "fixed_files",
-        context! { title => &task.paper.title, at => &function.at, description => function.description.trim(),
+        context! { title => &task.paper.title, at => &function.at, description => function.told(),
         stub => beginning(stub),
         paths => paths.to_vec(), most, fence => fence(stub) },
     )
@@ -39,7 +39,21 @@ pub struct Missing {
     pub header: String,
     /// The lines of its docstring, without quotes and indentation.
     pub docstring: Vec<String>,
+    /// Where only a part of it is missing: that part.
+    pub part: Option<MissingPart>,
 }
+
+/// Missing statements of a function.
+#[derive(Debug, Clone)]
+pub struct MissingPart {
+    /// The function with [`MARKER`] in the place of the statements.
+    pub function: String,
+    /// About how much is missing, in words.
+    pub lines: String,
+}
+
+/// What a model is shown in the place of missing statements: small models copy a `raise` that they see.
+pub const MARKER: &str = "# The missing statements go here.";
 
 /// Shows a missing function, its file (the path, its text, and what was left out of that), and what was retrieved for it.
 #[must_use]
@@ -59,12 +73,18 @@ pub fn function(
             authors => task.paper.authors.join(", "),
             year => task.paper.year,
             at => &function.at,
-            description => function.description.trim(),
+            description => function.told(),
             passages => text_of(passages),
-            fence => fence(&format!("{file}\n{snippets}\n{}", missing.header)),
+            fence => fence(&format!(
+                "{file}\n{snippets}\n{}\n{}",
+                missing.header,
+                missing.part.as_ref().map_or("", |part| &part.function)
+            )),
             called => &missing.called,
             header => &missing.header,
             docstring => missing.docstring.clone(),
+            part => missing.part.as_ref().map(|part| &part.function),
+            lines => missing.part.as_ref().map(|part| &part.lines),
             snippets,
             path,
             file,
@@ -89,6 +109,9 @@ pub fn wait() -> String {
 #[must_use]
 pub fn write(missing: &Missing) -> String {
     let (called, header) = (&missing.called, &missing.header);
+    if missing.part.is_some() {
+        return render("fixed_write_part", context! { called, marker => MARKER, fence => fence(MARKER) });
+    }
     render("fixed_write", context! { called, header, fence => fence(header) })
 }
 

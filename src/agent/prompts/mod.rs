@@ -16,7 +16,7 @@ use super::budget::command_limit;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
-const TEMPLATES: [(&str, &str); 30] = [
+const TEMPLATES: [(&str, &str); 31] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("react_reason", include_str!("react_reason.md")),
@@ -43,6 +43,7 @@ const TEMPLATES: [(&str, &str); 30] = [
     ("fixed_reason", include_str!("fixed_reason.md")),
     ("fixed_wait", include_str!("fixed_wait.md")),
     ("fixed_write", include_str!("fixed_write.md")),
+    ("fixed_write_part", include_str!("fixed_write_part.md")),
     ("fixed_again", include_str!("fixed_again.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
     ("material", include_str!("material.md")),
@@ -93,7 +94,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
         .functions
         .iter()
         .map(|function| {
-            context! { at => &function.at, description => function.description.trim() }
+            context! { at => &function.at, description => function.told() }
         })
         .collect();
     let experiments: Vec<Value> = task
@@ -206,7 +207,8 @@ mod tests {
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
         let (function, snippets) = (&task_of.functions[0], [("b.py::g".to_owned(), "def g(): ...".to_owned())]);
         let docstring = vec!["What it does.".to_owned()];
-        let missing = fixed::Missing { called: "function `f`".into(), header: "def f():".into(), docstring };
+        let missing =
+            fixed::Missing { called: "function `f`".into(), header: "def f():".into(), docstring, part: None };
         let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
             dynamic::system(Prompting::React, &original, History::Full),

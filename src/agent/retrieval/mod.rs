@@ -18,7 +18,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TaskFunction;
-use crate::code::Selector;
 use crate::model::embedding::{Embedder, similarity};
 use bm25::{Bm25, ranked};
 
@@ -93,7 +92,7 @@ impl Wanted {
     /// # Errors
     /// A fragment when the file or the function is not there.
     pub fn new(function: &TaskFunction, code: &Code) -> Result<Self, String> {
-        let selector: Selector = function.at.parse().map_err(|error| format!("{error}"))?;
+        let selector = function.selector()?;
         let module = code
             .modules
             .get(&selector.file)

@@ -18,6 +18,7 @@ fn wanted(code: &Code) -> Wanted {
         at: "m.py::variance".into(),
         description: "The variance.".into(),
         passages: vec!["Spread".into(), "Elsewhere".into()],
+        region: None,
     };
     Wanted::new(&function, code).unwrap()
 }

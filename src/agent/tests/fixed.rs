@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::support::{Attempt, World, call, open, submit, task, text};
-use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction};
+use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction, TaskRegion};
 use crate::model::{ModelError, Reply, Usage};
 
 fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {
@@ -151,7 +151,12 @@ async fn two(replies: Vec<Reply>) -> (World, Replication) {
     let original = masked.replacen("raise NotImplementedError", "return double(double(x))", 1);
     task.originals =
         vec![("main.py".into(), original.replace("raise NotImplementedError", "return x + x").into_bytes())];
-    let outer = TaskFunction { at: "main.py::quadruple".into(), description: "Four times.".into(), passages: vec![] };
+    let outer = TaskFunction {
+        at: "main.py::quadruple".into(),
+        description: "Four times.".into(),
+        passages: vec![],
+        region: None,
+    };
     task.functions.insert(0, outer);
     task.experiments[0].command = task.experiments[0].command.replace("main.double(21)", "main.quadruple(21)");
     (world, task)
@@ -278,4 +283,62 @@ proptest! {
             assert!(ended <= 1 && attempt.answer.is_none_or(|raw| serde_json::from_str::<Value>(&raw).is_ok()));
         });
     }
+}
+
+/// The body of a loop of `double` is masked, and nothing else.
+async fn part(replies: Vec<Reply>) -> (World, Replication) {
+    let world = World::new(replies).await;
+    let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";
+    let masked = original.replace("total += part", "raise NotImplementedError");
+    std::fs::write(world.dir.path().join("main.py"), &masked).unwrap();
+    let start = masked.find("        raise").unwrap();
+    let region = TaskRegion {
+        file: "main.py".into(),
+        function: Some("double".into()),
+        lines: 1,
+        stand_in: start..start + "        raise NotImplementedError".len(),
+        range: start..start + "        total += part".len(),
+    };
+    let mut task = task();
+    task.originals = vec![("main.py".into(), original.as_bytes().to_vec())];
+    task.functions[0].at = "main.py::double[add]".into();
+    task.functions[0].region = Some(region);
+    (world, task)
+}
+
+#[tokio::test]
+async fn of_a_region_the_statements_alone_are_asked_for_and_taken() {
+    let statements = text("```python\ntotal = total + part\n```");
+    let whole = text("```python\ndef double(x):\n    return 2 * x\n```");
+    for (reply, file) in [
+        (
+            statements,
+            "def double(x):\n    total = 0\n    for part in (x, x):\n        total = total + part\n    return total\n",
+        ),
+        (whole, "def double(x):\n    return 2 * x\n"),
+    ] {
+        let (world, task) = part(vec![reply]).await;
+        let attempt = run("", world, &task).await;
+        assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
+        assert_eq!(attempt.file("main.py"), file);
+        let shown = shown(&attempt, 0);
+        for said in [
+            "    for part in (x, x):\n        # The missing statements go here.\n    return total",
+            "missing part of the function `double`, about 1 line of code",
+            "Write the missing part of the function `double`.",
+        ] {
+            assert!(shown.contains(said), "{said} is not in {shown}");
+        }
+        assert!(!shown.contains("total += part"), "no original is shown");
+    }
+}
+
+#[tokio::test]
+async fn a_region_is_repaired_in_its_place() {
+    let replies = vec![text("```python\ntotal += parts\n```"), text("```python\nkeep = part\ntotal += keep\n```")];
+    let (world, task) = part(replies).await;
+    let attempt = run("repair=1", world, &task).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
+    assert!(attempt.file("main.py").contains("        keep = part\n        total += keep\n    return total\n"));
+    assert!(shown(&attempt, 1).contains("NameError: name 'parts' is not defined"));
 }

@@ -422,6 +422,8 @@ pub fn task() -> Replication {
         env: "plain".into(),
         protected: Vec::new(),
         functions: Vec::new(),
+        regions: Vec::new(),
+        units: Vec::new(),
         experiments: Vec::new(),
     };
     let experiment = |number: u32, command: &str, result| TaskExperiment {
@@ -452,6 +454,7 @@ pub fn task() -> Replication {
             at: "main.py::double".into(),
             description: "Doubles a number.".into(),
             passages: vec!["Method".into()],
+            region: None,
         }],
         originals: vec![(PathBuf::from("main.py"), b"def double(x):\n    return x + x\n".to_vec())],
     }

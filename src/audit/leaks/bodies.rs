@@ -1,4 +1,4 @@
-//! The bodies of a paper's maskable functions, indexed by their shingles.
+//! The bodies of a paper's maskable functions and the code of its regions, indexed by their shingles.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,9 +46,8 @@ impl Bodies {
     /// with names as they are: without names, so few tokens are in any code.
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
-        for function in 0..loaded.paper.functions.len() {
-            let (module, index) = loaded.source_of(function);
-            let body = Tokens::of(module.source(), module.body_code(index));
+        for function in 0..loaded.paper.units.len() {
+            let body = Tokens::of(loaded.source(function).source(), loaded.code(function));
             let width = SHINGLE.min(body.len());
             this.sizes.push([0, 0]);
             for (way, &identifiers) in WAYS.iter().enumerate() {

@@ -148,7 +148,7 @@ pub fn measure(loaded: &LoadedPaper) -> Result<LeakReport> {
         gold.in_paper(loaded).into_iter().map(|error| Finding { kind: FindingKind::GoldValue, error }).collect();
 
     search.look(&Visible::text("paper.md", loaded.text.as_bytes()));
-    for function in &loaded.paper.functions {
+    for function in &loaded.paper.units {
         let name = format!("paper.toml, description of `{}`", function.at);
         search.look(&Visible::text(&name, function.description.as_bytes()));
     }

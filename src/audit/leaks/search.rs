@@ -9,7 +9,7 @@ use super::bodies::{Bodies, Hit};
 use super::readings::{Reading, of_python, of_text, without_tables};
 use super::{FunctionLeak, LEAK, Pair};
 use crate::code::Module;
-use crate::suite::LoadedPaper;
+use crate::suite::{LoadedPaper, Piece};
 
 /// Something that agents see.
 pub struct Visible<'a> {
@@ -56,12 +56,12 @@ pub struct Search<'a> {
     between: BTreeMap<(usize, usize), f64>,
 }
 
-/// One function.
+/// One function or region.
 struct Searched {
     leak: FunctionLeak,
-    /// The file that holds it, its index there, and what of the file masking it removes.
+    /// The file that holds it, its index there unless it is a region, and what of the file masking it removes.
     path: PathBuf,
-    index: usize,
+    index: Option<usize>,
     body: Range<usize>,
     docstring: Range<usize>,
 }
@@ -69,9 +69,15 @@ struct Searched {
 impl<'a> Search<'a> {
     /// Nothing looked at yet.
     pub fn new(loaded: &LoadedPaper, bodies: &'a Bodies) -> Self {
-        let functions = loaded.paper.functions.iter().enumerate().map(|(place, listed)| {
-            let (module, index) = loaded.source_of(place);
-            let function = &module.functions()[index];
+        let functions = loaded.paper.units.iter().enumerate().map(|(place, listed)| {
+            let module = loaded.source(place);
+            let (index, body, docstring) = match loaded.piece(place) {
+                Piece::Function(index) => {
+                    let function = &module.functions()[*index];
+                    (Some(*index), function.body.clone(), function.docstring.clone())
+                }
+                Piece::Region(region) => (None, region.range.clone(), None),
+            };
             Searched {
                 leak: FunctionLeak {
                     at: listed.at.clone(),
@@ -82,8 +88,8 @@ impl<'a> Search<'a> {
                 },
                 path: module.path().to_owned(),
                 index,
-                body: function.body.clone(),
-                docstring: function.docstring.clone().unwrap_or(0..0),
+                body,
+                docstring: docstring.unwrap_or(0..0),
             }
         });
         Self { bodies, functions: functions.collect(), between: BTreeMap::new() }
@@ -109,7 +115,7 @@ impl<'a> Search<'a> {
             let containment = share(distinct.len(), size);
             let by_function = module.as_ref().map(|module| holders(module, &hits)).unwrap_or_default();
             for (&holder, shingles) in &by_function {
-                let listed = |it: &Searched| it.index == holder && Some(it.path.as_path()) == visible.python;
+                let listed = |it: &Searched| it.index == Some(holder) && Some(it.path.as_path()) == visible.python;
                 if let Some(other) = self.functions.iter().position(listed)
                     && other != function
                 {

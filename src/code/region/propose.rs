@@ -1,0 +1,128 @@
+//! Regions of about a given share of a function, to choose from: difficulty below one function.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::statements::{blocks, function_at, last_token};
+use super::{Bounds, Region};
+use crate::code::extent;
+use crate::code::module::Module;
+use crate::code::walk;
+use crate::error::{Error, Result};
+
+/// A region as a manifest would name it.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// The share asked for, 0 to 1.
+    pub share: f64,
+    /// What its first statement begins with.
+    pub first: String,
+    /// What its last statement begins with, where there are several.
+    pub last: Option<String>,
+    /// Which of several places where a statement begins like the first one, from 1.
+    pub number: Option<usize>,
+    /// Lines of code in it.
+    pub lines: usize,
+    /// The region itself.
+    pub region: Region,
+}
+
+/// Neighbours of one block.
+struct Candidate<'tree> {
+    statements: [Node<'tree>; 2],
+    lines: usize,
+}
+
+impl Module {
+    /// For each share (0 to 1) of a function's lines of code the region that is nearest to it, where one is between half
+    /// of it and one and a half. No two are the same, and none overlaps another but as a whole. `function` is an index
+    /// into [`Module::functions`].
+    ///
+    /// # Errors
+    /// Kind `Internal` when the file does not parse as it did before.
+    pub fn propose(&self, function: usize, shares: &[f64]) -> Result<Vec<Proposal>> {
+        let readable = self.encoding.readable(self.source());
+        let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
+        let tree = walk::parse(&readable).ok_or_else(failed)?;
+        let whole = &self.functions()[function];
+        let definition = function_at(tree.root_node(), whole.header.start).ok_or_else(failed)?;
+        let all = self.code_lines(&self.body_code(function));
+        let candidates = self.candidates(definition, whole.docstring.as_ref().map_or(0, |it| it.end), all);
+        let mut shares = shares.to_vec();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        let mut found: Vec<Proposal> = Vec::new();
+        for share in shares {
+            let wanted = share * all as f64;
+            let distance = |it: &&Candidate<'_>| (it.lines as f64 - wanted).abs();
+            let mut near: Vec<&Candidate<'_>> = candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
+            // The sort is stable: of equally near ones the outermost and first.
+            near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+            let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
+            let mut fitting = named.filter(|it| found.iter().all(|other| fits(&it.region.range, &other.region.range)));
+            found.extend(fitting.next());
+        }
+        Ok(found)
+    }
+
+    /// All neighbours of all blocks of a function but the whole of its body, the docstring left out.
+    fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<Candidate<'tree>> {
+        let own = |node: Node<'_>| !matches!(node.kind(), "function_definition" | "class_definition");
+        let Some(body) = definition.child_by_field_name("body") else { return Vec::new() };
+        let mut found = Vec::new();
+        for block in blocks(body, &own) {
+            let statements: Vec<Node<'_>> =
+                block.statements.into_iter().filter(|it| it.start_byte() >= docstring).collect();
+            for (place, &first) in statements.iter().enumerate() {
+                for &last in &statements[place..] {
+                    let start = extent::start_of_line(self.source(), first.start_byte());
+                    let lines = self.code_lines(&(start..last_token(last)));
+                    if lines < all {
+                        found.push(Candidate { statements: [first, last], lines });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// A candidate as a manifest would name it; `None` where it is no region, or cannot be named by its statements.
+    fn named(&self, function: usize, share: f64, candidate: &Candidate<'_>, source: &[u8]) -> Option<Proposal> {
+        let [first, last] = candidate.statements;
+        let beginning = |node: Node<'_>| {
+            let end = extent::end_of_line(source, node.start_byte()).min(last_token(node));
+            String::from_utf8_lossy(&source[node.start_byte()..end]).trim().to_owned()
+        };
+        let begin = beginning(first);
+        let end = (first != last).then(|| beginning(last));
+        let of_number = |number| {
+            let bounds = Bounds::Statements { first: &begin, last: end.as_deref(), number };
+            let region = self.region(Some(function), bounds).ok()?;
+            let (start, end) = (region.lead.end, last_token(last));
+            let same = start == first.start_byte() && region.range.start < end && end <= region.range.end;
+            (same && region.siblings[1] == count(first, last)).then_some((number, region))
+        };
+        let (number, region) = std::iter::once(None).chain((1..10).map(Some)).find_map(of_number)?;
+        Some(Proposal { share, first: begin, last: end, number, lines: candidate.lines, region })
+    }
+}
+
+/// The number of statements from one to another of its block.
+fn count(first: Node<'_>, last: Node<'_>) -> usize {
+    let is_statement = |node: &Node<'_>| !matches!(node.kind(), "comment" | "line_continuation");
+    let mut number = 1;
+    let mut node = first;
+    while node != last {
+        let Some(next) = node.next_named_sibling() else { break };
+        node = next;
+        number += usize::from(is_statement(&node));
+    }
+    number
+}
+
+/// Whether one of two ranges holds the other or they are apart, and they are not the same.
+fn fits(one: &Range<usize>, other: &Range<usize>) -> bool {
+    let apart = one.end <= other.start || other.end <= one.start;
+    let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;
+    one != other && (apart || holds(one, other) || holds(other, one))
+}

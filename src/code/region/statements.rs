@@ -1,0 +1,86 @@
+//! Blocks of a syntax tree and their statements.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+/// A block, or a whole module.
+pub(super) struct Block<'tree> {
+    /// Its statements, in order, without comments.
+    pub statements: Vec<Node<'tree>>,
+    /// Where the statement around it begins, as the `for` of a loop; `None` for a module.
+    pub owner: Option<usize>,
+}
+
+/// The blocks in a node, it included, in the order in which they begin. What `enters` says no to is left out with all
+/// that is in it.
+pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<Block<'tree>> {
+    let mut found = Vec::new();
+    let mut left = vec![node];
+    while let Some(node) = left.pop() {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'tree>> = node.named_children(&mut cursor).collect();
+        if matches!(node.kind(), "block" | "module") {
+            let statements: Vec<Node<'tree>> = children.iter().copied().filter(|it| is_statement(*it)).collect();
+            // The cases of a `match` are no statements.
+            if statements.iter().all(|it| it.kind() != "case_clause") && !statements.is_empty() {
+                found.push(Block { statements, owner: node.parent().map(|it| it.start_byte()) });
+            }
+        }
+        left.extend(children.into_iter().filter(|it| enters(*it)).rev());
+    }
+    found
+}
+
+/// Whether a child of a block is a statement.
+fn is_statement(node: Node<'_>) -> bool {
+    !matches!(node.kind(), "comment" | "line_continuation")
+}
+
+/// Where the last token of a node ends that is not a comment.
+pub(super) fn last_token(node: Node<'_>) -> usize {
+    let mut node = node;
+    loop {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        let holds = |it: &&Node<'_>| is_statement(**it) && it.end_byte() > it.start_byte();
+        match children.iter().rev().find(holds) {
+            Some(last) => node = *last,
+            None => return node.end_byte(),
+        }
+    }
+}
+
+/// The definition of the function whose `def` or `async` is at `start`.
+pub(super) fn function_at(root: Node<'_>, start: usize) -> Option<Node<'_>> {
+    let mut node = root.descendant_for_byte_range(start, start + 1)?;
+    while node.kind() != "function_definition" || node.start_byte() != start {
+        node = node.parent()?;
+    }
+    Some(node)
+}
+
+/// Calls `see` with every node that has a part in `range`.
+pub(super) fn each<'tree>(root: Node<'tree>, range: &Range<usize>, see: &mut dyn FnMut(Node<'tree>)) {
+    let mut left = vec![root];
+    while let Some(node) = left.pop() {
+        if node.end_byte() <= range.start || node.start_byte() >= range.end {
+            continue;
+        }
+        see(node);
+        let mut cursor = node.walk();
+        left.extend(node.children(&mut cursor));
+    }
+}
+
+/// Whether any node with a part in `range` is such a one.
+pub(super) fn any(root: Node<'_>, range: &Range<usize>, is: &dyn Fn(Node<'_>) -> bool) -> bool {
+    let mut found = false;
+    each(root, range, &mut |node| found |= is(node));
+    found
+}
+
+/// A text with its white space as single blanks.
+pub(super) fn normalised(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,132 @@
+//! Comments that mark a region: `# <paper2code name="loss">` and `# </paper2code name="loss">`, as ResearchCodeBench's
+//! files have them, or `# region loss` and `# endregion`, which editors fold.
+
+use std::ops::Range;
+
+use tree_sitter::Tree;
+
+use super::{Bounds, Region, statements};
+use crate::code::extent;
+use crate::code::module::Module;
+use crate::code::walk;
+
+/// What a comment says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// The word that it is made of: `paper2code`, `region`.
+    word: String,
+    /// What it names; the second of a pair may leave that out.
+    name: Option<String>,
+    opens: bool,
+}
+
+/// Two comments around a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    /// What both name.
+    pub name: String,
+    /// Where the first one is.
+    pub open: Range<usize>,
+    /// Where the second one is.
+    pub close: Range<usize>,
+}
+
+/// What a comment marks, if it marks anything.
+pub(super) fn read(comment: &[u8]) -> Option<Tag> {
+    let text = std::str::from_utf8(comment).ok()?.trim_start_matches('#').trim();
+    let tag = |word: &str, name: Option<&str>, opens: bool| {
+        Some(Tag { word: word.to_owned(), name: name.map(str::to_owned), opens })
+    };
+    if let Some(name) = text.strip_prefix("region ") {
+        return tag("region", Some(name.trim()), true);
+    }
+    if let Some(rest) = text.strip_prefix("endregion") {
+        let name = rest.trim();
+        return (rest.is_empty() || rest.starts_with(' '))
+            .then(|| tag("region", (!name.is_empty()).then_some(name), false))?;
+    }
+    let inner = text.strip_prefix('<')?.strip_suffix('>')?;
+    let (inner, opens) = inner.strip_prefix('/').map_or((inner, true), |inner| (inner, false));
+    let (word, rest) = inner.split_once(char::is_whitespace).unwrap_or((inner, ""));
+    let is_word =
+        !word.is_empty() && word.chars().all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '-');
+    let name =
+        rest.trim().strip_prefix("name=\"").and_then(|rest| rest.strip_suffix('"')).filter(|name| !name.contains('"'));
+    let fits = is_word && if opens { name.is_some() } else { name.is_some() || rest.trim().is_empty() };
+    fits.then(|| tag(word, name, opens))?
+}
+
+/// All pairs of a file, in the order in which they begin. The error is the line of a tag without its other half, and what
+/// is wrong.
+pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, String)> {
+    let mut comments = Vec::new();
+    statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
+        if node.kind() == "comment" && extent::begins_line(source, node.start_byte()) {
+            comments.push(node.byte_range());
+        }
+    });
+    comments.sort_by_key(|range| range.start);
+    let line = |at: usize| crate::code::encoding::line_of(source, at);
+    let (mut open, mut found): (Vec<(Tag, Range<usize>)>, Vec<Pair>) = (Vec::new(), Vec::new());
+    for range in comments {
+        let Some(tag) = read(&source[range.clone()]) else { continue };
+        if tag.opens {
+            open.push((tag, range));
+            continue;
+        }
+        let mate = open.iter().rposition(|(other, _)| other.word == tag.word);
+        let Some((first, opened)) = mate.map(|place| open.remove(place)) else {
+            return Err((line(range.start), "this comment closes a region that none opens".to_owned()));
+        };
+        let name = first.name.unwrap_or_default();
+        if let Some(other) = tag.name.filter(|other| *other != name) {
+            return Err((line(range.start), format!("`{other}` is closed where `{name}` is open")));
+        }
+        found.push(Pair { name, open: opened, close: range });
+    }
+    if let Some((tag, range)) = open.first() {
+        return Err((
+            line(range.start),
+            format!("the region `{}` is never closed", tag.name.as_deref().unwrap_or_default()),
+        ));
+    }
+    found.sort_by_key(|pair| pair.open.start);
+    Ok(found)
+}
+
+/// A region that comments of a file mark.
+#[derive(Debug)]
+pub struct TaggedRegion {
+    /// The name in the comments.
+    pub name: String,
+    /// Which region of that name it is, from 1, where the file has several.
+    pub number: Option<usize>,
+    /// Line (from 1) of the first comment.
+    pub line: usize,
+    /// The region, or why it is none.
+    pub region: crate::error::Result<Region>,
+}
+
+/// All regions that comments of a file mark, in the order in which they begin.
+///
+/// # Errors
+/// Kind `Suite` for a comment without its other half.
+pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
+    let readable = module.encoding.readable(module.source());
+    let tree = walk::parse(&readable).ok_or_else(|| crate::error::Error::internal("the file does not parse again"))?;
+    let pairs = pairs(&tree, &readable)
+        .map_err(|(line, what)| crate::error::Error::suite(what).at(module.path(), Some(line)))?;
+    let of_name = |name: &str, before: usize| pairs[..before].iter().filter(|pair| pair.name == name).count();
+    let tagged = pairs.iter().enumerate().map(|(place, pair)| {
+        let several = of_name(&pair.name, pairs.len()) > 1;
+        let number = several.then(|| of_name(&pair.name, place) + 1);
+        let region = module.region(None, Bounds::Tag { name: &pair.name, number });
+        TaggedRegion {
+            name: pair.name.clone(),
+            number,
+            line: crate::code::encoding::line_of(&readable, pair.open.start),
+            region,
+        }
+    });
+    Ok(tagged.collect())
+}

@@ -1,0 +1,142 @@
+//! Where a paper's functions and regions are in its repo, and which of them lie inside which.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::Paper;
+use crate::code::{Cut, Module, Region, Selector, Target};
+use crate::error::{Error, Result};
+use crate::sample::Nesting;
+
+/// What can be masked of a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A function, by its index there.
+    Function(usize),
+    /// Statements.
+    Region(Region),
+}
+
+impl Piece {
+    /// The same as what is masked; `description` is the docstring of a function that has none.
+    #[must_use]
+    pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> Cut<'text> {
+        match self {
+            Self::Function(function) => Cut::Function(Target { function: *function, description }),
+            Self::Region(region) => Cut::Region(region),
+        }
+    }
+}
+
+/// The parsed files of a paper, and its units in them.
+#[derive(Debug, Clone)]
+pub(super) struct Sources {
+    /// Every file that holds a unit, once.
+    pub modules: Vec<Module>,
+    /// For each unit its module and what it is there.
+    pub places: Vec<(usize, Piece)>,
+}
+
+impl Sources {
+    /// A unit's file, and what it is there.
+    pub(super) fn of(&self, unit: usize) -> (&Module, &Piece) {
+        let (module, piece) = &self.places[unit];
+        (&self.modules[*module], piece)
+    }
+
+    fn read(&mut self, repo: &Path, file: &Path, index: &mut BTreeMap<PathBuf, usize>) -> Result<usize> {
+        if let Some(&module) = index.get(file) {
+            return Ok(module);
+        }
+        self.modules.push(Module::read(repo, file)?);
+        index.insert(file.to_owned(), self.modules.len() - 1);
+        Ok(self.modules.len() - 1)
+    }
+}
+
+/// Finds all units of a paper.
+///
+/// # Errors
+/// Kind `Suite`: one that is not there, is not one, or is the same as another; a file with syntax errors.
+pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Sources> {
+    let mut sources = Sources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
+    let mut index = BTreeMap::new();
+    for unit in &paper.units {
+        let in_manifest = |error: Error| {
+            let mut wrong = Error::suite(format!("{} `{}`: {error}", unit.kind(), unit.at)).at(manifest, None);
+            wrong.hint = error.hint;
+            wrong
+        };
+        let at = unit.region.map_or(unit.at.as_str(), |place| paper.regions[place].at.as_str());
+        let (file, name) = place_of(at, unit.region.is_some()).map_err(in_manifest)?;
+        let module = sources.read(repo, &file, &mut index).map_err(in_manifest)?;
+        let function = name.map(|name| sources.modules[module].find(&name)).transpose().map_err(in_manifest)?;
+        let piece = match (unit.region, function) {
+            (Some(place), function) => {
+                let region = sources.modules[module].region(function, paper.regions[place].bounds());
+                Piece::Region(region.map_err(in_manifest)?)
+            }
+            (None, Some(function)) => Piece::Function(function),
+            (None, None) => return Err(in_manifest(Error::suite("names no function"))),
+        };
+        if let Some(twin) = sources.places.iter().position(|place| *place == (module, piece.clone())) {
+            let what = format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at);
+            return Err(in_manifest(Error::suite(what)));
+        }
+        sources.places.push((module, piece));
+    }
+    Ok(sources)
+}
+
+/// The file and the function that a manifest names; a region may name a file alone.
+fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
+    if !region || at.contains("::") {
+        let selector: Selector = at.parse()?;
+        return Ok((selector.file, Some(selector.name)));
+    }
+    let inside = !at.is_empty() && Path::new(at).components().all(|part| matches!(part, Component::Normal(_)));
+    if !inside {
+        return Err(Error::suite(format!("`{at}` is not a file of the repo"))
+            .hint("write a path relative to the repo's root, without `..`"));
+    }
+    Ok((PathBuf::from(at), None))
+}
+
+/// For each unit the nearest unit around it.
+///
+/// # Errors
+/// Kind `Suite` for two that overlap in part.
+pub(super) fn nesting(paper: &Paper, sources: &Sources, manifest: &Path) -> Result<Nesting> {
+    let extents: Vec<_> = (0..sources.places.len())
+        .map(|unit| {
+            let (module, piece) = sources.of(unit);
+            (sources.places[unit].0, module.extent(&piece.cut(None)))
+        })
+        .collect();
+    let mut parents = Vec::with_capacity(extents.len());
+    for (unit, (module, extent)) in extents.iter().enumerate() {
+        let mut nearest: Option<usize> = None;
+        for (other, (_, around)) in extents.iter().enumerate().filter(|(other, it)| *other != unit && it.0 == *module) {
+            if around.end <= extent.start || extent.end <= around.start {
+                continue;
+            }
+            let (holds, held) = (contains(around, extent), contains(extent, around));
+            if holds == held {
+                let names = (&paper.units[unit].at, &paper.units[other].at);
+                let how = if holds { "are the same lines" } else { "overlap in part" };
+                return Err(Error::suite(format!("`{}` and `{}` {how}", names.0, names.1))
+                    .at(manifest, None)
+                    .hint("of two regions one holds the other, or they have nothing in common"));
+            }
+            if holds && nearest.is_none_or(|known| contains(&extents[known].1, around)) {
+                nearest = Some(other);
+            }
+        }
+        parents.push(nearest);
+    }
+    Ok(Nesting::new(parents))
+}
+
+fn contains(outer: &std::ops::Range<usize>, inner: &std::ops::Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
