@@ -536,10 +536,10 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(twice("[[function]]\ndescription = 'again'\nat = 'a.py::f'"), @"paper.toml:22: function `a.py::f` is listed twice");
         insta::assert_snapshot!(twice("[[experiment]]\nid = 'one'\ndescription = 'd'\ncommand = 'run'\nresult = { json_line = 'stdout' }"), @"paper.toml:21: experiment `one` is listed twice");
         let region = |more: &str| twice(&format!("[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\n{more}"));
-        insta::assert_snapshot!(region(""), @"");
-        insta::assert_snapshot!(region("first = 'x'\ntag = 't'"), @"");
-        insta::assert_snapshot!(region("first = 'x'\nnumber = 0"), @"");
-        insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"");
+        insta::assert_snapshot!(region(""), @"paper.toml:21: region `a.py::f[r]`: give `first` (and `last`), or `tag`");
+        insta::assert_snapshot!(region("first = 'x'\ntag = 't'"), @"paper.toml:21: region `a.py::f[r]`: `tag` and `first` or `last` exclude each other");
+        insta::assert_snapshot!(region("first = 'x'\nnumber = 0"), @"paper.toml:21: region `a.py::f[r]`: `number` counts from 1");
+        insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"paper.toml:26: region `a.py::f[r]` is listed twice");
         insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: protected glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }

@@ -325,7 +325,7 @@ fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_fun
     let list = lab.ok(&["list", "plain"]).stdout;
     assert!(list.contains("plain/figures.py::pairs[loop]"), "{list}");
 
-    let run = ["run", "-p", "plain", "--units", "all", "-n", "2", "--limit", "5", "--seed", "3", "-o", "runs/r"];
+    let run = ["run", "-p", "plain", "--units", "all", "-n", "2", "--limit", "5", "--seed", "3", "--name", "r"];
     lab.ok(&[&run[..], &["--agent", "gold", "--agent", "noop", "--agent", "mutant:1"]].concat());
     let rows: serde_json::Value = serde_json::from_str(&lab.ok(&["report", "runs/r", "--json"]).stdout).unwrap();
     let passed = |agent: &str| {

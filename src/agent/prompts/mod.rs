@@ -209,6 +209,8 @@ mod tests {
         let docstring = vec!["What it does.".to_owned()];
         let missing =
             fixed::Missing { called: "function `f`".into(), header: "def f():".into(), docstring, part: None };
+        let part = fixed::MissingPart { function: "def f():\n    ...".into(), lines: "1 line".into() };
+        let of_region = fixed::Missing { part: Some(part), ..missing.clone() };
         let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
             dynamic::system(Prompting::React, &original, History::Full),
@@ -248,6 +250,8 @@ mod tests {
             fixed::reason("function `f`", 512),
             fixed::wait(),
             fixed::write(&missing),
+            fixed::function(&task_of, function, &of_region, ("a.py", "x = 1\n", &[]), &passages, &snippets),
+            fixed::write(&of_region),
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::material(&passages, &snippets).unwrap(),

@@ -119,9 +119,11 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
+        // Statements alone were indented to make a function of them, and their strings with them.
+        let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
             let text = if line.in_string {
-                line.text
+                line.text.strip_prefix(wrapped).unwrap_or(line.text)
             } else {
                 line.text.strip_prefix(shared).unwrap_or(line.text.trim_start())
             };
