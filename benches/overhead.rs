@@ -29,7 +29,7 @@ use autoexperiment::run::run_file::FORMAT;
 use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
 use autoexperiment::run::scratch::Scratch;
 use autoexperiment::run::{AttemptRecord, Configuration, Digests, Draw, RunFile, Store};
-use autoexperiment::sample::{Nesting, count, draw};
+use autoexperiment::sample::{Nesting, UnitChoice, count, draw};
 use autoexperiment::sandbox::{SandboxKind, SandboxLimits, Spec, choose};
 use autoexperiment::score::Rule;
 use autoexperiment::suite::{LoadedPaper, Protocol, Suite};
@@ -202,7 +202,8 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         cache: cache.clone(),
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();
-    let asked = Draw { n: vec![3], fractions: Vec::new(), limit: attempts, samples: Vec::new() };
+    let asked =
+        Draw { n: vec![3], fractions: Vec::new(), units: UnitChoice::default(), limit: attempts, samples: Vec::new() };
     let item = Arc::new(PaperItem { loaded: Arc::new(loaded), basis: Basis::default() });
     let items: [Arc<dyn Item>; 1] = [item.clone()];
     let samples = samples(&Masked, &items, &asked, 0).unwrap();

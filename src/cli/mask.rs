@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .iter()
             .map(|file| json!({ "path": file.path, "masked": String::from_utf8_lossy(&file.bytes) }))
             .collect();
-        let names: Vec<&str> = functions.iter().map(|&place| loaded.paper.functions[place].at.as_str()).collect();
+        let names: Vec<&str> = functions.iter().map(|&place| loaded.paper.units[place].at.as_str()).collect();
         let sample = Withheld { item: paper.clone(), units: functions.clone() }.to_string();
         return print_json(&json!({ "sample": sample, "functions": names, "files": files, "diff": diff }));
     };
