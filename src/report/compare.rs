@@ -6,10 +6,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::clean::clean;
-use super::terminal::{plain_table, trimmed, wrap};
+use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{
-    Discordant, Interval, Intervals, Measured, Population, difference_interval, holm, mcnemar, sign_flip,
+    Discordant, FEWEST_PAIRS, Interval, Intervals, Measured, Population, difference_interval, holm, mcnemar, sign_flip,
 };
 
 /// The attempts of one agent and model in one run.
@@ -236,6 +236,9 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     }
     let mut below = vec![wrap(&legend(how), "")];
     let overall = || rows.iter().filter(|row| row.n.is_none());
+    if rows.iter().any(|row| row.interval.is_none()) {
+        below.push(wrap(&too_few_legend(FEWEST_PAIRS), ""));
+    }
     let unmatched: usize = overall().map(|row| row.unmatched).sum();
     if unmatched > 0 {
         below.push(format!("Samples that only one has, left out: {unmatched}."));
@@ -261,8 +264,8 @@ fn legend(how: Intervals) -> String {
 impl Comparison {
     /// `+10.0 [-1.2, +21.2]`, in points.
     pub(super) fn shown_difference(&self) -> String {
-        let bounds = self.interval.map(|it| format!(" [{}, {}]", points(it.low), points(it.high)));
-        points(self.difference) + &bounds.unwrap_or_default()
+        let bounds = self.interval.map(|it| format!("[{}, {}]", points(it.low), points(it.high)));
+        format!("{} {}", points(self.difference), bounds.as_deref().unwrap_or(TOO_FEW))
     }
 
     /// What attempts lost to infrastructure could change; a warning where one contender lost more than the other.

@@ -6,10 +6,12 @@ use comfy_table::{Cell, CellAlignment};
 
 use super::clean::clean;
 use super::names::{end_name, short_name};
-use super::terminal::{decimal, dollars, percent, plain_table, tokens, trimmed, wrap};
+use super::terminal::{
+    TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap,
+};
 use super::verifiers::verifiers_console;
 use super::{PassAt, Row, Summary};
-use crate::stats::Population;
+use crate::stats::{FEWEST_SAMPLES, Population};
 
 /// The summary as text that ends with a line break, readable without colour.
 #[must_use]
@@ -54,9 +56,11 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
     let table = if has_room { wide } else { table(false) };
     let (level, over) = (100.0 * level, population.legend());
+    let is_told = |row: &Row| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
+    let few = if rows.iter().all(is_told) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES)) };
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         ({over}).{also} lost: attempts lost to infrastructure, in no rate."
+         ({over}).{also} lost: attempts lost to infrastructure, in no rate.{few}"
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }
@@ -180,6 +184,7 @@ fn rate(at: &PassAt) -> String {
         (Some(rate), Some(interval)) => {
             format!("{:.1} [{:.1}, {:.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
         }
-        (rate, _) => percent(rate),
+        (Some(_), None) => format!("{} {TOO_FEW}", percent(at.rate)),
+        (None, _) => percent(None),
     }
 }

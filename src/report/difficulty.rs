@@ -10,7 +10,7 @@ use super::names::full_name;
 use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Withheld;
-use crate::stats::{Interval, Logistic, Tried, chance, fit};
+use crate::stats::{Interval, Logistic, Tried, chance, fit_correlated};
 
 /// Fewest papers, or functions, whose differences are fitted as a family of random effects.
 const FEWEST: usize = 3;
@@ -235,7 +235,7 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) 
                 Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
             })
             .collect();
-        fit(&tried, &layout.families, 2)
+        fit_correlated(&tried, &layout.families, 2)
     };
     let (layout, found) = match fitted(&full) {
         Some(found) => (full, found),
@@ -304,7 +304,7 @@ fn functions(
             Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
         })
         .collect();
-    let found = fit(&tried, &layout.families, telling.len() + usize::from(several_n))?;
+    let found = fit_correlated(&tried, &layout.families, telling.len() + usize::from(several_n))?;
     // At the least spread that the fit tries the intervals would be those of that bound.
     if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_TOLD) {
         return None;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::console::render;
 use super::course::Course;
 use super::end_name;
-use super::terminal::{decimal, dollars, percent, tokens, wrap};
+use super::terminal::{TOO_FEW, decimal, dollars, percent, tokens, wrap};
 use crate::agent::End;
 use crate::error::Result;
 use crate::run::{AttemptRecord, counting};
@@ -264,7 +264,8 @@ pub fn how_console(rows: &[HowRow]) -> String {
 fn share_cell(share: Share) -> String {
     match share.interval {
         Some(it) => format!("{} [{:.0}, {:.0}]", percent(share.rate), 100.0 * it.low, 100.0 * it.high),
-        None => percent(share.rate),
+        None if share.rate.is_some() => format!("{} {TOO_FEW}", percent(share.rate)),
+        None => percent(None),
     }
 }
 

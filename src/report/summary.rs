@@ -11,7 +11,7 @@ use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
-use crate::stats::{Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval};
+use crate::stats::{FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval};
 use crate::verifier::stored::ChoiceRecord;
 
 /// What to summarise.
@@ -313,8 +313,8 @@ fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals
             attempts += tally.attempts;
         }
     }
-    // Of n attempts n - k + 1: a single one where there are no more than k.
-    let trials = attempts as f64 / measured.len().max(1) as f64 + 1.0 - k as f64;
+    // Of n attempts n / k: a single one where there are no more than k.
+    let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,
         rate: average(measured.iter().map(|sample| sample.value)),
@@ -363,6 +363,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
             notes.push(format!("{label}: not verified; attempts pass by what they report alone"));
         }
     }
+    notes.extend(too_few(rows, options.intervals.population));
     notes.extend(unequal_losses(rows));
     if superseded > 0 {
         notes.push(format!(
@@ -371,6 +372,21 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
         ));
     }
     notes
+}
+
+/// Rows that have too few samples, or papers, for intervals.
+fn too_few(rows: &[Row], population: Population) -> Option<String> {
+    let is_few = |row: &&Row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none());
+    let of_n = |n: Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
+    let name = |row: &Row| format!("{}, {}", full_name(&row.agent, row.model.as_deref()), of_n(row.n));
+    let named: Vec<String> = rows.iter().filter(is_few).map(name).collect();
+    let papers = match population {
+        Population::Suite => String::new(),
+        Population::Papers => format!(" of {FEWEST_PAPERS} papers or more"),
+    };
+    (!named.is_empty()).then(|| {
+        format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; "))
+    })
 }
 
 /// A warning where contenders lost different numbers of attempts: their rates are then over different ones.

@@ -3,6 +3,16 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
+use crate::stats::FEWEST_PAPERS;
+
+/// Stands for an interval where samples, or papers, are too few for one.
+pub(super) const TOO_FEW: &str = "[too few]";
+
+/// What [`TOO_FEW`] means, for a legend.
+pub(super) fn too_few_legend(fewest: usize) -> String {
+    format!("{TOO_FEW}: an interval takes {fewest} samples, and for papers like these {FEWEST_PAPERS} papers.")
+}
+
 /// Widest line.
 pub(super) const WIDTH: u16 = 100;
 /// Columns that an agent's name gets before it is broken.

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::clean::{clean, middle_cut};
 use super::names::short_name;
-use super::terminal::{plain_table, trimmed, wrap};
+use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::AttemptRecord;
-use crate::stats::{Interval, Intervals, Measured, Population, gap_closed, pass_at_k, rate_interval};
+use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, Measured, Population, gap_closed, pass_at_k, rate_interval};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
 
 /// Columns that a verifier's name gets.
@@ -146,8 +146,8 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
     for row in rows {
         let rate = |column: usize| {
             let bounds = row.intervals.map(|intervals| intervals[column]);
-            let bounds = bounds.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
-            format!("{:.0}{}", 100.0 * row.rates[column], bounds.unwrap_or_default())
+            let bounds = bounds.map(|it| format!("[{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
+            format!("{:.0} {}", 100.0 * row.rates[column], bounds.as_deref().unwrap_or(TOO_FEW))
         };
         table.add_row([
             verifier(row),
@@ -167,6 +167,9 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
         100.0 * level,
         population.legend()
     );
+    if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
+        let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES));
+    }
     // Rows over all n repeat those of each n.
     let mut asked: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
@@ -191,8 +194,8 @@ impl VerifierRow {
     /// The share of the gap in percent, with its interval, as text.
     pub(super) fn gap(&self) -> String {
         let Some(share) = self.gap_closed else { return "-".to_owned() };
-        let bounds = self.gap_interval.map(|it| format!(" [{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
-        format!("{:.0}{}", 100.0 * share, bounds.unwrap_or_default())
+        let bounds = self.gap_interval.map(|it| format!("[{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));
+        format!("{:.0} {}", 100.0 * share, bounds.as_deref().unwrap_or(TOO_FEW))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Logistic regression with random effects: how passing depends on what was masked.
 
 use super::Interval;
-use super::normal;
+use super::sampled::two_sided;
 
 /// Tries at one thing, and what they depend on.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,12 @@ pub struct Logistic {
     pub log_likelihood: f64,
     /// The effects' covariances, row by row: the inverse of the penalised information.
     covariance: Vec<f64>,
+    /// Degrees of freedom of the intervals, where how much samples differ was estimated.
+    freedom: Option<usize>,
 }
 
+/// Times that a correlation is estimated and fitted with.
+const ROUNDS: usize = 4;
 /// Spreads that are tried, as standard deviations in log-odds: beyond the larger nearly all tries go one way.
 const LEAST_SPREAD: f64 = 0.01;
 const MOST_SPREAD: f64 = 6.0;
@@ -83,10 +87,73 @@ pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic
     }
     let Mode { effects, log_likelihood, factor } = mode(tried, families, &spreads, fixed, Some(&best.effects))?;
     let covariance = inverse(&factor, effects.len());
-    Some(Logistic { effects, spreads, log_likelihood, covariance })
+    Some(Logistic { effects, spreads, log_likelihood, covariance, freedom: None })
+}
+
+/// As [`fit`], of samples that differ by more than these effects say: tries at one sample are correlated, so that k of them
+/// tell as much as k / (1 + (k - 1) r). The correlation r is that at which Pearson's statistic is what it should be, the
+/// number of samples less the effects that were fitted (Williams, "Extra-Binomial Variation in Logistic Linear Models",
+/// 1982, model II); intervals are Student's with so many degrees of freedom. With single tries it is [`fit`].
+#[must_use]
+pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic> {
+    let mut found = fit(tried, families, fixed)?;
+    if tried.iter().all(|one| one.tries <= 1.0) {
+        return Some(found);
+    }
+    let mut correlation = 0.0;
+    for _ in 0..ROUNDS {
+        let (now, freedom) = found.correlation(tried, correlation);
+        let is_settled = (now - correlation).abs() < 0.005;
+        correlation = now;
+        if !is_settled {
+            let weighted: Vec<Tried> = tried
+                .iter()
+                .map(|one| {
+                    let weight = 1.0 / (1.0 + (one.tries - 1.0) * correlation);
+                    Tried { terms: one.terms.clone(), tries: weight * one.tries, passed: weight * one.passed }
+                })
+                .collect();
+            found = fit(&weighted, families, fixed)?;
+        }
+        found.freedom = Some(freedom);
+        if is_settled {
+            break;
+        }
+    }
+    Some(found)
 }
 
 impl Logistic {
+    /// How tries at one sample are correlated, given the correlation with which this was fitted, and the number of samples
+    /// less what was fitted.
+    fn correlation(&self, tried: &[Tried], fitted: f64) -> (f64, usize) {
+        // For each sample: tries, and Pearson's term and what it should be, both as if tries were not correlated.
+        let (mut terms, mut left) = (Vec::new(), 0.0);
+        for one in tried {
+            let log_odds: f64 = one.terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
+            let expected = chance(log_odds);
+            let odds = (one.tries * expected * (1.0 - expected)).max(1e-12);
+            let leverage = odds / (1.0 + (one.tries - 1.0) * fitted) * self.variance(&one.terms);
+            let rest = 1.0 - leverage.clamp(0.0, 0.99);
+            left += rest;
+            terms.push((one.tries, (one.passed - one.tries * expected).powi(2) / odds, rest));
+        }
+        let excess = |correlation: f64| -> f64 {
+            terms.iter().map(|(tries, term, rest)| term / (1.0 + (tries - 1.0) * correlation) - rest).sum()
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        if excess(low) <= 0.0 {
+            high = 0.0;
+        } else if excess(high) >= 0.0 {
+            low = 1.0;
+        }
+        while high - low > 1e-4 {
+            let middle = f64::midpoint(low, high);
+            if excess(middle) > 0.0 { low = middle } else { high = middle }
+        }
+        (f64::midpoint(low, high), (left.floor() as usize).max(1))
+    }
+
     /// Variance of a weighted sum of effects.
     #[must_use]
     pub fn variance(&self, terms: &[(usize, f64)]) -> f64 {
@@ -95,11 +162,11 @@ impl Logistic {
         pairs.map(|(&(i, a), &(j, b))| a * b * self.covariance[i * size + j]).sum()
     }
 
-    /// A weighted sum of effects with its interval, in log-odds (Wald's).
+    /// A weighted sum of effects with its interval, in log-odds (Wald's, or Student's where samples were found to differ).
     #[must_use]
     pub fn sum(&self, terms: &[(usize, f64)], level: f64) -> (f64, Interval) {
         let sum: f64 = terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
-        let half = normal::quantile(f64::midpoint(1.0, level)) * self.variance(terms).sqrt();
+        let half = two_sided(level, self.freedom) * self.variance(terms).sqrt();
         (sum, Interval { low: sum - half, high: sum + half })
     }
 
@@ -110,7 +177,7 @@ impl Logistic {
     pub fn half(&self, intercept: usize, slope: usize, level: f64) -> (f64, Option<Interval>) {
         let (a, b) = (self.effects[intercept], self.effects[slope]);
         let size = self.effects.len();
-        let z2 = normal::quantile(f64::midpoint(1.0, level)).powi(2);
+        let z2 = two_sided(level, self.freedom).powi(2);
         let [aa, ab, bb] =
             [(intercept, intercept), (intercept, slope), (slope, slope)].map(|(i, j)| self.covariance[i * size + j]);
         // (a + b x)^2 <= z^2 (aa + 2 ab x + bb x^2)

@@ -1,8 +1,11 @@
 //! Two runs on the same samples: is the difference more than chance?
 
-use super::rate::share_interval;
+use super::rate::{is_enough, share_interval};
 use super::sampled::{Mean, two_sided};
 use super::{Interval, Intervals, Measured};
+
+/// Fewest samples of which the interval of a difference is told.
+pub const FEWEST_PAIRS: usize = 4;
 
 /// Pairs of attempts of which exactly one passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,11 +61,17 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// data", 2004). Where all differences are the same the interval reaches as far to both sides as the upper bound
 /// of a share of which none of so many was seen.
 ///
-/// `None` when there is no sample.
+/// `None` when there are fewer samples than [`FEWEST_PAIRS`], or, for other papers, fewer papers than
+/// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::of(samples, how.population)?;
+    if !is_enough(&mean, how.population, FEWEST_PAIRS) {
+        return None;
+    }
     let draws = mean.draws as f64;
+    // What a draw rests on: a sample's attempts, or those of a paper.
+    let trials = trials.max(1.0) * mean.count as f64 / draws;
     let half = if mean.freedom == 0 || mean.variance < 1e-15 {
         share_interval(0.0, draws, how.level).high
     } else {
@@ -73,7 +82,7 @@ pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals
             mean.papers.iter().map(|&(sum, of)| sum / of as f64).collect()
         };
         let apart: Vec<f64> = drawn.iter().filter(|value| value.abs() > 1e-9).map(|value| value * value).collect();
-        let typical = (apart.iter().sum::<f64>() / apart.len().max(1) as f64).max(1.0 / trials.max(1.0));
+        let typical = (apart.iter().sum::<f64>() / apart.len().max(1) as f64).max(1.0 / trials);
         let variance = (mean.variance * draws * draws + 2.0 * typical) / (draws + 2.0).powi(2);
         two_sided(how.level, Some(mean.freedom)) * variance.sqrt()
     };

@@ -1,32 +1,55 @@
 //! Intervals of rates averaged over samples, which hold with a handful of them.
 
-use super::sampled::{Mean, two_sided};
-use super::{Interval, Intervals, Measured, beta, wilson};
+use super::sampled::{Mean, spread, two_sided};
+use super::{Interval, Intervals, Measured, Population, beta, wilson};
 
 /// Variances below this are rounding.
 const NOTHING: f64 = 1e-15;
-/// Steps of a bisection: bounds are exact to 1e-12.
-const STEPS: usize = 40;
+/// Most steps of a search; bounds are exact to 1e-12.
+const STEPS: usize = 100;
+
+/// Fewest samples of which an interval is told.
+pub const FEWEST_SAMPLES: usize = 3;
+/// Fewest papers of which an interval for other papers is told.
+pub const FEWEST_PAPERS: usize = 2;
 
 /// The interval of a mean over samples of values in [0, 1], as a pass rate. `trials` is how many independent tries a
-/// sample's value rests on: of n attempts n for pass@1, n - k + 1 for pass@k, so that n = k is a single one.
+/// sample's value rests on: of n attempts n / k for pass@k, so that n = k is a single one.
 ///
 /// The mean is taken for the share of successes among a number of independent trials that would know it as well as these
 /// samples do: the effective sample size p (1 - p) / variance, times (t' / t)^2, Student's quantiles for the trials and for the
 /// samples, since the variance of few samples is itself hardly known (Korn and Graubard, "Confidence Intervals for
-/// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). It is never larger than
+/// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). The variance is that of
+/// the samples, drawn towards what it would be if attempts at one sample all ended alike ([`PRIOR_SAMPLES`]), or if papers
+/// differed by a fifth of all variance ([`PRIOR_PAPERS`]). The number is never larger than
 /// what attempts that all have their stratum's chance would give. Where all samples pass, or none does, nothing is
 /// known of the variance: there are as many trials as samples, or papers. The interval reaches from the lower to the higher bound
 /// of two for that share: the exact binomial test with the mid-p-value (Lancaster, "Significance Tests in Discrete
 /// Distributions", 1961) and Wilson's score. Each has rates at which it covers too rarely, and these differ.
 ///
-/// `None` when there is no sample.
+/// `None` when there are fewer samples than [`FEWEST_SAMPLES`], or, for other papers, fewer papers than
+/// [`FEWEST_PAPERS`]: no interval of use holds there.
 #[must_use]
 pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::of(samples, how.population)?;
+    if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
+        return None;
+    }
     let share = mean.value.clamp(0.0, 1.0);
     Some(share_interval(share, effective(&mean, trials.max(1.0), how.level), how.level))
 }
+
+/// Whether these are as many samples, and for papers like these as many papers, as an interval takes.
+pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> bool {
+    mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
+}
+
+/// How many samples the assumption counts for that attempts at one sample all end alike.
+const PRIOR_SAMPLES: f64 = 1.0;
+/// How many papers the assumption counts for that papers differ by [`PRIOR_SHARE`].
+const PRIOR_PAPERS: f64 = 6.0;
+/// Share of the variance of single attempts that is assumed to be between papers.
+const PRIOR_SHARE: f64 = 0.2;
 
 /// The number of independent trials that know the mean as well.
 fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
@@ -36,17 +59,22 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
         return draws;
     }
     let all = mean.count as f64 * trials;
-    let known = two_sided(level, Some((all.round() as usize).saturating_sub(1).max(mean.freedom)));
-    let penalty = (known / two_sided(level, Some(mean.freedom))).powi(2);
-    let (measured, most) = if mean.papers.is_empty() {
-        (mean.variance * (all - 1.0) / all, least_variance(mean, trials))
+    let (weight, prior, measured, most) = if mean.papers.is_empty() {
+        let measured = mean.variance * (all - 1.0) / all;
+        (PRIOR_SAMPLES, odds / draws, measured, least_variance(mean, trials))
     } else {
         // Papers that happen to agree are no proof that they are alike: they know at most twice what their samples would
         // if papers were nothing.
-        (mean.variance, super::sampled::spread(&mean.strata[0]) / (2.0 * mean.count as f64))
+        let within = spread(&mean.strata[0]) / mean.count as f64;
+        (PRIOR_PAPERS, PRIOR_SHARE * odds / draws + within, mean.variance, within / 2.0)
     };
+    let freedom = mean.freedom as f64 + weight;
+    let variance = (mean.freedom as f64 * measured + weight * prior) / freedom;
+    let freedom = freedom.round() as usize;
+    let known = two_sided(level, Some((all.round() as usize).saturating_sub(1).max(freedom)));
+    let penalty = (known / two_sided(level, Some(freedom))).powi(2);
     let most = if most > NOTHING { odds / most } else { draws };
-    if measured > NOTHING { (odds / measured * penalty).min(most) } else { most }
+    (odds / variance * penalty).min(most)
 }
 
 /// The variance that the mean would have if all attempts of a stratum had the same chance, which is drawn towards the
@@ -78,13 +106,22 @@ fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
         let more = if failed > NOTHING { beta::cdf(chance, passed + 1.0, failed) } else { 0.0 };
         f64::midpoint(as_many, more)
     };
+    // By false position, with the bound that stays put counting half (the Illinois form).
     let place = |wanted: f64| {
-        let (mut low, mut high) = (0.0, 1.0);
+        let (mut low, mut high) = ((0.0, -wanted), (1.0, 1.0 - wanted));
         for _ in 0..STEPS {
-            let middle = f64::midpoint(low, high);
-            if above(middle) < wanted { low = middle } else { high = middle }
+            let middle = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+            let at = above(middle) - wanted;
+            if at.abs() < 1e-13 || high.0 - low.0 < 1e-13 {
+                return middle;
+            }
+            if (at < 0.0) == (low.1 < 0.0) {
+                (low, high.1) = ((middle, at), high.1 / 2.0);
+            } else {
+                (high, low.1) = ((middle, at), low.1 / 2.0);
+            }
         }
-        f64::midpoint(low, high)
+        f64::midpoint(low.0, high.0)
     };
     let tail = (1.0 - level) / 2.0;
     Interval {
@@ -96,7 +133,6 @@ fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Population;
 
     fn rates<'a>(paper: &'a str, values: &[f64]) -> Vec<Measured<'a>> {
         values.iter().map(|&value| Measured { paper, n: 1, value }).collect()
@@ -141,17 +177,16 @@ mod tests {
         // Mid-p reaches a little further than Wilson's 0.6097 there: 0.05^(1/6).
         let agreed = rate_interval(&six, 1.0, papers).unwrap();
         assert!((agreed.low - 0.05_f64.powf(1.0 / 6.0)).abs() < 1e-9 && agreed.high >= 1.0, "{agreed:?}");
-        let single = suite(&rates("a", &[0.6]), 5.0);
-        assert!(single.low < 0.1 && single.high > 0.95, "{single:?}");
+        assert_eq!(rate_interval(&rates("a", &[1.0; 2]), 5.0, Intervals::default()), None, "two samples tell too little");
         assert_eq!(rate_interval(&[], 1.0, Intervals::default()), None);
     }
 
     #[test]
     fn samples_that_happen_to_agree_claim_no_certainty() {
-        // Two samples, each passed by 2 of 5: no better than 4 of 10.
-        let agreed = suite(&rates("a", &[0.4, 0.4]), 5.0);
-        let ten = share_interval(0.4, 10.0, 0.95);
-        assert!(agreed.low <= ten.low + 1e-9 && agreed.high >= ten.high - 1e-9, "{agreed:?} {ten:?}");
+        // Three samples, each passed by 2 of 5: no better than 6 of 15.
+        let agreed = suite(&rates("a", &[0.4; 3]), 5.0);
+        let fifteen = share_interval(0.4, 15.0, 0.95);
+        assert!(agreed.low <= fifteen.low + 1e-9 && agreed.high >= fifteen.high - 1e-9, "{agreed:?} {fifteen:?}");
         // Papers whose rates differ by rounding only.
         let samples = [rates("a", &[0.1, 0.2, 0.3]), rates("b", &[0.3, 0.2, 0.1])].concat();
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
@@ -175,13 +210,11 @@ mod tests {
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // The papers' rates have a standard deviation of 0.2449; t with 7 degrees of freedom is 2.365.
+        // The papers' rates have a standard deviation of 0.2449, so that their mean has a variance of 0.0075; the assumption's
+        // is 0.2 * 0.2475 / 8 + 0.0006, and counts 6 of 13 degrees of freedom, of which t is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
-        assert!((wide.high - wide.low - 2.0 * 2.365 * 0.2449 / 8.0_f64.sqrt()).abs() < 0.03, "{wide:?}");
-        assert_eq!(
-            rate_interval(&samples[..50], 1.0, papers),
-            rate_interval(&samples[..50], 1.0, Intervals::default())
-        );
+        assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
+        assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing of others");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::report::compare::p_value;
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{Source, Table, figures};
 use crate::report::summary::Row;
+use crate::report::terminal::TOO_FEW;
 use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
 use crate::stats::Interval;
 
@@ -88,8 +89,8 @@ fn percent(rate: f64) -> String {
 
 fn with_interval(rate: Option<f64>, interval: Option<Interval>) -> String {
     let Some(rate) = rate else { return "–".to_owned() };
-    let bounds = interval.map(|it| format!(" [{}, {}]", percent(it.low), percent(it.high))).unwrap_or_default();
-    percent(rate) + &bounds
+    let bounds = interval.map(|it| format!("[{}, {}]", percent(it.low), percent(it.high)));
+    format!("{} {}", percent(rate), bounds.as_deref().unwrap_or(TOO_FEW))
 }
 
 /// A row for each agent, model and n.

@@ -1,0 +1,100 @@
+//! Runs of the `mutant:P` baseline, whose rate is known.
+
+use super::grid::NAMES;
+use super::{Tally, Uniform};
+use crate::sample::{Nesting, draw};
+use crate::stats::{Intervals, Measured, Population, rate_interval};
+
+/// Chances of masked functions to be restored.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mutant {
+    /// All alike, 1 - P: `mutant:P` as it is.
+    Even(f64),
+    /// From function to function anything from 1 - P to 1, the same in every run: some functions are hard.
+    Uneven(f64),
+    /// Of papers drawn anew for every run: in each all functions have the chance 1 - P or 1 - P / 4.
+    NewPapers(f64),
+}
+
+/// A run of the `mutant:P` baseline over six papers of 24 functions, as in the bundled suite.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Baseline {
+    pub chances: Mutant,
+    pub n: usize,
+    /// Samples a paper.
+    pub samples: usize,
+    pub k: usize,
+    pub population: Population,
+}
+
+const PAPERS: usize = 6;
+const FUNCTIONS: usize = 24;
+
+/// The mean, over all sets of n of these functions, of the chance that all n are restored: their elementary symmetric
+/// polynomial over C(m, n).
+fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
+    let (mut sums, mut counts) = (vec![0.0; n + 1], vec![0.0; n + 1]);
+    (sums[0], counts[0]) = (1.0, 1.0);
+    for chance in chances {
+        for size in (1..=n).rev() {
+            sums[size] += sums[size - 1] * chance;
+            counts[size] += counts[size - 1];
+        }
+    }
+    sums[n] / counts[n]
+}
+
+impl Baseline {
+    /// The chances of a run's papers, and the rate that its interval should cover.
+    fn papers(&self, uniform: &mut Uniform) -> (Vec<Vec<f64>>, f64) {
+        let mean = |papers: &[Vec<f64>]| {
+            papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64
+        };
+        match self.chances {
+            Mutant::Even(p) => (vec![vec![1.0 - p; FUNCTIONS]; PAPERS], (1.0 - p).powi(self.n as i32)),
+            Mutant::Uneven(p) => {
+                let chance = |at: usize| 1.0 - p * ((at * 7) % 24) as f64 / 23.0;
+                let papers = vec![(0..FUNCTIONS).map(chance).collect::<Vec<_>>(); PAPERS];
+                let truth = mean(&papers);
+                (papers, truth)
+            }
+            Mutant::NewPapers(p) => {
+                let kinds = [vec![1.0 - p; FUNCTIONS], vec![1.0 - p / 4.0; FUNCTIONS]];
+                let papers = (0..PAPERS).map(|_| kinds[usize::from(uniform.next() < 0.5)].clone()).collect();
+                (papers, mean(&kinds))
+            }
+        }
+    }
+
+    pub(super) fn simulate(&self, runs: usize, seed: u64) -> Tally {
+        let mut uniform = Uniform(seed);
+        let functions = Nesting::flat(FUNCTIONS);
+        let how = Intervals { population: self.population, ..Intervals::default() };
+        let mut tally = Tally::default();
+        for run in 0..runs {
+            let (papers, truth) = self.papers(&mut uniform);
+            let mut samples = Vec::new();
+            for (paper, chances) in papers.iter().enumerate() {
+                for sample in draw(&paper.to_string(), &functions, self.n, self.samples, run as u64).unwrap() {
+                    let restored = |uniform: &mut Uniform| {
+                        // No short cut: every function takes its draw.
+                        let right = sample.iter().filter(|&&at| uniform.next() < chances[at]).count();
+                        right == sample.len()
+                    };
+                    let passes = (0..self.k).filter(|_| restored(&mut uniform)).count();
+                    samples.push(Measured { paper: NAMES[paper], n: self.n, value: passes as f64 / self.k as f64 });
+                }
+            }
+            tally.count(rate_interval(&samples, self.k as f64, how), truth);
+        }
+        tally
+    }
+}
+
+#[test]
+fn the_rate_of_all_samples_is_that_of_listing_them() {
+    let chances = [0.9, 0.5, 0.2, 0.7];
+    let pairs = [0.45, 0.18, 0.63, 0.1, 0.35, 0.14];
+    assert!((rate_of_all_samples(&chances, 2) - pairs.iter().sum::<f64>() / 6.0).abs() < 1e-15);
+    assert!((rate_of_all_samples(&[0.7; 24], 3) - 0.343).abs() < 1e-12);
+}

@@ -1,0 +1,254 @@
+//! Runs whose samples have chances that are drawn, or are all the same.
+
+use super::{Tally, Uniform};
+use crate::stats::{
+    Intervals, Measured, Population, Tried, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k, rate_interval,
+};
+
+/// Names of papers.
+pub(super) const NAMES: [&str; 20] =
+    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"];
+
+/// Where a sample's chance comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Chances {
+    /// All samples have the same.
+    Same(f64),
+    /// A beta distribution.
+    Beta(f64, f64),
+}
+
+impl Chances {
+    /// Chances that differ much from sample to sample, with this mean: a beta distribution whose parameters sum to 2.
+    pub(super) fn varying(mean: f64) -> Self {
+        Self::Beta(2.0 * mean, 2.0 * (1.0 - mean))
+    }
+
+    pub(super) fn draw(self, uniform: &mut Uniform) -> f64 {
+        match self {
+            Self::Same(chance) => chance,
+            Self::Beta(a, b) => uniform.beta(a, b),
+        }
+    }
+
+    /// The expectation of the chance to the power of k: that all of k attempts pass.
+    fn all_pass(self, k: usize) -> f64 {
+        match self {
+            Self::Same(chance) => chance.powi(k as i32),
+            Self::Beta(a, b) => (0..k).map(|i| (a + i as f64) / (a + b + i as f64)).product(),
+        }
+    }
+
+    fn none_passes(self, k: usize) -> f64 {
+        match self {
+            Self::Same(chance) => Self::Same(1.0 - chance).all_pass(k),
+            Self::Beta(a, b) => Self::Beta(b, a).all_pass(k),
+        }
+    }
+
+    pub(super) fn mean(self) -> f64 {
+        self.all_pass(1)
+    }
+}
+
+/// How large a run is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub papers: usize,
+    /// Samples a paper; with `uneven` a quarter of them, the half, these, or twice as many.
+    pub samples: usize,
+    /// Attempts a sample.
+    pub k: usize,
+    pub uneven: bool,
+}
+
+impl Shape {
+    pub(super) fn even(papers: usize, samples: usize, k: usize) -> Self {
+        Self { papers, samples, k, uneven: false }
+    }
+
+    fn of_paper(self, paper: usize) -> usize {
+        let size = if self.uneven { [self.samples, 2 * self.samples, self.samples / 4, self.samples / 2][paper % 4] } else { self.samples };
+        size.max(1)
+    }
+
+    /// Each sample with its paper, and that paper's place; values are 0.
+    fn samples(self) -> impl Iterator<Item = (usize, Measured<'static>)> {
+        (0..self.papers).flat_map(move |paper| {
+            (0..self.of_paper(paper)).map(move |_| (paper, Measured { paper: NAMES[paper], n: 1, value: 0.0 }))
+        })
+    }
+}
+
+/// How two contenders' chances at a sample belong together.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pairing {
+    /// Drawn apart.
+    Apart,
+    /// What the first solves the second solves, too; each sample always or never.
+    Nested,
+}
+
+/// What is estimated.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked {
+    /// pass@k of the run's k or fewer.
+    Any(usize),
+    /// pass^k.
+    All(usize),
+    /// pass@1 on papers like these: each has a chance of its own, from a beta distribution whose parameters have this sum
+    /// (the larger, the more papers are alike), about which its samples' vary.
+    Papers(f64),
+    /// The difference to a second contender with such chances.
+    Difference(Chances, Pairing),
+    /// The same, on papers like these.
+    PapersDifference(f64, Chances),
+    /// The share of the gap that a verifier closes which finds a passing attempt with this chance where there is one, and
+    /// else chooses at random.
+    Gap(f64),
+    /// The slope of the log-odds over n = 1, 2, 3, which is this, with as many samples of each n.
+    Slope(f64),
+}
+
+/// What `runs` simulated runs say of it.
+pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize, seed: u64) -> Tally {
+    let mut uniform = Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 7);
+    uniform.next();
+    let mut tally = Tally::default();
+    for _ in 0..runs {
+        match asked {
+            Asked::Any(k) => rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally),
+            Asked::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
+            Asked::Papers(alike) => papers(alike, shape, chances, &mut uniform, &mut tally),
+            Asked::Difference(second, pairing) => {
+                let samples = differences(shape, [chances, second], pairing, &mut uniform);
+                let interval = difference_interval(&samples, shape.k as f64, Intervals::default());
+                tally.count(interval, second.mean() - chances.mean());
+            }
+            Asked::PapersDifference(alike, second) => {
+                papers_difference(alike, shape, [chances, second], &mut uniform, &mut tally);
+            }
+            Asked::Gap(finds) => gap(finds, shape, chances, &mut uniform, &mut tally),
+            Asked::Slope(slope) => decline(slope, shape, chances, &mut uniform, &mut tally),
+        }
+    }
+    tally
+}
+
+/// From attempts, passed ones and k.
+type Estimator = fn(usize, usize, usize) -> Option<f64>;
+
+fn rate(
+    (of, k): (Estimator, usize),
+    truth: f64,
+    shape: Shape,
+    chances: Chances,
+    uniform: &mut Uniform,
+    tally: &mut Tally,
+) {
+    let trials = shape.k as f64 / k as f64;
+    let measure = |(_, sample): (usize, Measured<'static>)| {
+        let chance = chances.draw(uniform);
+        Measured { value: of(shape.k, uniform.passes(shape.k, chance), k).unwrap_or_default(), ..sample }
+    };
+    let samples: Vec<_> = shape.samples().map(measure).collect();
+    tally.count(rate_interval(&samples, trials, Intervals::default()), truth);
+}
+
+const PAPERS: Intervals = Intervals { level: 0.95, population: Population::Papers };
+
+/// Papers' own chances, with this mean.
+fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<f64> {
+    let chance = |_| uniform.beta(alike * mean, alike * (1.0 - mean)).clamp(1e-6, 1.0 - 1e-6);
+    (0..shape.papers).map(chance).collect()
+}
+
+fn papers(alike: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
+    let mean = chances.mean();
+    let of_papers = of_papers(alike, shape, mean, uniform);
+    let measure = |(paper, sample): (usize, Measured<'static>)| {
+        let chance = match chances {
+            Chances::Same(_) => of_papers[paper],
+            Chances::Beta(..) => uniform.beta(4.0 * of_papers[paper], 4.0 * (1.0 - of_papers[paper])),
+        };
+        Measured { value: uniform.passes(shape.k, chance) as f64 / shape.k as f64, ..sample }
+    };
+    let samples: Vec<_> = shape.samples().map(measure).collect();
+    tally.count(rate_interval(&samples, shape.k as f64, PAPERS), mean);
+}
+
+fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut Uniform, tally: &mut Tally) {
+    let means = both.map(Chances::mean);
+    let of_papers = means.map(|mean| of_papers(alike, shape, mean, uniform));
+    let measure = |(paper, sample): (usize, Measured<'static>)| {
+        let [one, other] = [0, 1].map(|place: usize| {
+            let mean = of_papers[place][paper];
+            let chance = match both[place] {
+                Chances::Same(_) => mean,
+                Chances::Beta(..) => uniform.beta(4.0 * mean, 4.0 * (1.0 - mean)),
+            };
+            uniform.passes(shape.k, chance) as f64 / shape.k as f64
+        });
+        Measured { value: other - one, ..sample }
+    };
+    let samples: Vec<_> = shape.samples().map(measure).collect();
+    tally.count(difference_interval(&samples, shape.k as f64, PAPERS), means[1] - means[0]);
+}
+
+/// Draws the differences of a run of two contenders.
+pub(super) fn differences(
+    shape: Shape,
+    both: [Chances; 2],
+    pairing: Pairing,
+    uniform: &mut Uniform,
+) -> Vec<Measured<'static>> {
+    let measure = |(_, sample): (usize, Measured<'static>)| {
+        let chances = match pairing {
+            Pairing::Apart => both.map(|chances| chances.draw(uniform)),
+            Pairing::Nested => {
+                let hardness = uniform.next();
+                both.map(|chances| f64::from(u8::from(hardness < chances.mean())))
+            }
+        };
+        let [one, other] = chances.map(|chance| uniform.passes(shape.k, chance) as f64 / shape.k as f64);
+        Measured { value: other - one, ..sample }
+    };
+    shape.samples().map(measure).collect()
+}
+
+fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
+    let measure = |(_, sample): (usize, Measured<'static>)| {
+        let chance = chances.draw(uniform);
+        let passed = uniform.passes(shape.k, chance);
+        let single = passed as f64 / shape.k as f64;
+        let best = f64::from(u8::from(passed > 0));
+        let found = uniform.next() < finds;
+        let chosen = if found { best } else { f64::from(u8::from(uniform.next() < single)) };
+        (sample, [single, chosen, best])
+    };
+    let samples: Vec<_> = shape.samples().map(measure).collect();
+    // Where there is no gap there is nothing to estimate.
+    if let Some((_, interval)) = gap_closed(&samples, Intervals::default()) {
+        tally.count(interval, finds);
+    }
+}
+
+fn decline(slope: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
+    let random = if shape.papers >= 3 { shape.papers } else { 0 };
+    let mut tried = Vec::new();
+    for n in [1.0, 2.0, 3.0] {
+        for (paper, _) in shape.samples() {
+            let chance = chances.draw(uniform).clamp(1e-9, 1.0 - 1e-9);
+            let log_odds = (chance / (1.0 - chance)).ln() + slope * (n - 2.0);
+            let passed = uniform.passes(shape.k, 1.0 / (1.0 + (-log_odds).exp())) as f64;
+            let mut terms = if random > 0 { vec![(paper, 1.0)] } else { Vec::new() };
+            terms.extend([(random, 1.0), (random + 1, n)]);
+            tried.push(Tried { terms, tries: shape.k as f64, passed });
+        }
+    }
+    let families = if random > 0 { vec![random] } else { Vec::new() };
+    // Where nearly all pass, or none does, there is no slope.
+    if let Some(fit) = fit_correlated(&tried, &families, 2) {
+        tally.count(Some(fit.sum(&[(random + 1, 1.0)], 0.95).1), slope);
+    }
+}

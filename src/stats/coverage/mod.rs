@@ -1,0 +1,88 @@
+//! How often intervals cover the truth, by simulated runs: the tables of docs/statistics.md, and a quick form of them.
+//!
+//! Two kinds of runs. On the [`grid`], each sample has a chance of its own, drawn from a distribution whose mean is known, or
+//! all have the same. In runs of the `mutant:P` [`baseline`] each masked function is restored with a known chance, an
+//! attempt passes when all of them are, and samples are drawn as a run draws them, so that they share functions and papers.
+//! All intervals come from the functions that reports use.
+
+mod baseline;
+mod grid;
+mod quick;
+mod tables;
+
+use super::Interval;
+
+/// A generator for simulations, deterministic, so that these tests cannot flake (Knuth's MMIX constants).
+pub(super) struct Uniform(pub(super) u64);
+
+impl Uniform {
+    pub(super) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.next()).ln()).sqrt();
+        radius * (2.0 * std::f64::consts::PI * self.next()).cos()
+    }
+
+    /// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let smaller = (1.0 - self.next()).powf(1.0 / shape);
+            return self.gamma(shape + 1.0) * smaller;
+        }
+        let d = shape - 1.0 / 3.0;
+        loop {
+            let x = self.normal();
+            let v = (1.0 + x / (9.0 * d).sqrt()).powi(3);
+            if v > 0.0 && (1.0 - self.next()).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return d * v;
+            }
+        }
+    }
+
+    fn beta(&mut self, a: f64, b: f64) -> f64 {
+        let (x, y) = (self.gamma(a), self.gamma(b));
+        if x + y > 0.0 { x / (x + y) } else { f64::from(u8::from(self.next() < a / (a + b))) }
+    }
+
+    /// How many of k attempts pass.
+    fn passes(&mut self, k: usize, chance: f64) -> usize {
+        (0..k).filter(|_| self.next() < chance).count()
+    }
+}
+
+/// What became of the intervals of many simulated runs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    /// Runs that had something to estimate.
+    runs: usize,
+    /// Of these, the ones with an interval.
+    told: usize,
+    /// Of these, the ones whose interval holds the truth.
+    held: usize,
+    /// Sum of the intervals' widths.
+    width: f64,
+}
+
+impl Tally {
+    fn count(&mut self, interval: Option<Interval>, truth: f64) {
+        self.runs += 1;
+        if let Some(interval) = interval {
+            self.told += 1;
+            self.held += usize::from(interval.low - 1e-12 <= truth && truth <= interval.high + 1e-12);
+            self.width += interval.high - interval.low;
+        }
+    }
+
+    /// The share of intervals that hold the truth.
+    fn coverage(self) -> f64 {
+        self.held as f64 / self.told.max(1) as f64
+    }
+
+    /// Whether a tenth of the runs have an interval: fewer say little about it.
+    fn is_told(self) -> bool {
+        10 * self.told >= self.runs && self.told >= 50
+    }
+}

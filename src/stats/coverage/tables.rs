@@ -1,0 +1,250 @@
+//! The tables of docs/statistics.md.
+
+use super::Tally;
+use super::baseline::{Baseline, Mutant};
+use super::grid::{Asked, Chances, Pairing, Shape, simulate};
+use super::quick::promised_and_seen;
+use crate::stats::Population;
+
+/// What is asked, with the chances of the samples, and what to call both.
+type Column = (String, Asked, Chances);
+
+/// Something that reports show with an interval, and the runs in which its coverage is looked at.
+struct Measure {
+    name: &'static str,
+    columns: Vec<Column>,
+    ks: Vec<usize>,
+    /// Fewest papers.
+    papers: usize,
+}
+
+/// Mean rates with which samples are drawn: the same for all, varying, and skewed or U-shaped ones.
+fn chances(means: &[f64], further: &[(f64, f64)]) -> Vec<(String, Chances)> {
+    let same = means.iter().map(|&mean| (format!("{mean}"), Chances::Same(mean)));
+    let varying = means.iter().map(|&mean| (format!("~{mean}"), Chances::varying(mean)));
+    let further = further.iter().map(|&(a, b)| (format!("Beta({a}, {b})"), Chances::Beta(a, b)));
+    same.chain(varying).chain(further).collect()
+}
+
+/// `alike` says how much papers differ, as in [`Asked::Papers`].
+fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
+    let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
+    let each = |asked: &dyn Fn(Chances) -> Vec<(String, Asked)>| -> Vec<Column> {
+        let of = |(name, chances): &(String, Chances)| {
+            let asked = asked(*chances).into_iter();
+            asked.map(|(more, asked)| (format!("{name}{more}"), asked, *chances)).collect::<Vec<_>>()
+        };
+        kinds.iter().flat_map(of).collect()
+    };
+    let simple = |asked: Asked| each(&move |_| vec![(String::new(), asked)]);
+    let is_drawn = |column: &Column| matches!(column.2, Chances::Beta(..));
+    let plain = |name, columns, ks: &[usize], papers| Measure { name, columns, ks: ks.to_vec(), papers };
+    let shifted = |by: f64| {
+        move |first: Chances| {
+            let mean = if first.mean() > 0.5 { first.mean() - by } else { first.mean() + by };
+            if matches!(first, Chances::Same(_)) { Chances::Same(mean) } else { Chances::varying(mean) }
+        }
+    };
+    vec![
+        plain("pass@1", simple(Asked::Any(1)), ks, 1),
+        plain("pass@3", simple(Asked::Any(3)), &several, 1),
+        plain("pass^3", simple(Asked::All(3)), &several, 1),
+        plain(
+            "difference",
+            each(&|first| {
+                let far = shifted(0.3)(first);
+                vec![
+                    (", 0".to_owned(), Asked::Difference(first, Pairing::Apart)),
+                    (", 30".to_owned(), Asked::Difference(far, Pairing::Apart)),
+                    (", 30 nested".to_owned(), Asked::Difference(far, Pairing::Nested)),
+                ]
+            }),
+            ks,
+            1,
+        ),
+        plain(
+            "gap closed",
+            each(&|_| [0.1, 0.5, 0.9].map(|finds| (format!(", {finds}"), Asked::Gap(finds))).to_vec())
+                .into_iter()
+                .filter(is_drawn)
+                .collect(),
+            &several,
+            1,
+        ),
+        plain(
+            "papers: pass@1",
+            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Asked::Papers(alike))).collect()),
+            ks,
+            2,
+        ),
+        plain(
+            "papers: difference",
+            each(&|first| {
+                let far = shifted(0.3)(first);
+                let of = |&alike: &f64| {
+                    [
+                        (format!(", {alike}, 0"), Asked::PapersDifference(alike, first)),
+                        (format!(", {alike}, 30"), Asked::PapersDifference(alike, far)),
+                    ]
+                };
+                alike.iter().flat_map(of).collect()
+            }),
+            ks,
+            2,
+        ),
+    ]
+}
+
+/// The slope takes a fit for each run: fewer cells.
+fn slopes(ks: &[usize]) -> Measure {
+    let kinds = [("0.1", Chances::Same(0.1)), ("0.5", Chances::Same(0.5)), ("~0.3", Chances::varying(0.3))];
+    let mut columns: Vec<Column> =
+        kinds.iter().map(|&(name, chances)| (format!("{name}, 0"), Asked::Slope(0.0), chances)).collect();
+    columns.push(("Beta(1, 4), 0".to_owned(), Asked::Slope(0.0), Chances::Beta(1.0, 4.0)));
+    columns.push(("0.5, -0.7".to_owned(), Asked::Slope(-0.7), Chances::Same(0.5)));
+    Measure { name: "slope", columns, ks: ks.to_vec(), papers: 1 }
+}
+
+/// A cell, as `pass@1, 2 x 3, k = 5, ~0.1`.
+struct Cell {
+    name: String,
+    tally: Tally,
+}
+
+fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &k in &measure.ks {
+        for (place, (kind, asked, chances)) in measure.columns.iter().enumerate() {
+            let shape = Shape { k, ..shape };
+            // Runs of many samples take long, and vary less from cell to cell.
+            let runs = if shape.papers * shape.samples > 400 { runs / 2 } else { runs };
+            let seed = ((shape.papers * 1000 + shape.samples) * 100 + k) * 1000 + place;
+            let tally = simulate(*asked, shape, *chances, runs, seed as u64);
+            let name = format!("{}, {} x {}, k = {k}, {kind}", measure.name, shape.papers, shape.samples);
+            cells.push(Cell { name, tally });
+        }
+    }
+    cells
+}
+
+/// Prints, for each shape and measure, the least, the median and the greatest coverage over all rates and k, then the
+/// lowest cells.
+fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
+    let names: Vec<&str> = measures.iter().map(|measure| measure.name).collect();
+    println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
+    let all: Vec<Vec<Vec<Cell>>> = in_threads(shapes.len(), |place| {
+        let shape = shapes[place];
+        let of = |measure: &Measure| {
+            if shape.papers < measure.papers { Vec::new() } else { cells(measure, shape, runs) }
+        };
+        measures.iter().map(of).collect()
+    });
+    for (shape, row) in shapes.iter().zip(&all) {
+        let told = row.iter().map(|cells| {
+            let mut covered: Vec<f64> =
+                cells.iter().filter(|cell| cell.tally.is_told()).map(|cell| 100.0 * cell.tally.coverage()).collect();
+            covered.sort_by(f64::total_cmp);
+            match covered.as_slice() {
+                [] if cells.is_empty() => String::new(),
+                [] => "too few".to_owned(),
+                covered => {
+                    format!("{:.1} {:.1} {:.1}", covered[0], covered[covered.len() / 2], covered[covered.len() - 1])
+                }
+            }
+        });
+        println!("| {} x {} | {} |", shape.papers, shape.samples, told.collect::<Vec<_>>().join(" | "));
+    }
+    println!("\n| measure | cells | below 93 | 93 to 97 | above 97 | the lowest |\n|---|---|---|---|---|---|");
+    for (place, measure) in measures.iter().enumerate() {
+        let mut told: Vec<&Cell> =
+            all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_told()).collect();
+        told.sort_by(|a, b| a.tally.coverage().total_cmp(&b.tally.coverage()));
+        let count = |within: &dyn Fn(f64) -> bool| told.iter().filter(|cell| within(cell.tally.coverage())).count();
+        let lowest: Vec<String> = told
+            .iter()
+            .take(3)
+            .map(|cell| format!("{:.1} ({})", 100.0 * cell.tally.coverage(), cell.name))
+            .collect();
+        println!(
+            "| {} | {} | {} | {} | {} | {} |",
+            measure.name,
+            told.len(),
+            count(&|it| it < 0.93),
+            count(&|it| (0.93..=0.97).contains(&it)),
+            count(&|it| it > 0.97),
+            lowest.join("; ")
+        );
+    }
+}
+
+/// What a function gives for 0, 1, ... on all processors, in this order.
+fn in_threads<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let found = std::sync::Mutex::new(Vec::new());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                loop {
+                    // The largest come last in the tables: they begin first.
+                    let taken = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(place) = count.checked_sub(taken + 1) else { break };
+                    let value = of(place);
+                    found.lock().unwrap().push((place, value));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, value)| value).collect()
+}
+
+fn shapes(papers: &[usize], samples: &[usize]) -> Vec<Shape> {
+    papers.iter().flat_map(|&papers| samples.iter().map(move |&samples| Shape::even(papers, samples, 1))).collect()
+}
+
+#[test]
+#[ignore = "a measurement, the tables of docs/statistics.md: cargo test --release --lib the_tables_of_coverage -- --ignored --nocapture"]
+fn the_tables_of_coverage() {
+    let runs = std::env::var("RUNS").map_or(1000, |runs| runs.parse().unwrap());
+    let grid = chances(&[0.02, 0.1, 0.3, 0.5, 0.9, 0.98], &[(1.0, 4.0)]);
+    let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
+    print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
+
+    // Nothing was chosen by these.
+    let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)]);
+    let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);
+    print("Held out", &measures(&other, &[1, 4], &[3.0, 20.0]), &sizes, runs);
+    let uneven: Vec<Shape> =
+        shapes(&[2, 4, 10], &[5, 12]).into_iter().map(|shape| Shape { uneven: true, ..shape }).collect();
+    print("Held out, papers of different sizes", &measures(&other, &[1, 4], &[3.0, 20.0]), &uneven, runs);
+
+    let few = shapes(&[1, 2, 3, 6], &[2, 3, 4, 8, 24]);
+    print("Slopes", &[slopes(&[1, 3, 5])], &few, runs / 4);
+
+    println!("\nmutant baseline\n");
+    let suite = [Mutant::Even(0.1), Mutant::Even(0.3), Mutant::Even(0.5), Mutant::Uneven(0.6)];
+    let papers = [Mutant::Even(0.3), Mutant::Uneven(0.6), Mutant::NewPapers(0.4)];
+    for (population, kinds) in [(Population::Suite, suite.as_slice()), (Population::Papers, papers.as_slice())] {
+        for &chances in kinds {
+            for (samples, k) in [(4, 1), (20, 1), (20, 5)] {
+                let cells = [1, 3].map(|n| {
+                    let baseline = Baseline { chances, n, samples, k, population };
+                    format!("{:.1}", 100.0 * baseline.simulate(runs, 7).coverage())
+                });
+                println!("| {population:?} | {chances:?} | {samples} | {k} | {} | {} |", cells[0], cells[1]);
+            }
+        }
+    }
+
+    println!("\npower\n");
+    for k in [1, 3, 5] {
+        for means in [[0.4, 0.6], [0.1, 0.2], [0.5, 0.9]] {
+            for alike in [0.0, 1.0 / 3.0] {
+                let (samples, share) = promised_and_seen(k, means, alike, runs);
+                println!("| {k} | {alike:.2} | {means:?} | {samples} | {:.1} |", 100.0 * share);
+            }
+        }
+    }
+}
