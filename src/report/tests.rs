@@ -85,12 +85,12 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
     insta::assert_snapshot!(text, @r#"
     Pass rates
     agent          n  samples  attempts  passed             pass@1               pass@5  pass^5  lost
-    fixed gpt-x    1       10        50      15  30.0 [18.6, 43.6]  100.0 [72.2, 100.0]     0.0     0
-                   2       10        50      10  20.0 [10.7, 32.9]    80.0 [44.1, 97.4]     0.0     0
-                   3       10        50       5   10.0 [3.7, 21.4]    50.0 [17.8, 82.2]     0.0     0
-                 all       30       150      30  20.0 [14.3, 26.9]    76.7 [59.1, 89.1]     0.0     0
-    react gpt-x    1       10        50      45  90.0 [78.6, 96.3]  100.0 [72.2, 100.0]    50.0     0
-                   2       10        50      40  80.0 [67.1, 89.3]  100.0 [72.2, 100.0]    20.0     0
+    fixed gpt-x    1       10        50      15  30.0 [18.4, 44.0]  100.0 [72.2, 100.0]     0.0     0
+                   2       10        50      10   20.0 [9.0, 36.2]    80.0 [45.4, 97.1]     0.0     0
+                   3       10        50       5   10.0 [2.6, 25.6]    50.0 [18.7, 81.3]     0.0     0
+                 all       30       150      30  20.0 [14.3, 26.9]    76.7 [59.2, 89.1]     0.0     0
+    react gpt-x    1       10        50      45  90.0 [74.4, 97.4]  100.0 [72.2, 100.0]    50.0     0
+                   2       10        50      40  80.0 [63.5, 91.1]  100.0 [72.2, 100.0]    20.0     0
                    3       10        50      35  70.0 [56.5, 81.3]  100.0 [72.2, 100.0]     0.0     0
                  all       30       150     120  80.0 [73.1, 85.7]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
@@ -136,11 +136,12 @@ fn a_single_attempt_gives_a_report() {
     assert_fits(&text);
     insta::assert_snapshot!(text, @r#"
     Pass rates
-    agent  n  samples  attempts  passed           pass@1  pass@5  pass^5  lost
-    noop   1        1         1       0  0.0 [0.0, 95.0]       -       -     0
+    agent  n  samples  attempts  passed         pass@1  pass@5  pass^5  lost
+    noop   1        1         1       0  0.0 [too few]       -       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
     interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
-    infrastructure, in no rate.
+    infrastructure, in no rate. [too few]: an interval takes 3 samples, and for papers like these 2
+    papers.
 
     How attempts ended
     agent  n  reported  verified  unsupported  ends
@@ -159,6 +160,7 @@ fn a_single_attempt_gives_a_report() {
     Notes
     - noop, n = 1: pass@5 is over the 0 of 1 samples with 5 or more attempts
     - noop, n = 1: not verified; attempts pass by what they report alone
+    - too few samples for an interval, which takes 3: noop, n = 1
     "#);
 }
 
@@ -211,6 +213,7 @@ fn half_a_run_says_what_is_missing_and_lost() {
             "react gpt-x, n = 1: 1 attempt lost to infrastructure, in no rate; pass@1 would be 50.0% had they all failed, \
              75.0% had they all passed",
             "react gpt-x, n = 1: pass@2 is over the 1 of 2 samples with 2 or more attempts",
+            "too few samples for an interval, which takes 3: react gpt-x, n = 1",
         ]
     );
     let row = &summary.rows[0];
@@ -294,7 +297,7 @@ fn all_of_k_attempts_pass_less_often_than_one_of_them() {
     // C(3, 2) / C(4, 2) and 1; none of C(3, 4) and 1.
     assert_eq!(rates(&row.pass_all), [(2, 0.75), (4, 0.5)]);
     assert_eq!(rates(&row.pass_at), [(1, 0.875), (2, 1.0), (4, 1.0)]);
-    assert!(row.pass_all.iter().all(|at| at.interval.is_some() && at.samples == 2));
+    assert!(row.pass_all.iter().all(|at| at.interval.is_none() && at.samples == 2));
     // Where some samples have fewer attempts both rates are over the others.
     records.pop();
     let row = &summarise(&records, &options(&[1, 4])).rows[0];
@@ -489,7 +492,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
-    fixed,gpt-x,1,10,50,15,0.3,0.1863254842587594,0.4364111077160986,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854,,
+    fixed,gpt-x,1,10,50,15,0.3,0.1836485229749821,0.4401890715752348,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854,,
     "#);
     let attempts = attempts_csv(&whole_run()).unwrap();
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
@@ -537,10 +540,7 @@ fn json_holds_the_rows_with_their_fields() {
             {
               "k": 1,
               "rate": 1.0,
-              "interval": {
-                "low": 0.04999999999972715,
-                "high": 1.0
-              },
+              "interval": null,
               "samples": 1
             }
           ],
@@ -568,7 +568,9 @@ fn json_holds_the_rows_with_their_fields() {
         }
       ],
       "verifiers": [],
-      "notes": []
+      "notes": [
+        "too few samples for an interval, which takes 3: react gpt-x, n = 2"
+      ]
     }
     "#);
 }
