@@ -6,9 +6,7 @@ use comfy_table::{Cell, CellAlignment};
 
 use super::clean::clean;
 use super::names::{end_name, short_name};
-use super::terminal::{
-    TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap,
-};
+use super::terminal::{TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap};
 use super::verifiers::verifiers_console;
 use super::{PassAt, Row, Summary};
 use crate::stats::{FEWEST_SAMPLES, Population};

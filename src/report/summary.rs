@@ -11,7 +11,9 @@ use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
-use crate::stats::{FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval};
+use crate::stats::{
+    FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval,
+};
 use crate::verifier::stored::ChoiceRecord;
 
 /// What to summarise.
@@ -384,9 +386,8 @@ fn too_few(rows: &[Row], population: Population) -> Option<String> {
         Population::Suite => String::new(),
         Population::Papers => format!(" of {FEWEST_PAPERS} papers or more"),
     };
-    (!named.is_empty()).then(|| {
-        format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; "))
-    })
+    (!named.is_empty())
+        .then(|| format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))
 }
 
 /// A warning where contenders lost different numbers of attempts: their rates are then over different ones.

@@ -177,7 +177,11 @@ mod tests {
         // Mid-p reaches a little further than Wilson's 0.6097 there: 0.05^(1/6).
         let agreed = rate_interval(&six, 1.0, papers).unwrap();
         assert!((agreed.low - 0.05_f64.powf(1.0 / 6.0)).abs() < 1e-9 && agreed.high >= 1.0, "{agreed:?}");
-        assert_eq!(rate_interval(&rates("a", &[1.0; 2]), 5.0, Intervals::default()), None, "two samples tell too little");
+        assert_eq!(
+            rate_interval(&rates("a", &[1.0; 2]), 5.0, Intervals::default()),
+            None,
+            "two samples tell too little"
+        );
         assert_eq!(rate_interval(&[], 1.0, Intervals::default()), None);
     }
 

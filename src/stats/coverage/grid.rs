@@ -2,7 +2,8 @@
 
 use super::{Tally, Uniform};
 use crate::stats::{
-    Intervals, Measured, Population, Tried, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k, rate_interval,
+    Intervals, Measured, Population, Tried, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k,
+    rate_interval,
 };
 
 /// Names of papers.
@@ -68,7 +69,11 @@ impl Shape {
     }
 
     fn of_paper(self, paper: usize) -> usize {
-        let size = if self.uneven { [self.samples, 2 * self.samples, self.samples / 4, self.samples / 2][paper % 4] } else { self.samples };
+        let size = if self.uneven {
+            [self.samples, 2 * self.samples, self.samples / 4, self.samples / 2][paper % 4]
+        } else {
+            self.samples
+        };
         size.max(1)
     }
 
@@ -117,7 +122,9 @@ pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize
     let mut tally = Tally::default();
     for _ in 0..runs {
         match asked {
-            Asked::Any(k) => rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally),
+            Asked::Any(k) => {
+                rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally)
+            }
             Asked::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
             Asked::Papers(alike) => papers(alike, shape, chances, &mut uniform, &mut tally),
             Asked::Difference(second, pairing) => {

@@ -156,15 +156,11 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     }
     println!("\n| measure | cells | below 93 | 93 to 97 | above 97 | the lowest |\n|---|---|---|---|---|---|");
     for (place, measure) in measures.iter().enumerate() {
-        let mut told: Vec<&Cell> =
-            all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_told()).collect();
+        let mut told: Vec<&Cell> = all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_told()).collect();
         told.sort_by(|a, b| a.tally.coverage().total_cmp(&b.tally.coverage()));
         let count = |within: &dyn Fn(f64) -> bool| told.iter().filter(|cell| within(cell.tally.coverage())).count();
-        let lowest: Vec<String> = told
-            .iter()
-            .take(3)
-            .map(|cell| format!("{:.1} ({})", 100.0 * cell.tally.coverage(), cell.name))
-            .collect();
+        let lowest: Vec<String> =
+            told.iter().take(3).map(|cell| format!("{:.1} ({})", 100.0 * cell.tally.coverage(), cell.name)).collect();
         println!(
             "| {} | {} | {} | {} | {} | {} |",
             measure.name,
