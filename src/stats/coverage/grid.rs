@@ -123,7 +123,7 @@ pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize
     for _ in 0..runs {
         match asked {
             Asked::Any(k) => {
-                rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally)
+                rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally);
             }
             Asked::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
             Asked::Papers(alike) => papers(alike, shape, chances, &mut uniform, &mut tally),
