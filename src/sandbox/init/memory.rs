@@ -59,22 +59,21 @@ impl Memory {
 
 /// Bytes of a process that are in memory.
 fn resident(pid: i32) -> u64 {
-    let pages = fs::read_to_string(format!("/proc/{pid}/statm"))
-        .ok()
-        .and_then(|statm| statm.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or(0) * rustix::param::page_size() as u64
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    kilobytes(&status, "VmRSS:") * 1024
 }
 
 /// Bytes of a process that are in memory or swapped out, where a page that several have counts in parts. A process can
 /// keep this to itself; then all that is resident counts.
 fn share(pid: i32) -> u64 {
     let Ok(map) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { return resident(pid) };
-    let kilobytes = |name: &str| {
-        map.lines()
-            .find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    (kilobytes("Pss:") + kilobytes("SwapPss:")) * 1024
+    (kilobytes(&map, "Pss:") + kilobytes(&map, "SwapPss:")) * 1024
+}
+
+/// The number on the line of this name, "Pss:   120 kB".
+fn kilobytes(text: &str, name: &str) -> u64 {
+    let number = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok();
+    text.lines().find_map(number).unwrap_or(0)
 }
 
 #[cfg(test)]
