@@ -21,7 +21,7 @@ __all__ = ["Report", "Run", "load", "run", "score"]
 AgentLike = Union[str, Callable[..., Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Pass rates by agent and n; a table in a notebook."""
 
@@ -31,6 +31,9 @@ class Report:
     """As it is shown on a terminal."""
 
     def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
