@@ -67,6 +67,9 @@ pub struct OutputOptions {
     /// Print CSV, one row per agent and n. What verifiers chose is in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
+    /// Show pass rates in which samples weigh as much as they have lines of withheld code.
+    #[arg(long, group = "format")]
+    lines: bool,
     /// Print CSV, one row per attempt.
     #[arg(long, group = "format")]
     attempts: bool,
@@ -89,6 +92,8 @@ impl OutputOptions {
                 report::json(&summary)?
             } else if self.csv {
                 report::csv(&summary)?
+            } else if self.lines {
+                report::lines_console(&summary)
             } else {
                 report::console(&summary)
             }

@@ -89,6 +89,8 @@ pub struct AttemptRow {
     pub score: Option<f64>,
     /// Whether infrastructure lost it.
     pub lost: bool,
+    /// Lines of code that the sample withholds; null where that is not known.
+    pub lines: Option<u64>,
     /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
@@ -247,6 +249,7 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         family: record.family.clone(),
         score: record.score(),
         lost: record.is_infrastructure(),
+        lines: record.lines.map(|lines| lines as u64),
         measures: measured(record, &measures),
     };
     let rows = source.records().map(row).collect();

@@ -150,6 +150,10 @@ impl Item for PaperItem {
         written.unwrap_or_else(|error| (Vec::new(), Some(error.to_string())))
     }
 
+    fn lines(&self, sample: &Sample) -> Option<usize> {
+        self.functions(sample).ok().map(|units| self.loaded.masked_lines(&units))
+    }
+
     fn listed(&self, sample: &Sample) -> Result<Listed> {
         let (functions, paper) = (self.functions(sample)?, &self.loaded.paper);
         let tests = self.loaded.tests(&functions).into_iter();

@@ -85,6 +85,23 @@ fn ends(rows: &[Row]) -> String {
     format!("How attempts ended\n{table}\n{}", wrap(&format!("{legend}{score}"), ""))
 }
 
+/// Rates weighted by lines of code, for a terminal.
+#[must_use]
+pub fn lines_console(summary: &Summary) -> String {
+    let heading = ["samples", "lines", "pass@1", "score_lines"].map(str::to_owned);
+    let table = render(&summary.rows, &heading, key, |row| {
+        vec![
+            row.samples.to_string(),
+            row.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string()),
+            percent(row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate)),
+            percent(row.score_lines),
+        ]
+    });
+    let legend = "pass@1: percent of samples that pass. score_lines: the same with each sample weighted by its lines of \
+                  withheld code, as ResearchCodeBench counts. lines: of all samples.";
+    format!("Rates by lines\n{table}\n{}\n", wrap(legend, ""))
+}
+
 /// What a family measured beside passing: a row for each measure, a column for each agent, over all n.
 fn measures(rows: &[Row]) -> Option<String> {
     let overall: Vec<&Row> = rows

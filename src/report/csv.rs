@@ -16,8 +16,8 @@ use crate::run::{AttemptRecord, counting, measure_names, measured};
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
 /// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best` (had
-/// every lost attempt failed, or passed; empty where none was lost), and in families with partial credit `score` and the
-/// means of their measures.
+/// every lost attempt failed, or passed; empty where none was lost), in families with partial credit `score`, where
+/// lines of code are withheld `score_lines`, and the means of the family's measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -38,6 +38,8 @@ pub fn csv(summary: &Summary) -> Result<String> {
     let measures: BTreeSet<&String> = summary.rows.iter().flat_map(|row| row.measures.keys()).collect();
     let has_score = summary.rows.iter().any(|row| row.score.is_some());
     heading.extend(has_score.then(|| "score".to_owned()));
+    let has_lines = summary.rows.iter().any(|row| row.score_lines.is_some());
+    heading.extend(has_lines.then(|| "score_lines".to_owned()));
     heading.extend(measures.iter().map(|name| (*name).clone()));
     let rows = summary.rows.iter().map(|row| {
         let mut cells = vec![
@@ -65,6 +67,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
         }
         cells.extend([row.pass_at_worst, row.pass_at_best].map(number));
         cells.extend(has_score.then(|| number(row.score)));
+        cells.extend(has_lines.then(|| number(row.score_lines)));
         cells.extend(measures.iter().map(|name| number(row.measures.get(*name).copied())));
         cells
     });

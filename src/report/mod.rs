@@ -32,7 +32,7 @@ mod verifiers;
 pub(crate) use clean::cell;
 pub use clean::clean;
 pub use compare::{Comparison, Contender, compare, compare_console, contenders};
-pub use console::console;
+pub use console::{console, lines_console};
 pub use course::Course;
 pub(crate) use csv::csv_line;
 pub use csv::{attempts_csv, csv, values_csv};

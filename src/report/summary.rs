@@ -91,6 +91,13 @@ pub struct Row {
     /// else as reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Share of the withheld lines of code that are in attempts that pass: the pass rate of samples weighted by their
+    /// lines, over those samples whose number of lines is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_lines: Option<f64>,
+    /// Withheld lines of code of all samples, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<usize>,
     /// What the family measured, as [`AttemptRecord::measures`] names it, averaged over samples.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
@@ -178,6 +185,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
 struct Tally<'a> {
     paper: &'a str,
     n: usize,
+    lines: Option<usize>,
     attempts: usize,
     passed: usize,
     reported: usize,
@@ -213,6 +221,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         let tally = tallies.entry(&record.sample).or_default();
         tally.paper = &record.paper;
         tally.n = record.n;
+        tally.lines = record.lines;
         tally.attempts += 1;
         tally.passed += usize::from(record.pass);
         tally.reported += usize::from(record.reported.as_ref().is_some_and(|verdict| verdict.pass));
@@ -258,6 +267,8 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
                 .map(|tally| tally.verified as f64 / tally.verifiable as f64),
         ),
         score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
+        score_lines: score_lines(&samples),
+        lines: samples.iter().filter_map(|tally| tally.lines).reduce(|sum, lines| sum + lines),
         measures: measures(&samples),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
         lost,
@@ -273,6 +284,15 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         model_seconds: mean(|record| record.model_seconds),
         verify_seconds: mean(|record| record.verify_seconds),
     })
+}
+
+/// The pass rate, weighted by the lines of samples.
+fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
+    let weighed = samples.iter().filter_map(|tally| Some((tally.lines? as f64, tally)));
+    let (passed, all) = weighed.fold((0.0, 0.0), |(passed, all), (lines, tally)| {
+        (passed + lines * tally.passed as f64 / tally.attempts as f64, all + lines)
+    });
+    (all > 0.0).then(|| passed / all)
 }
 
 /// The means of all measures, each over the samples that have it.

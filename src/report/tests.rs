@@ -19,6 +19,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         paper: format!("paper{}", sample % 3),
         sample: format!("paper{}_{n}_{sample}", sample % 3),
         n,
+        lines: None,
         attempt,
         started: jiff::Timestamp::UNIX_EPOCH,
         end: if pass { End::Answered } else { End::StepLimit },
@@ -636,4 +637,22 @@ fn a_hundred_thousand_records_are_summarised_within_a_second() {
     let rows = summarise(&records, &options).rows.len();
     println!("{} records, {rows} rows: {:?}", records.len(), begun.elapsed());
     assert!(begun.elapsed().as_secs_f64() < 1.0);
+}
+
+#[test]
+fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
+    let of = |sample: usize, lines: usize, pass: bool| AttemptRecord {
+        lines: Some(lines),
+        ..record("a", 1, sample, 0, pass)
+    };
+    let mut records = vec![of(0, 3, true), of(1, 9, false), of(2, 4, true)];
+    // Half of the second one's attempts pass.
+    records.push(AttemptRecord { attempt: 1, ..of(1, 9, true) });
+    let summary = summarise(&records, &Options::default());
+    let row = &summary.rows[0];
+    assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
+    let shown = super::lines_console(&summary);
+    assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
+    // A run from before lines were kept has none.
+    assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &Options::default()).rows[0].score_lines, None);
 }

@@ -64,6 +64,7 @@ impl RunContext {
         let ready = self.ready(&job.sample)?;
         let staged = ready.stage(&job.sample, job.attempt)?;
         let mut record = self.blank_record(job, agent);
+        record.lines = ready.item().lines(&job.sample);
         let mut trajectory = self.store.new_trajectory(&agent.label, &record.sample, job.attempt)?;
         trajectory.push(&Event::Started {
             sample: record.sample.clone(),

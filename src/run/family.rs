@@ -175,6 +175,10 @@ pub trait Item: Send + Sync {
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
+    /// Lines of code that a sample withholds, in families that withhold code: reports weigh samples by them.
+    fn lines(&self, _sample: &Sample) -> Option<usize> {
+        None
+    }
     /// What a listing says of a sample.
     ///
     /// # Errors

@@ -283,6 +283,8 @@ struct Outcome<'a> {
     #[serde(borrow)]
     sample: Cow<'a, str>,
     n: usize,
+    #[serde(default)]
+    lines: Option<usize>,
     attempt: u32,
     started: jiff::Timestamp,
     end: End,
@@ -325,6 +327,7 @@ impl Outcome<'_> {
             paper: self.paper.into_owned(),
             sample: self.sample.into_owned(),
             n: self.n,
+            lines: self.lines,
             attempt: self.attempt,
             started: self.started,
             end: self.end,

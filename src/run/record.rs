@@ -27,6 +27,9 @@ pub struct AttemptRecord {
     pub sample: String,
     /// The sample's value on the difficulty axis, as the number of masked functions.
     pub n: usize,
+    /// Lines of code that the sample withholds, in families that withhold code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<usize>,
     /// Number of the attempt at this sample, from 0.
     pub attempt: u32,
     /// When it began.
@@ -124,6 +127,7 @@ impl AttemptRecord {
             paper: sample.cluster().to_owned(),
             sample: sample.id().to_owned(),
             n: sample.n(),
+            lines: None,
             attempt,
             started: crate::files::now(),
             end: End::Cancelled,
