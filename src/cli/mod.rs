@@ -45,8 +45,10 @@ mod sample;
 mod score;
 mod scrub;
 mod session;
+mod shards;
 mod shared;
 mod show;
+mod slurm;
 mod status;
 mod strategy;
 mod suite;
@@ -106,6 +108,7 @@ enum Verb {
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
+    Cancel(slurm::CancelArguments),
     Score(score::Arguments),
     Scrub(scrub::Arguments),
     Report(report::Arguments),
@@ -142,6 +145,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
     match verb {
         Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
+        Verb::Cancel(arguments) => slurm::cancel(&arguments),
         Verb::List(arguments) => list::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),

@@ -1,19 +1,23 @@
 //! `autoexperiment resume`: go on with a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::environment::ChannelOptions;
 use super::exit::Exit;
 use super::naming::run_folder;
 use super::session::{Shown, show};
-use crate::error::Result;
+use super::shards::ShardOptions;
+use super::slurm::{self, SlurmOptions};
+use crate::cluster::Array;
+use crate::error::{Error, Result};
 use crate::run::Store;
 use crate::run::machine::{Machine, MachineOptions};
 use crate::session::{Options, Run};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
-/// Keeps finished attempts and makes all others, with the settings that the run was started with.
+/// Keeps finished attempts and makes all others, with the settings that the run was started with. A run that was planned
+/// for several processes goes on beside those that work on it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment resume 2026-11-21T10-30-00Z\n  autoexperiment resume runs/sweep --max-cost 80"
@@ -46,13 +50,40 @@ pub struct Arguments {
     #[arg(long)]
     require_pass: bool,
     #[command(flatten)]
+    shards: ShardOptions,
+    #[command(flatten)]
+    slurm: SlurmOptions,
+    #[command(flatten)]
     channels: ChannelOptions,
     #[command(flatten)]
     places: super::shared::PlaceOptions,
 }
 
+impl Arguments {
+    /// Goes on with a run as a Slurm job: the one that it has, or a new one for a run that was only planned.
+    async fn resubmit(&self, folder: &Path) -> Result<Exit> {
+        let (_, run) = Store::open(folder)?;
+        if run.sharing.is_none() {
+            return Err(Error::usage(format!("run `{}` is one that a single process makes", run.run))
+                .hint("start a new run with `run --slurm`"));
+        }
+        let job = match Array::of(folder)? {
+            Some(array) => array.job,
+            None => {
+                let jobs = self.jobs.unwrap_or(run.configuration.jobs);
+                let arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
+                self.slurm.job(jobs, arguments)?
+            }
+        };
+        if self.slurm.is_dry() { slurm::show_script(folder, &job) } else { slurm::submit(folder, job).await }
+    }
+}
+
 pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let folder = run_folder(&arguments.run, &arguments.runs);
+    if arguments.slurm.is_given() {
+        return arguments.resubmit(&folder).await;
+    }
     let (store, mut run) = Store::open(&folder)?;
     let configuration = &mut run.configuration;
     if let Some(jobs) = arguments.jobs {
@@ -72,8 +103,16 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         envs: arguments.channels.options(configuration.env),
     })
     .await?;
+    let shards = match (&run.sharing, arguments.shards.given(true)?) {
+        (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),
+        (None, None) => None,
+        (None, Some(_)) => {
+            return Err(Error::usage(format!("run `{}` is one that a single process makes", run.run))
+                .hint("leave `--shard` away; plan a run for several with `run --plan-only` or `run --shard`"));
+        }
+    };
     let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
-    let options =
-        Options { baseline: !arguments.no_baseline, accept_changes: arguments.changed_suite, ..Options::on(machine) };
+    let (baseline, accept_changes) = (!arguments.no_baseline, arguments.changed_suite);
+    let options = Options { baseline, accept_changes, shards, ..Options::on(machine) };
     show(Run::resume(store, run, suite, options)?, &shown).await
 }

@@ -6,10 +6,13 @@ use super::environment::EnvOptions;
 use super::exit::Exit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::sample::DrawOptions;
-use super::session::{Shown, show};
+use super::session::{Shown, show, show_plan};
+use super::shards::ShardOptions;
 use super::shared::{PlaceOptions, SuiteOptions, described};
+use super::slurm::{self, SlurmOptions};
 use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
+use crate::cluster::Job;
 use crate::env;
 use crate::error::{Error, Result};
 use crate::model::{Effort, Sampling};
@@ -132,6 +135,13 @@ pub struct Arguments {
     /// Maximum tries per attempt when infrastructure fails.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Running")]
     tries: u32,
+    #[command(flatten)]
+    shards: ShardOptions,
+    /// Make the run's folder with its plan, build the envs, and make no attempt: for `resume --shard`.
+    #[arg(long, conflicts_with_all = ["shard", "json_events", "require_pass", "slurm"], help_heading = "Several machines")]
+    plan_only: bool,
+    #[command(flatten)]
+    slurm: SlurmOptions,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
     runs: PathBuf,
@@ -201,6 +211,18 @@ fn agent_help() -> String {
 }
 
 impl Arguments {
+    /// The run as a Slurm job. Its tasks get what is no setting of the run.
+    fn job(&self, jobs: usize) -> Result<Job> {
+        let mut arguments =
+            vec![format!("--jobs={jobs}"), format!("--cache={}", self.machine.places.cache()?.display())];
+        if let Some(scratch) = self.machine.places.named_scratch() {
+            arguments.push(format!("--scratch={}", scratch.display()));
+        }
+        arguments.extend(self.no_baseline.then(|| "--no-baseline".to_owned()));
+        arguments.extend(self.shards.is_mixed().then(|| "--mixed-sandboxes".to_owned()));
+        self.slurm.job(jobs, arguments)
+    }
+
     /// The settings of all agents. What there is to say about them is said on stderr.
     fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
         let settings = self.retrieval.settings(&self.machine.places)?;
@@ -280,16 +302,34 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         orders: arguments.orders,
         seed: arguments.draw.seed,
     };
+    let shards = arguments.shards.given(arguments.name.is_some())?;
     let folder = match &arguments.name {
+        Some(name) if is_plain(name) && shards.is_some() => Folder::Shared(arguments.runs.join(name)),
         Some(name) if is_plain(name) => Folder::New(arguments.runs.join(name)),
         Some(name) => {
             return Err(Error::usage(format!("`{name}` is no name for a run"))
                 .hint("use letters, digits, `-`, `_` and `.`; the folder is chosen with `--runs DIR`"));
         }
+        None if shards.is_some() => {
+            return Err(Error::usage("a shard needs the name of the run that it works on")
+                .hint("give all shards the same `--name`, or plan the run with `run --plan-only` and give `resume RUN --shard I/N`"));
+        }
         None => Folder::NamedByTime(arguments.runs.clone()),
     };
+    let job = if arguments.slurm.is_given() { Some(arguments.job(configuration.jobs)?) } else { None };
+    if let Some(job) = job.as_ref().filter(|_| arguments.slurm.is_dry()) {
+        let named = arguments.runs.join(arguments.name.as_deref().unwrap_or("RUN"));
+        return slurm::show_script(&named, job);
+    }
     let machine = arguments.machine.open(&arguments.env.options(), &configuration.suite).await?;
-    let options = Options { baseline: !arguments.no_baseline, ..Options::on(machine) };
+    let shards = if arguments.plan_only || job.is_some() { Some(arguments.shards.only()) } else { shards };
+    let options = Options { baseline: !arguments.no_baseline, shards, ..Options::on(machine) };
+    if arguments.plan_only {
+        return show_plan(Run::open(configuration, folder, options)?).await;
+    }
+    if let Some(job) = job {
+        return slurm::submit_new(Run::open(configuration, folder, options)?, job).await;
+    }
     let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     show(Run::open(configuration, folder, options)?, &shown).await
 }

@@ -1,5 +1,7 @@
 //! What `run` and `resume` share: show a session while it goes on, and what it gave.
 
+use std::path::PathBuf;
+
 use tokio_util::sync::CancellationToken;
 
 use super::events;
@@ -42,6 +44,28 @@ pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
     Ok(exit)
 }
 
+/// Plans a run for others to work on, and says how they do.
+pub async fn show_plan(run: Run) -> Result<Exit> {
+    let Some(folder) = plan(run).await? else { return Ok(Exit::Interrupted) };
+    let folder = folder.display();
+    talk!("work on it with `autoexperiment resume {folder} --shard I/N`");
+    print(&format!("{folder}\n"))?;
+    Ok(Exit::Done)
+}
+
+/// Plans a run for others to work on. `None` when that was stopped.
+pub async fn plan(run: Run) -> Result<Option<PathBuf>> {
+    let progress = Progress::new(false);
+    let planned = run.plan(&progress, &stop_on_signals()).await;
+    progress.finish();
+    let Some((folder, attempts)) = planned? else {
+        super::render_message("stopped before the run was planned", None);
+        return Ok(None);
+    };
+    talk!("planned {attempts} attempts");
+    Ok(Some(folder))
+}
+
 fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {
     let folder = finished.folder.display().to_string();
     if shown.json_events {
@@ -56,13 +80,7 @@ fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {
 
 /// How a session ended, for machines.
 const fn end_name(finished: &Finished) -> &'static str {
-    match &finished.outcome {
-        _ if finished.unverified.is_some() => "unverified",
-        Outcome::Complete => "complete",
-        Outcome::Lost(_) => "lost",
-        Outcome::Interrupted | Outcome::NotStarted => "interrupted",
-        Outcome::CostLimit => "cost_limit",
-    }
+    if finished.unverified.is_some() { "unverified" } else { finished.outcome.name() }
 }
 
 /// What there is to say of a session that is not simply done, and what to do about it.

@@ -89,6 +89,11 @@ impl PlaceOptions {
         std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
     }
 
+    /// The scratch folder, if it is named.
+    pub fn named_scratch(&self) -> Option<PathBuf> {
+        self.scratch.clone()
+    }
+
     /// The scratch folder.
     pub fn scratch(&self) -> PathBuf {
         self.scratch.clone().unwrap_or_else(default_scratch)

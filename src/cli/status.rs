@@ -62,6 +62,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let status = status.with_costs(verifiers, ledger);
+    if let Some(job) = super::slurm::status(reading.store.folder()) {
+        talk!("{job}");
+    }
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 

@@ -1,11 +1,12 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
-//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`]). And how a digest is
+//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
 //! written ([`hex`]), what the time is ([`now`]), and folders that a kill leaves behind ([`Temporary`]).
 
 mod clock;
 mod digest;
 mod failpoint;
 mod lines;
+mod once;
 mod temporary;
 mod whole;
 
@@ -13,5 +14,6 @@ pub use clock::now;
 pub use digest::hex;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
+pub use once::write_once;
 pub use temporary::{Temporary, sweep};
 pub use whole::{WholeFile, write_durably, write_whole};

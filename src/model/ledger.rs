@@ -112,6 +112,16 @@ pub struct Books {
 }
 
 impl Books {
+    /// What one ledger says.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be read.
+    pub fn of(path: &Path) -> Result<Self> {
+        let mut books = Self::default();
+        books.read(path).map_err(|error| read_failed(path, error))?;
+        Ok(books)
+    }
+
     /// What attempts have cost.
     #[must_use]
     pub fn attempts(&self) -> Paid {
@@ -185,10 +195,9 @@ impl Books {
 /// # Errors
 /// Kind `Store` when one cannot be read.
 pub fn books(folder: &Path) -> Result<Option<Books>> {
-    let failed = |path: &Path, error| Error::store(format!("failed to read `{}`", path.display())).because(error);
     let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
-        let entry = entry.map_err(|error| failed(folder, error))?;
+    for entry in std::fs::read_dir(folder).map_err(|error| read_failed(folder, error))? {
+        let entry = entry.map_err(|error| read_failed(folder, error))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with("ledger") && name.ends_with(".jsonl") {
@@ -200,9 +209,13 @@ pub fn books(folder: &Path) -> Result<Option<Books>> {
     }
     let mut books = Books::default();
     for path in &paths {
-        books.read(path).map_err(|error| failed(path, error))?;
+        books.read(path).map_err(|error| read_failed(path, error))?;
     }
     Ok(Some(books))
+}
+
+fn read_failed(path: &Path, error: io::Error) -> Error {
+    Error::store(format!("failed to read `{}`", path.display())).because(error)
 }
 
 /// A ledger that this process writes.

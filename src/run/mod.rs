@@ -18,7 +18,9 @@ mod record;
 pub mod run_file;
 pub mod scheduler;
 pub mod scratch;
+pub mod shared;
 pub mod store;
+mod twice;
 mod verification;
 mod verifier_spec;
 

@@ -82,11 +82,17 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
     };
     let mut records = Vec::new();
     let being_written = store.is_being_written();
-    for path in files? {
-        let is_torn = read_file(&path, detail, &mut records, &mut notes)?;
-        if is_torn && !being_written {
-            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(&path)));
+    let files = files?;
+    let is_shared = run.as_ref().is_some_and(|run: &RunFile| run.sharing.is_some());
+    for path in &files {
+        let is_torn = read_file(path, detail, &mut records, &mut notes)?;
+        // What a shard did not come to write, others make again.
+        if is_torn && !being_written && !is_shared {
+            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
         }
+    }
+    if files.len() > 1 {
+        super::twice::settle(&mut records);
     }
     Ok(Reading { store, run, records, notes })
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Configuration;
+use super::shared::Sharing;
 
 /// The only format version of run stores that this program writes and reads.
 pub const FORMAT: u32 = 1;
@@ -28,6 +29,9 @@ pub struct RunFile {
     /// How many attempts there are to be, so that a report of half a run can say what is missing.
     #[serde(default)]
     pub planned: Vec<Planned>,
+    /// How several processes share the work, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
     /// The sessions that worked on it, first to last.
     #[serde(default)]
     pub sessions: Vec<SessionFacts>,
@@ -51,6 +55,16 @@ pub struct SessionFacts {
     pub warnings: Vec<String>,
     /// What differed from what the run was started with, and was accepted.
     pub differences: Vec<String>,
+    /// The process's name among those that work on the run together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// The machine's name, where several work on the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// How it ended, where several work on the run: `complete`, `lost`, `interrupted`, `cost_limit` or `failed`; absent while
+    /// it goes on, and where it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 /// Attempts of one agent at one n.

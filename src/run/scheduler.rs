@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,19 @@ pub enum Outcome {
     CostLimit,
 }
 
+impl Outcome {
+    /// Its name for machines.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Lost(_) => "lost",
+            Self::Interrupted | Self::NotStarted => "interrupted",
+            Self::CostLimit => "cost_limit",
+        }
+    }
+}
+
 /// Tries that must have lost their sandbox before it is held against the attempt: one may be chance.
 const LEAST_LOST: u32 = 2;
 
@@ -37,6 +51,10 @@ const LEAST_UNANSWERED: usize = 3;
 
 /// Attempts of one agent that end with the same refusal, when none has ended otherwise; then it refuses whatever it is asked.
 const LEAST_REFUSED: usize = 5;
+
+/// What is said where nothing is left to begin.
+const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
+                       they may leave";
 
 /// Makes single attempts. The scheduler knows nothing else of what it runs.
 pub trait Attempts: Send + Sync + 'static {
@@ -75,6 +93,85 @@ pub struct Terms {
     pub spent: f64,
 }
 
+/// Where attempts come from, what pays for them, and where their records go.
+pub trait Work {
+    /// The next attempt to make.
+    ///
+    /// # Errors
+    /// What keeps the run from going on.
+    fn next(&mut self) -> Result<Next>;
+    /// Whether `more` dollars may be spent beside those that this process has spent or may yet spend.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Money>;
+    /// Puts the records of attempts that have ended on disk, before anyone hears of them. One that another process has made
+    /// meanwhile becomes one that only says what it cost.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()>;
+    /// Told while nothing runs here but there may be more to do: money that this process does not need may help others.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    fn rest(&mut self, _spent: f64) -> Result<()> {
+        Ok(())
+    }
+    /// Why attempts were lost that others were making.
+    fn lost(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// How long to wait where there may be more later.
+    fn pause(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// What there is to do next.
+#[derive(Debug)]
+pub enum Next {
+    /// This attempt.
+    Job(Job),
+    /// Nothing now; there may be more, because others are at work.
+    Later,
+    /// Nothing any more.
+    None,
+}
+
+/// Whether there is money for an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Money {
+    /// There is.
+    Fits,
+    /// Not now; others may leave some over.
+    Later,
+    /// No, unless attempts that run here leave some over.
+    Short,
+}
+
+/// The work of a run that one process makes alone.
+struct Alone<K> {
+    queue: VecDeque<Job>,
+    max_cost: Option<f64>,
+    keep: K,
+}
+
+impl<K: FnMut(&[&AttemptRecord]) -> Result<()>> Work for Alone<K> {
+    fn next(&mut self) -> Result<Next> {
+        Ok(self.queue.pop_front().map_or(Next::None, Next::Job))
+    }
+
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Money> {
+        let fits = self.max_cost.is_none_or(|most| committed + more <= most);
+        Ok(if fits { Money::Fits } else { Money::Short })
+    }
+
+    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()> {
+        (self.keep)(&ended.iter().map(|(_, record)| record).collect::<Vec<_>>())
+    }
+}
+
 /// The attempts of a run, in the order of running: every sample once before any sample twice.
 #[must_use]
 pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
@@ -103,20 +200,39 @@ pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRe
 /// Runs the jobs. `keep` puts the records of attempts that have ended on disk, before anyone hears of them.
 ///
 /// # Errors
-/// The first of: what an attempt or `keep` fails with, and kind `Model` when the model refuses all further work. The run
-/// then stops; what had ended, and what ends while it stops, is kept.
+/// As [`execute_part`].
 pub async fn execute(
     attempts: Arc<impl Attempts>,
     jobs: Vec<Job>,
     terms: Terms,
-    mut keep: impl FnMut(&[&AttemptRecord]) -> Result<()>,
+    keep: impl FnMut(&[&AttemptRecord]) -> Result<()>,
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+) -> Result<Outcome> {
+    let mut work = Alone { queue: jobs.into(), max_cost: terms.max_cost, keep };
+    execute_part(attempts, &mut work, terms, observer, cancel).await
+}
+
+/// Makes all attempts that `work` gives out.
+///
+/// # Errors
+/// The first of: what an attempt or `work` fails with, and kind `Model` when the model refuses all further work. The run
+/// then stops; what had ended, and what ends while it stops, is kept.
+pub async fn execute_part(
+    attempts: Arc<impl Attempts>,
+    work: &mut impl Work,
+    terms: Terms,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
     let mut scheduler = Scheduler {
         attempts,
         terms,
-        queue: jobs.into(),
+        work,
+        next: None,
+        again: VecDeque::new(),
+        may_come: false,
+        has_waited: false,
         running: JoinSet::new(),
         reserved: 0.0,
         tries: HashMap::new(),
@@ -130,11 +246,30 @@ pub async fn execute(
     };
     loop {
         scheduler.start_what_fits();
-        let Some(first) = scheduler.running.join_next().await else { break };
+        let first = if scheduler.may_come {
+            let pause = scheduler.work.pause();
+            let is_idle = scheduler.running.is_empty();
+            if is_idle {
+                let rested = scheduler.work.rest(scheduler.terms.spent);
+                rested.unwrap_or_else(|error| scheduler.fail(error));
+                if !std::mem::replace(&mut scheduler.has_waited, true) {
+                    observer.on(RunEvent::Warning(WAITING.to_owned()));
+                }
+            }
+            tokio::select! {
+                Some(first) = scheduler.running.join_next() => first,
+                () = tokio::time::sleep(pause) => continue,
+                () = cancel.cancelled(), if is_idle => break,
+            }
+        } else {
+            let Some(first) = scheduler.running.join_next().await else { break };
+            first
+        };
         // The same flush keeps everything else that has ended by now.
         let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
-        let ended: Vec<_> = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended)).collect();
-        match keep(&ended.iter().map(|(_, record)| record).collect::<Vec<_>>()) {
+        let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended));
+        let mut ended: Vec<_> = settled.collect();
+        match scheduler.work.keep(&mut ended) {
             Ok(()) => ended.into_iter().for_each(|(job, record)| scheduler.conclude(job, record)),
             Err(error) => scheduler.fail(error),
         }
@@ -143,10 +278,18 @@ pub async fn execute(
 }
 
 /// What one call of [`execute`] knows.
-struct Scheduler<'a, A> {
+struct Scheduler<'a, A, W> {
     attempts: Arc<A>,
     terms: Terms,
-    queue: VecDeque<Job>,
+    work: &'a mut W,
+    /// An attempt that waits for money.
+    next: Option<Job>,
+    /// Attempts that were lost and are tried again, after all others.
+    again: VecDeque<Job>,
+    /// Whether there may be more to do later, though nothing that runs here ends.
+    may_come: bool,
+    /// Whether it was said that it waits.
+    has_waited: bool,
     running: JoinSet<(Job, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
     reserved: f64,
@@ -172,18 +315,23 @@ struct Tries {
     unexplained: u32,
 }
 
-impl<A: Attempts> Scheduler<'_, A> {
+impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
     /// Starts attempts as long as there is room, and the full budgets of all that run still fit.
     fn start_what_fits(&mut self) {
-        let most = self.terms.max_cost.unwrap_or(f64::INFINITY);
+        self.may_come = false;
         while self.running.len() < self.terms.jobs.max(1) && !self.cancel.is_cancelled() && self.failure.is_none() {
-            let Some(next) = self.queue.front() else { return };
-            let budget = self.attempts.budget(next);
-            self.over_cost = self.terms.spent + self.reserved + budget > most;
+            let Some(job) = self.next_job() else { return };
+            let budget = self.attempts.budget(&job);
+            let money = match self.work.afford(self.terms.spent + self.reserved, budget) {
+                Ok(money) => money,
+                Err(error) => return self.fail(error),
+            };
+            self.over_cost = money != Money::Fits;
             if self.over_cost {
+                self.may_come = money == Money::Later;
+                self.next = Some(job);
                 return;
             }
-            let Some(job) = self.queue.pop_front() else { return };
             self.reserved += budget;
             self.observer.on(RunEvent::Started {
                 agent: self.attempts.label(&job).to_owned(),
@@ -195,6 +343,25 @@ impl<A: Attempts> Scheduler<'_, A> {
                 let record = attempts.attempt(&job, &cancel).await;
                 (job, record)
             });
+        }
+    }
+
+    /// The next attempt: one that waits for money, else a new one, else one that is tried again.
+    fn next_job(&mut self) -> Option<Job> {
+        if let Some(job) = self.next.take() {
+            return Some(job);
+        }
+        match self.work.next() {
+            Ok(Next::Job(job)) => Some(job),
+            Ok(next) => {
+                let job = self.again.pop_front();
+                self.may_come = job.is_none() && matches!(next, Next::Later);
+                job
+            }
+            Err(error) => {
+                self.fail(error);
+                None
+            }
         }
     }
 
@@ -286,7 +453,7 @@ impl<A: Attempts> Scheduler<'_, A> {
             // An agent whose work was finished is not paid again in this session.
             if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
                 self.observer.on(RunEvent::Retried { sample: record.sample, why });
-                self.queue.push_back(job);
+                self.again.push_back(job);
                 return;
             }
             self.lost.push(why);
@@ -300,7 +467,8 @@ impl<A: Attempts> Scheduler<'_, A> {
         self.cancel.cancel();
     }
 
-    fn outcome(self) -> Result<Outcome> {
+    fn outcome(mut self) -> Result<Outcome> {
+        self.lost.extend(self.work.lost());
         if let Some(error) = self.failure {
             return Err(error);
         }

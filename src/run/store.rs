@@ -8,12 +8,14 @@
 //! runs/<run>/trajectories/<agent>/<sample>.<attempt>.jsonl
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
 //! ```
+//!
+//! What else there is of a run that several processes work on, [`super::shared`] tells.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::AttemptRecord;
-use super::run_file::{FORMAT, RunFile};
+use super::run_file::{FORMAT, RunFile, SessionFacts};
+use super::{AttemptRecord, shared, twice};
 use crate::agent::Trajectory;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, Temporary, json_lines, write_all, write_durably};
@@ -50,8 +52,9 @@ pub struct Writer {
     path: PathBuf,
     /// Whether the file is known to be gone, and what it held is rescued.
     is_displaced: bool,
-    // Held for as long as the run is being written; the kernel drops it when the process dies.
-    _lock: File,
+    // Held for as long as the run is being written; the kernel drops it when the process dies. A shard has files that only it
+    // writes, and no lock: not every shared file system has locks.
+    _lock: Option<File>,
 }
 
 impl Store {
@@ -116,8 +119,13 @@ impl Store {
                 .at(&path, None)
                 .hint("use the version of autoexperiment that wrote it, or a newer one"));
         }
-        let run = serde_json::from_value(value).map_err(broken)?;
-        Ok((Self { folder: folder.to_owned() }, run))
+        let mut run: RunFile = serde_json::from_value(value).map_err(broken)?;
+        let store = Self { folder: folder.to_owned() };
+        if run.sharing.is_some() {
+            run.sessions.extend(store.shard_sessions()?);
+            run.sessions.sort_by_key(|session| session.started);
+        }
+        Ok((store, run))
     }
 
     /// A folder that is taken for a run's, whatever is in it.
@@ -134,9 +142,36 @@ impl Store {
         format.is_some_and(|format| format.as_u64() != Some(u64::from(FORMAT)))
     }
 
-    /// Whether a process is writing to the run on this machine.
+    /// The names of all processes that have worked on it together, sorted.
+    ///
+    /// # Errors
+    /// Kind `Store` when the folder cannot be read.
+    pub fn shard_names(&self) -> Result<Vec<String>> {
+        let folder = shared::shards(&self.folder);
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| read_failed(&folder, error))?,
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(".beat")?.to_owned())).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The sessions of all processes that have worked on it together, as far as they can be read.
+    fn shard_sessions(&self) -> Result<Vec<SessionFacts>> {
+        let folder = shared::shards(&self.folder);
+        let read = |name: String| std::fs::read(folder.join(format!("{name}.json"))).ok();
+        let texts = self.shard_names()?.into_iter().filter_map(read);
+        Ok(texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect())
+    }
+
+    /// Whether a process is writing to the run: on this machine, or any of those that work on it together.
     #[must_use]
     pub fn is_being_written(&self) -> bool {
+        if shared::beat::any_recent(&shared::shards(&self.folder)) {
+            return true;
+        }
         // A shared lock, let go at once: a writer that starts in that very moment would be refused and can be started
         // again.
         File::open(self.folder.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err())
@@ -247,21 +282,26 @@ impl Store {
         Ok(files)
     }
 
-    /// All records of all shards, in the order of writing; a torn last line is dropped.
+    /// All records of all shards, in the order of writing; a torn last line is dropped. Of an attempt that was made twice,
+    /// only one has a verdict.
     ///
     /// # Errors
     /// Kind `Store`, with file and line, for a broken line before the last.
     pub fn records(&self) -> Result<Vec<AttemptRecord>> {
         let mut records = Vec::new();
-        for path in self.record_files()? {
-            let text = std::fs::read(&path).map_err(|error| read_failed(&path, error))?;
+        let files = self.record_files()?;
+        for path in &files {
+            let text = std::fs::read(path).map_err(|error| read_failed(path, error))?;
             for line in json_lines(&text).filter(|line| line.is_ended) {
                 records.push(line.value.map_err(|error| {
                     Error::store(format!("broken line: {error}"))
-                        .at(&path, Some(line.number))
+                        .at(path, Some(line.number))
                         .hint("remove the line to have that attempt run again; the others are kept")
                 })?);
             }
+        }
+        if files.len() > 1 {
+            twice::settle(&mut records);
         }
         Ok(records)
     }
@@ -281,6 +321,31 @@ impl Store {
     pub fn ledger(&self) -> Result<Ledger> {
         let path = self.folder.join("ledger.jsonl");
         Ledger::open(&path).map_err(|error| write_failed(&path, error))
+    }
+
+    /// Where a shard's ledger is.
+    #[must_use]
+    pub fn shard_ledger_path(&self, shard: &str) -> PathBuf {
+        self.folder.join(format!("ledger-{shard}.jsonl"))
+    }
+
+    /// Opens a shard's ledger for writing. Only the process of that name may do so.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be written.
+    pub fn shard_ledger(&self, shard: &str) -> Result<Ledger> {
+        let path = self.shard_ledger_path(shard);
+        Ledger::open(&path).map_err(|error| write_failed(&path, error))
+    }
+
+    /// Opens a shard's records for appending. Only the process of that name may do so.
+    ///
+    /// # Errors
+    /// Kind `Store` when they cannot be written.
+    pub fn shard_writer(&self, shard: &str) -> Result<Writer> {
+        let path = self.folder.join(format!("attempts-{shard}.jsonl"));
+        let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
+        Ok(Writer { attempts, path, is_displaced: false, _lock: None })
     }
 
     /// The error of a ledger that could not be written.
@@ -303,6 +368,10 @@ impl Store {
     /// # Errors
     /// Kind `Store` when another process writes to it or it cannot be locked.
     pub fn lock(&self) -> Result<File> {
+        if shared::beat::any_recent(&shared::shards(&self.folder)) {
+            return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
+                .hint("wait for them to end, or stop them; a shard that was killed shows signs of life for a minute"));
+        }
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
         lock.try_lock().map_err(|error| match error {
@@ -325,7 +394,7 @@ impl Store {
         let lock = self.lock()?;
         let path = self.folder.join("attempts.jsonl");
         let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
-        Ok(Writer { attempts, path, is_displaced: false, _lock: lock })
+        Ok(Writer { attempts, path, is_displaced: false, _lock: Some(lock) })
     }
 }
 
@@ -392,7 +461,7 @@ fn exists(folder: &Path) -> Error {
     Error::new(Kind::Taken, format!("`{}` exists", folder.display())).hint(hint)
 }
 
-fn write_failed(path: &Path, error: std::io::Error) -> Error {
+pub(super) fn write_failed(path: &Path, error: std::io::Error) -> Error {
     let full = error.kind() == std::io::ErrorKind::StorageFull;
     Error::store(format!("failed to write `{}`", path.display())).because(error).hint(if full {
         "free some space, then continue with `autoexperiment resume RUN`: what was finished is kept"

@@ -11,6 +11,7 @@ mod prepare;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -20,13 +21,16 @@ pub use place::Folder;
 use crate::error::{Error, Kind, Result};
 use crate::model::Model;
 use crate::model::ledger::{Books, Ledger};
-use crate::run::attempt::{LabelledAgent, RunContext};
+use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
-use crate::run::family::{Families, Family, Item, samples};
+use crate::run::family::{Families, Family, Item, Ready, samples};
 use crate::run::machine::Machine;
-use crate::run::scheduler::{Outcome, Terms, execute, plan, unfinished};
+use crate::run::scheduler::{Outcome, Terms, execute, execute_part, plan, unfinished};
+use crate::run::shared::{Member, Part, Shard, Sharing};
 use crate::run::store::Writer;
-use crate::run::{AttemptRecord, Catalogue, Configuration, RunFile, Store, interrupted_attempts};
+use crate::run::{
+    AttemptRecord, Catalogue, Configuration, Planned, RunFile, SessionFacts, Store, interrupted_attempts,
+};
 use crate::sample::Sample;
 use crate::verifier::stored::{self, CostCap};
 use crate::verifier::{Verifier, choosing};
@@ -42,13 +46,26 @@ pub struct Options {
     pub baseline: bool,
     /// Whether a stored run goes on although its suite, envs or prompts have changed.
     pub accept_changes: bool,
+    /// How this process works on the run together with others, if it does.
+    pub shards: Option<Shards>,
+}
+
+/// How a process works on a run together with others.
+#[derive(Debug, Clone, Copy)]
+pub struct Shards {
+    /// Which of them it is.
+    pub shard: Shard,
+    /// After how long without a sign of life one counts as dead. Decided when the run is planned.
+    pub claim_timeout: Duration,
+    /// Whether sandboxes may be of another strength than where the run began.
+    pub mixed_sandboxes: bool,
 }
 
 impl Options {
     /// On this machine, for this program's families, with the baseline checked and changes refused.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
-        Self { families: Families::standard(), machine, baseline: true, accept_changes: false }
+        Self { families: Families::standard(), machine, baseline: true, accept_changes: false, shards: None }
     }
 }
 
@@ -78,12 +95,12 @@ impl Run {
     }
 
     /// A stored run that goes on: everything that has no verdict yet runs again, with the settings of `run`, over the
-    /// suite in this folder.
+    /// suite in this folder. One that several processes work on goes on beside them.
     ///
     /// # Errors
-    /// Kind `Store` when another process writes to it; else as [`Run::open`].
+    /// Kind `Store` when another process writes to it alone; else as [`Run::open`].
     pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: Options) -> Result<Self> {
-        let writer = store.writer()?;
+        let writer = if run.sharing.is_some() { None } else { Some(store.writer()?) };
         store.folder().parent().into_iter().for_each(Store::sweep);
         let configuration = Configuration { suite, ..run.configuration.clone() };
         Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)
@@ -120,6 +137,18 @@ impl Run {
         Ok(Self { configuration, options, place, agents, model, verifiers, family, items, samples })
     }
 
+    /// Makes the run's folder with its plan, for others to work on; makes no attempt. Gives the folder and how many attempts
+    /// there are, or `None` when it is stopped.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub async fn plan(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Option<(PathBuf, usize)>> {
+        let prepared = self.prepare(observer, cancel).await?;
+        Ok(prepared
+            .ok()
+            .map(|it| (it.opened.store.folder().to_owned(), it.planned.iter().map(|one| one.attempts).sum())))
+    }
+
     /// Does the work. `cancel` stops it: attempts under way end, and what was finished is kept.
     ///
     /// # Errors
@@ -127,6 +156,90 @@ impl Run {
     /// suite, a model that refuses all work, a store that cannot be written. Every other end, lost attempts and a spent
     /// budget included, is an [`Outcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
+        let prepared = match self.prepare(observer, cancel).await? {
+            Ok(prepared) => prepared,
+            Err(stopped) => return Ok(*stopped),
+        };
+        let Prepared {
+            configuration,
+            options,
+            agents,
+            model,
+            verifiers,
+            family,
+            items,
+            samples,
+            planned,
+            facts,
+            opened,
+        } = prepared;
+        let place::Opened { store, run, writer, differences } = opened;
+        let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
+        let explained = |error: Error| match error.hint {
+            Some(_) => error,
+            None => error.hint(&resume),
+        };
+        let context = |ledger: &Arc<Ledger>| RunContext {
+            ledger: ledger.clone(),
+            machine: options.machine,
+            items,
+            agents,
+            model,
+            store: store.clone(),
+            configuration: configuration.clone(),
+        };
+        let mut own_part = None;
+        let (outcome, chooser) = match (writer, &run.sharing) {
+            (Some(mut writer), _) => {
+                let opened = open_ledger(&store, family.as_ref(), &mut writer)?;
+                let ledger = opened.ledger.clone();
+                let made = make_attempts(context(&ledger), &samples, opened, writer, observer, cancel).await;
+                (made.map_err(explained)?, Some(ledger))
+            }
+            (None, Some(sharing)) => {
+                let shards = options.shards.ok_or_else(|| Error::internal("a shared run without a shard"))?;
+                let facts = SessionFacts { differences, ..facts };
+                let member = Member::join(&store, shards.shard, sharing.timeout(), &facts, shards.mixed_sandboxes)?;
+                let ledger = member.ledger.clone();
+                let part = (member, sharing, family.as_ref());
+                let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
+                let (outcome, mut part) = made.map_err(explained)?;
+                let is_over = !verifiers.is_empty() && outcome != Outcome::Interrupted;
+                let chooser = if is_over && part.may_choose()? { Some(ledger) } else { None };
+                own_part = Some(part);
+                (outcome, chooser)
+            }
+            (None, None) => return Err(Error::internal("a run without a writer")),
+        };
+        let chosen = match (&outcome, chooser) {
+            (Outcome::Interrupted, _) | (_, None) => Ok(()),
+            (_, Some(ledger)) => {
+                let is_alone = own_part.is_none();
+                let _lock = if is_alone && !verifiers.is_empty() { Some(store.lock()?) } else { None };
+                choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
+            }
+        };
+        // Alive until it has chosen, so that no other shard chooses too.
+        if let Some(part) = own_part {
+            part.close(outcome.name())?;
+        }
+        let (outcome, unverified) = after_choosing(outcome, chosen);
+        Ok(Finished {
+            outcome,
+            folder: store.folder().to_owned(),
+            planned,
+            records: store.records()?,
+            choices: stored::choices(&store)?.records,
+            unverified: unverified.map(|error| error.hint(resume)),
+        })
+    }
+
+    /// Makes everything ready, and the run's folder; or what it gives when it is stopped meanwhile.
+    async fn prepare(
+        self,
+        observer: &dyn Observer,
+        cancel: &CancellationToken,
+    ) -> Result<Result<Prepared, Box<Finished>>> {
         let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
         let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
         let warnings = options.machine.backend.warnings().into_iter();
@@ -138,47 +251,46 @@ impl Run {
         }
         let items = tokio::select! {
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
-            () = cancel.cancelled() => return Ok(Finished::not_started(place.folder(), planned)),
+            () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),
         };
+        let facts = prepare::facts(&items, &options);
         let begun = Begun {
             configuration: configuration.clone(),
             planned: planned.clone(),
             digests: prepare::digests(family.as_ref(), &items, &agents, options.machine.backend.base().await?),
-            facts: prepare::facts(&items, &options),
+            facts: facts.clone(),
+            plan: prepare::plan_digest(&samples, &agents, configuration.k),
         };
-        let (store, mut writer) = place.begin(begun, options.accept_changes, observer)?;
-        let opened = open_ledger(&store, family.as_ref(), &mut writer)?;
-        let context = RunContext {
-            ledger: opened.ledger.clone(),
-            machine: options.machine,
-            items,
+        let opened = place.begin(begun, options.accept_changes, options.shards.as_ref(), observer)?;
+        Ok(Ok(Prepared {
+            configuration,
+            options,
             agents,
             model,
-            store: store.clone(),
-            configuration: configuration.clone(),
-        };
-        let ledger = opened.ledger.clone();
-        let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
-        let outcome = make_attempts(context, &samples, opened, writer, observer, cancel).await.map_err(|error| {
-            match error.hint {
-                Some(_) => error,
-                None => error.hint(&resume),
-            }
-        })?;
-        let chosen = match outcome {
-            Outcome::Interrupted => Ok(()),
-            _ => choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await,
-        };
-        let (outcome, unverified) = after_choosing(outcome, chosen);
-        Ok(Finished {
-            outcome,
-            folder: store.folder().to_owned(),
+            verifiers,
+            family,
+            items,
+            samples,
             planned,
-            records: store.records()?,
-            choices: stored::choices(&store)?.records,
-            unverified: unverified.map(|error| error.hint(resume)),
-        })
+            facts,
+            opened,
+        }))
     }
+}
+
+/// A run whose attempts can begin.
+struct Prepared {
+    configuration: Configuration,
+    options: Options,
+    agents: Vec<LabelledAgent>,
+    model: Option<Arc<dyn Model>>,
+    verifiers: Vec<Arc<dyn Verifier>>,
+    family: Arc<dyn Family>,
+    items: Vec<Box<dyn Ready>>,
+    samples: Vec<Sample>,
+    planned: Vec<Planned>,
+    facts: SessionFacts,
+    opened: place::Opened,
 }
 
 /// A run's records and ledger, in agreement.
@@ -245,6 +357,46 @@ async fn make_attempts(
     Ok(outcome)
 }
 
+/// Makes the part of a run's attempts that this process makes beside others.
+async fn make_part<'a>(
+    context: RunContext,
+    samples: &[Sample],
+    (member, sharing, family): (Member, &Sharing, &'a dyn Family),
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+) -> Result<(Outcome, Part<'a>)> {
+    let (store, configuration) = (context.store.clone(), context.configuration.clone());
+    for agent in &context.agents {
+        store.make_folders(&agent.label)?;
+    }
+    let lapsed = member.beat.lapsed().clone();
+    let terms = Terms { jobs: configuration.jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
+    let all = plan(samples, context.agents.len(), configuration.k);
+    let label = |job: &Job| context.agents[job.agent].label.clone();
+    let limits = (configuration.tries, configuration.max_cost);
+    let mut part = Part::new((&store, sharing), member, family, all, label, limits)?;
+    let (total, finished) = part.counts();
+    observer.on(RunEvent::Planned { total, finished });
+    // Who stood still for so long that others have taken over makes nothing more.
+    let (stop, ended) = (cancel.clone(), CancellationToken::new());
+    let until = ended.clone();
+    tokio::spawn(async move {
+        tokio::select! { () = lapsed.cancelled() => stop.cancel(), () = until.cancelled() => {} }
+    });
+    let outcome = execute_part(Arc::new(context), &mut part, terms, observer, cancel).await;
+    ended.cancel();
+    match outcome {
+        Ok(outcome) => Ok((outcome, part)),
+        Err(error) => {
+            // Where records could not be kept, others clear up after it.
+            if error.kind != Kind::Store {
+                let _ = part.close("failed");
+            }
+            Err(error)
+        }
+    }
+}
+
 /// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
 async fn choose(
     store: &Store,
@@ -258,7 +410,6 @@ async fn choose(
     if verifiers.is_empty() {
         return Ok(());
     }
-    let _lock = store.lock()?;
     let records = store.records()?;
     let mut groups = stored::groups(&records);
     groups.retain(|group| group.records.len() == configuration.k as usize);

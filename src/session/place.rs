@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Shards;
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::run_file::FORMAT;
+use crate::run::shared::Sharing;
 use crate::run::store::Writer;
 use crate::run::{Configuration, Digests, Planned, RunFile, SessionFacts, Store};
 
@@ -15,14 +17,16 @@ pub enum Folder {
     New(PathBuf),
     /// One in this folder, named after the time.
     NamedByTime(PathBuf),
+    /// This one, which another process of the same run may have made, or makes at the same time.
+    Shared(PathBuf),
 }
 
 /// Where a run is kept.
 pub(super) enum Place {
     /// In this folder, which does not exist yet. If `by_time`, in another one where this name is taken by then.
-    New { folder: PathBuf, by_time: bool },
-    /// In this store, which nobody else writes to.
-    Stored { store: Store, writer: Writer, run: Box<RunFile> },
+    New { folder: PathBuf, by_time: bool, may_exist: bool },
+    /// In this store. Nobody else writes to it while its writer is held, which a run that several work on has not.
+    Stored { store: Store, writer: Option<Writer>, run: Box<RunFile> },
 }
 
 /// What `run.json` says of a run when the session's first attempt begins.
@@ -31,6 +35,18 @@ pub(super) struct Begun {
     pub(super) planned: Vec<Planned>,
     pub(super) digests: Digests,
     pub(super) facts: SessionFacts,
+    /// Digest of the planned attempts.
+    pub(super) plan: String,
+}
+
+/// A run's folder, ready for its attempts.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    pub(super) run: RunFile,
+    /// How it is written by one process alone; `None` where several work on it.
+    pub(super) writer: Option<Writer>,
+    /// What has changed since the run was planned, and was accepted.
+    pub(super) differences: Vec<String>,
 }
 
 impl Place {
@@ -39,12 +55,15 @@ impl Place {
     /// # Errors
     /// Kind `Taken` when the folder exists, `Store` when it could not be made.
     pub(super) fn new(folder: Folder) -> Result<Self> {
-        let (folder, by_time) = match folder {
-            Folder::New(folder) => (folder, false),
-            Folder::NamedByTime(runs) => (runs.join(name_by_time(&runs)), true),
+        let (folder, by_time, may_exist) = match folder {
+            Folder::New(folder) => (folder, false, false),
+            Folder::NamedByTime(runs) => (runs.join(name_by_time(&runs)), true, false),
+            Folder::Shared(folder) => (folder, false, true),
         };
-        Store::is_free(&folder)?;
-        Ok(Self::New { folder, by_time })
+        if !may_exist || !folder.join("run.json").exists() {
+            Store::is_free(&folder)?;
+        }
+        Ok(Self::New { folder, by_time, may_exist })
     }
 
     /// The run's folder.
@@ -59,36 +78,103 @@ impl Place {
     ///
     /// # Errors
     /// Kind `Suite` for changes that are not accepted, `Taken` when the folder exists by now, `Store` when it cannot be
-    /// written.
-    pub(super) fn begin(self, begun: Begun, accept_changes: bool, observer: &dyn Observer) -> Result<(Store, Writer)> {
+    /// written, `Usage` when the run that another process has made is another.
+    pub(super) fn begin(
+        self,
+        begun: Begun,
+        accept_changes: bool,
+        shards: Option<&Shards>,
+        observer: &dyn Observer,
+    ) -> Result<Opened> {
         match self {
-            Self::New { folder, by_time } => {
-                let store = create(folder, by_time, begun)?;
-                let writer = store.writer()?;
-                Ok((store, writer))
+            Self::New { folder, by_time, may_exist } => {
+                let sharing = shards.map(|shards| Sharing {
+                    plan: begun.plan.clone(),
+                    claim_timeout: shards.claim_timeout.as_secs_f64(),
+                });
+                let (configuration, digests) = (begun.configuration.clone(), begun.digests.clone());
+                let plan = begun.plan.clone();
+                match create(folder.clone(), by_time, begun, sharing) {
+                    Err(error) if error.kind == Kind::Taken && may_exist => {
+                        let (store, run) = Store::open(&folder)?;
+                        same_plan(&run, &plan, &folder)?;
+                        same_settings(&run.configuration, &configuration, &folder)?;
+                        let differences = unchanged(&run, &digests, accept_changes, observer)?;
+                        Ok(Opened { store, run, writer: None, differences })
+                    }
+                    Err(error) => Err(error),
+                    Ok((store, run)) => {
+                        let writer = if shards.is_some() { None } else { Some(store.writer()?) };
+                        Ok(Opened { store, run, writer, differences: Vec::new() })
+                    }
+                }
             }
             Self::Stored { store, writer, mut run } => {
-                let mut facts = begun.facts;
-                facts.differences = run.digests.differences(&begun.digests);
-                if let Some(first) = facts.differences.first().filter(|_| !accept_changes) {
-                    return Err(Error::suite(first.clone()).hint(
-                        "its attempts would no longer be of one kind: undo the change, start a new run, or go on all \
-                         the same with `--changed-suite`",
-                    ));
+                if writer.is_none() {
+                    same_plan(&run, &begun.plan, store.folder())?;
                 }
-                for difference in &facts.differences {
-                    observer.on(RunEvent::Warning(difference.clone()));
+                let differences = unchanged(&run, &begun.digests, accept_changes, observer)?;
+                if writer.is_some() {
+                    run.sessions.push(SessionFacts { differences: differences.clone(), ..begun.facts });
+                    store.save_run(&run)?;
                 }
-                run.sessions.push(facts);
-                store.save_run(&run)?;
-                Ok((store, writer))
+                Ok(Opened { store, run: *run, writer, differences })
             }
         }
     }
 }
 
+/// What has changed since a run was started, if that is accepted.
+fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn Observer) -> Result<Vec<String>> {
+    let differences = run.digests.differences(now);
+    if let Some(first) = differences.first().filter(|_| !accept_changes) {
+        return Err(Error::suite(first.clone()).hint(
+            "its attempts would no longer be of one kind: undo the change, start a new run, or go on all \
+             the same with `--changed-suite`",
+        ));
+    }
+    for difference in &differences {
+        observer.on(RunEvent::Warning(difference.clone()));
+    }
+    Ok(differences)
+}
+
+/// Refuses to work on a run with another plan than this process has made.
+fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
+    match &run.sharing {
+        None => Err(Error::new(Kind::Taken, format!("run `{}` is one that a single process makes", folder.display()))
+            .hint("plan a run for several with `run --plan-only` or `run --shard`, under another `--name`")),
+        Some(sharing) if sharing.plan == plan => Ok(()),
+        Some(_) => Err(Error::usage(format!(
+            "run `{}` was planned with other samples, agents or attempts",
+            folder.display()
+        ))
+        .hint("give every shard the same options and the same suite, or only `autoexperiment resume RUN --shard I/N`")),
+    }
+}
+
+/// Refuses settings other than those that a run was planned with. How many attempts are made at once is each process's own.
+fn same_settings(planned: &Configuration, own: &Configuration, folder: &Path) -> Result<()> {
+    let value = |configuration: &Configuration| {
+        let mut value = serde_json::to_value(configuration).unwrap_or_default();
+        if let Some(map) = value.as_object_mut() {
+            map.remove("jobs");
+        }
+        value
+    };
+    let (planned, own) = (value(planned), value(own));
+    let differs = |name: &&String| planned.get(name.as_str()) != own.get(name.as_str());
+    match own.as_object().into_iter().flat_map(serde_json::Map::keys).find(differs) {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::usage(format!("run `{}` was planned with other settings (`{name}`)", folder.display()))
+                .hint("give every shard the same options, or only `autoexperiment resume RUN --shard I/N`"))
+        }
+    }
+}
+
 /// Makes a new run's folder. A name after the time that has been taken meanwhile is changed.
-fn create(mut folder: PathBuf, by_time: bool, begun: Begun) -> Result<Store> {
+fn create(mut folder: PathBuf, by_time: bool, begun: Begun, sharing: Option<Sharing>) -> Result<(Store, RunFile)> {
     let runs = folder.parent().unwrap_or(Path::new(".")).to_owned();
     let mut run = RunFile {
         format: FORMAT,
@@ -98,13 +184,15 @@ fn create(mut folder: PathBuf, by_time: bool, begun: Begun) -> Result<Store> {
         configuration: begun.configuration,
         digests: begun.digests,
         planned: begun.planned,
-        sessions: vec![begun.facts],
+        // Each of several processes keeps its own session.
+        sessions: if sharing.is_some() { Vec::new() } else { vec![begun.facts] },
+        sharing,
     };
     loop {
         run.run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match Store::create(&folder, &run) {
             Err(error) if error.kind == Kind::Taken && by_time => folder = runs.join(name_by_time(&runs)),
-            created => return created,
+            created => return created.map(|store| (store, run)),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::run::attempt::LabelledAgent;
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Family, Item, Ready};
 use crate::run::{Digests, SessionFacts};
+use crate::sample::Sample;
 
 /// Makes agents and items ready. With `options.baseline`, checks that what is unchanged gives its gold.
 ///
@@ -62,6 +63,18 @@ pub(super) fn digests(
     digests
 }
 
+/// Digest of the planned attempts: every process that works on a run must have made the same plan.
+pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) -> String {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    hash.update(k.to_le_bytes());
+    for name in agents.iter().map(|agent| agent.label.as_str()).chain(samples.iter().map(Sample::id)) {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+    }
+    crate::files::hex(&hash.finalize())
+}
+
 /// This session, as `run.json` keeps it.
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;
@@ -73,5 +86,8 @@ pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts
         baseline: options.baseline,
         warnings: backend.warnings(),
         differences: Vec::new(),
+        shard: None,
+        node: None,
+        ended: None,
     }
 }

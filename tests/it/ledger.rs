@@ -18,9 +18,9 @@ const TOKENS: u64 = 5;
 
 /// What the server does next to the program that asks it.
 #[derive(Default)]
-struct Plan {
+pub struct Plan {
     /// Replies served, each of which is paid for.
-    served: u64,
+    pub served: u64,
     /// The program, and after how many more requests it is killed.
     victim: Option<(Pid, u64)>,
     /// Whether it is killed as the request comes, so that the call is under way; else some time after the reply.
@@ -30,7 +30,7 @@ struct Plan {
 }
 
 /// A model's server that counts what it serves, and kills who asks.
-fn counting_server() -> (String, Arc<Mutex<Plan>>) {
+pub fn counting_server() -> (String, Arc<Mutex<Plan>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let plan = Arc::new(Mutex::new(Plan::default()));

@@ -1,0 +1,225 @@
+//! `run --slurm`, `resume --slurm` and `cancel`: a run as a job array of a Slurm cluster.
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use super::exit::Exit;
+use super::naming::{report_options, run_folder};
+use super::session::stop_on_signals;
+use super::shared::print;
+use crate::cluster::{Array, Course, Job, MOST_TASKS, Seen, Told, script, watch};
+use crate::error::{Error, Result, with_causes};
+use crate::report::{self, clean};
+use crate::run::reading::{Detail, read};
+use crate::session::Run;
+
+/// What is asked of Slurm.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Slurm")]
+pub struct SlurmOptions {
+    /// Submit the run as a Slurm job array and show how far it is. Tasks that are preempted, time out or are lost with their
+    /// node are submitted again. The array goes on when this command ends: `resume RUN --slurm` watches it again, `status`
+    /// shows it, `cancel` ends it.
+    #[arg(long)]
+    slurm: bool,
+    /// Number of shards, each a task of the array.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TASKS)), requires = "slurm")]
+    shards: u32,
+    /// Partition to submit to.
+    #[arg(long, requires = "slurm")]
+    partition: Option<String>,
+    /// Account to charge.
+    #[arg(long, requires = "slurm")]
+    account: Option<String>,
+    /// Features that nodes must have.
+    #[arg(long, requires = "slurm")]
+    constraint: Option<String>,
+    /// Time limit of a task, in Slurm's words.
+    #[arg(long, value_name = "TIME", requires = "slurm")]
+    job_time: Option<String>,
+    /// Memory of a task, in Slurm's words, as `16G`.
+    #[arg(long, value_name = "SIZE", requires = "slurm")]
+    job_memory: Option<String>,
+    /// GPUs of a task, in Slurm's words, as `1` or `a100:2`.
+    #[arg(long, value_name = "GPUS", requires = "slurm")]
+    job_gpus: Option<String>,
+    /// File with lines for the batch script, as `#SBATCH --qos=low` and `module load python`.
+    #[arg(long, value_name = "FILE", requires = "slurm")]
+    slurm_template: Option<PathBuf>,
+    /// Print the batch script and how it would be submitted, and do nothing.
+    #[arg(long, requires = "slurm")]
+    dry_run: bool,
+}
+
+impl SlurmOptions {
+    /// Whether the run is to be a job.
+    pub const fn is_given(&self) -> bool {
+        self.slurm
+    }
+
+    /// Whether the script is only to be shown.
+    pub const fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
+    /// The job for a run, whose tasks make so many attempts at once and give these arguments on to `resume`.
+    pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<Job> {
+        let template = match &self.slurm_template {
+            None => String::new(),
+            Some(path) => std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?,
+        };
+        let program =
+            std::env::current_exe().map_err(|error| Error::machine("where is this program?").because(error))?;
+        Ok(Job {
+            shards: self.shards,
+            partition: self.partition.clone(),
+            account: self.account.clone(),
+            constraint: self.constraint.clone(),
+            time: self.job_time.clone(),
+            memory: self.job_memory.clone(),
+            gpus: self.job_gpus.clone(),
+            cpus: jobs,
+            template,
+            program,
+            arguments,
+        })
+    }
+}
+
+/// Prints the script and how it would be submitted.
+pub fn show_script(folder: &Path, job: &Job) -> Result<Exit> {
+    let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
+    print(&script(&folder, job))?;
+    talk!("sbatch --parsable --array=1-{} {}", job.shards, folder.join("slurm/job.sh").display());
+    Ok(Exit::Done)
+}
+
+/// Plans a run, submits it and watches it.
+pub async fn submit_new(run: Run, job: Job) -> Result<Exit> {
+    let Some(folder) = super::session::plan(run).await? else { return Ok(Exit::Interrupted) };
+    submit(&folder, job).await
+}
+
+/// Submits a planned run and watches it. Tasks that are in the queue already are left as they are.
+pub async fn submit(folder: &Path, job: Job) -> Result<Exit> {
+    let run = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
+    let array = Array { run, job };
+    array.save()?;
+    array.allow()?;
+    let known = array.queue().tasks()?;
+    let new: Vec<u32> = (1..=array.job.shards).filter(|task| !known.contains_key(task)).collect();
+    if !known.is_empty() {
+        talk!("{} tasks are in Slurm's queue already", known.len());
+    } else if !new.is_empty() {
+        let submitted = array.submit(&new)?;
+        talk!("submitted job {} with {} tasks", clean(&submitted.job), array.job.shards);
+    }
+    follow(&array).await
+}
+
+/// Watches a run's job until it ends or the user leaves.
+async fn follow(array: &Array) -> Result<Exit> {
+    let mut tell = |told: Told<'_>| match told {
+        Told::Seen(seen) => talk!("{}", line(seen)),
+        Told::Submitted(again) => talk!("submitted tasks {} again, as job {}", clean(&again.array), clean(&again.job)),
+        Told::Unanswered(error) => talk!("warning: {}; asking again", clean(&with_causes(error))),
+    };
+    let folder = array.run.display();
+    if std::io::stderr().is_terminal() {
+        talk!("Ctrl-C leaves: the job goes on. `autoexperiment cancel {folder}` ends it.");
+    }
+    if watch(array, &mut tell, &stop_on_signals()).await? == Course::Left {
+        super::render_message(
+            "left; the job goes on",
+            Some(&format!(
+                "watch it with `autoexperiment resume {folder} --slurm`, end it with `autoexperiment cancel {folder}`"
+            )),
+        );
+        return Ok(Exit::Interrupted);
+    }
+    let jobs: Vec<String> = array.submitted().into_iter().map(|submitted| submitted.job).collect();
+    for (end, count) in array.queue().ends(&jobs) {
+        talk!("{count} tasks ended as {}", clean(&end));
+    }
+    results(&array.run)
+}
+
+fn line(seen: &Seen) -> String {
+    let tasks: Vec<String> = seen.tasks.iter().map(|(state, count)| format!("{count} {}", clean(state))).collect();
+    let tasks = if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") };
+    format!("{}/{} finished, {} lost; Slurm: {tasks}", seen.finished, seen.planned, seen.lost)
+}
+
+/// Prints what a run's job has come to.
+fn results(folder: &Path) -> Result<Exit> {
+    let reading = read(folder, Detail::Outcome)?;
+    let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
+    let k = reading.run.as_ref().map_or(1, |run| run.configuration.k);
+    print(&report::console(&report::summarise(&reading.records, &report_options(&planned, k, &[]))))?;
+    print(&format!("\nrun: {}\n", folder.display()))?;
+    let wanted: usize = planned.iter().map(|one| one.attempts).sum();
+    let finished = crate::run::scored(&reading.records).count();
+    if finished == wanted {
+        return Ok(Exit::Done);
+    }
+    let ends = |name: &str| {
+        let sessions = reading.run.iter().flat_map(|run| &run.sessions);
+        sessions.filter_map(|session| session.ended.as_deref()).any(|ended| ended == name)
+    };
+    let (exit, what) = match () {
+        () if ends("cost_limit") => (Exit::CostLimit, "stopped before `--max-cost` could be exceeded".to_owned()),
+        () if ends("lost") => (Exit::Lost, format!("{} attempt(s) were lost to infrastructure", wanted - finished)),
+        () => (Exit::Interrupted, format!("the job has ended, and {} attempt(s) are not made", wanted - finished)),
+    };
+    let hint = format!("go on with `autoexperiment resume {} --slurm`", folder.display());
+    super::render_message(&what, Some(&hint));
+    Ok(exit)
+}
+
+/// End a run's Slurm job
+///
+/// Takes the tasks of a run that was started with `run --slurm` out of Slurm's queue. Those that run are told to stop, and
+/// what was finished is kept. `resume RUN --slurm` goes on.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  autoexperiment cancel sweep")]
+pub struct CancelArguments {
+    /// A run: its folder, or its name under --runs.
+    run: String,
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub fn cancel(arguments: &CancelArguments) -> Result<()> {
+    let folder = run_folder(&arguments.run, &arguments.runs);
+    let array = of(&folder)?;
+    let tasks = array.queue().tasks()?.len();
+    array.cancel()?;
+    talk!("cancelled {tasks} tasks; go on with `autoexperiment resume {} --slurm`", folder.display());
+    Ok(())
+}
+
+/// The job of a run that has one.
+pub fn of(folder: &Path) -> Result<Array> {
+    Array::of(folder)?.ok_or_else(|| {
+        Error::usage(format!("run `{}` has no Slurm job", folder.display()))
+            .hint("start one with `run --slurm`; a run on this machine is stopped with Ctrl-C")
+    })
+}
+
+/// What `status` says of a run's job; `None` for a run without one.
+pub fn status(folder: &Path) -> Option<String> {
+    let array = Array::of(folder).ok()??;
+    let jobs: Vec<String> = array.submitted().into_iter().map(|one| clean(&one.job)).collect();
+    let jobs = jobs.join(", ");
+    Some(match array.queue().tasks() {
+        Err(error) => format!("Slurm job {jobs}: {}", clean(&with_causes(&error))),
+        Ok(tasks) if tasks.is_empty() => format!("Slurm job {jobs}: no task waits or runs"),
+        Ok(tasks) => {
+            let mut states: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+            tasks.values().for_each(|state| *states.entry(state.to_lowercase()).or_default() += 1);
+            let states: Vec<String> = states.iter().map(|(state, count)| format!("{count} {}", clean(state))).collect();
+            format!("Slurm job {jobs}: {}", states.join(", "))
+        }
+    })
+}

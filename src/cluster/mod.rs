@@ -1,0 +1,240 @@
+//! A run as a job array of a Slurm cluster: its tasks are shards of the run, which need nothing of whoever submitted them.
+//!
+//! ```text
+//! runs/<run>/slurm/job.json         what was asked of Slurm
+//! runs/<run>/slurm/job.sh           the batch script
+//! runs/<run>/slurm/submitted.jsonl  what was submitted when, one line each time
+//! runs/<run>/slurm/<job>_<task>.out what a task said
+//! ```
+//!
+//! Which tasks are there is asked of Slurm, by the job's name; what they have done is read from the run's store. So nothing
+//! is lost when the process that submitted them ends.
+
+mod queue;
+mod script;
+mod watch;
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use queue::{Queue, Tasks};
+pub use script::script;
+pub use watch::{Course, Seen, Told, watch};
+
+use crate::error::{Error, Kind, Result};
+use crate::files::{Appender, hex, json_lines, write_durably};
+
+/// Tasks of an array.
+pub const MOST_TASKS: u32 = 100_000;
+
+/// What is asked of Slurm for a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// Shards, each a task of the array.
+    pub shards: u32,
+    /// Partition to submit to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Account to charge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Features that nodes must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
+    /// Time limit of a task, in Slurm's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// Memory of a task, in Slurm's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// Graphics processors of a task, in Slurm's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<String>,
+    /// Processors of a task: as many as it makes attempts at once.
+    pub cpus: usize,
+    /// Lines of the site's own for the batch script.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub template: String,
+    /// This program.
+    pub program: PathBuf,
+    /// What is given to `resume` beside the run and the shard.
+    pub arguments: Vec<String>,
+}
+
+/// One submission of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Submitted {
+    /// Slurm's number of the job.
+    pub job: String,
+    /// The tasks, as `1-12` or `3,7`.
+    pub array: String,
+    /// When.
+    pub at: jiff::Timestamp,
+}
+
+/// The job of a run.
+#[derive(Debug)]
+pub struct Array {
+    /// The run's folder, absolute.
+    pub run: PathBuf,
+    /// What is asked of Slurm.
+    pub job: Job,
+}
+
+impl Array {
+    /// That of a run that has one.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be read.
+    pub fn of(run: &Path) -> Result<Option<Self>> {
+        let run = std::path::absolute(run).map_err(|error| Error::io("resolve", run, error))?;
+        let path = run.join("slurm/job.json");
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|error| Error::store("failed to read").at(&path, None).because(error))?,
+        };
+        let job = serde_json::from_slice(&text).map_err(|error| Error::store(error.to_string()).at(&path, None))?;
+        Ok(Some(Self { run, job }))
+    }
+
+    /// Writes the job and its batch script into the run's folder.
+    ///
+    /// # Errors
+    /// Kind `Store` when they cannot be written.
+    pub fn save(&self) -> Result<()> {
+        let folder = self.folder();
+        let failed = |error| Error::store(format!("failed to write `{}`", folder.display())).because(error);
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let mut text = serde_json::to_vec_pretty(&self.job)
+            .map_err(|error| Error::internal("failed to serialise a job").because(error))?;
+        text.push(b'\n');
+        let written = write_durably(&folder.join("job.json"), &text)
+            .and_then(|()| write_durably(&self.script_path(), script(&self.run, &self.job).as_bytes()));
+        written.map_err(|error| Error { kind: Kind::Store, ..error })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.run.join("slurm")
+    }
+
+    /// Where the batch script is.
+    #[must_use]
+    pub fn script_path(&self) -> PathBuf {
+        self.folder().join("job.sh")
+    }
+
+    /// Its tasks in Slurm's queue.
+    #[must_use]
+    pub fn queue(&self) -> Queue {
+        Queue::new(job_name(&self.run))
+    }
+
+    /// Submits these tasks, and writes that down.
+    ///
+    /// # Errors
+    /// Kind `Machine` when Slurm does not take them, `Store` when it cannot be written.
+    pub fn submit(&self, tasks: &[u32]) -> Result<Submitted> {
+        let array = ranges(tasks);
+        let job = queue::submit(&self.script_path(), &array)?;
+        let submitted = Submitted { job, array, at: crate::files::now() };
+        let path = self.folder().join("submitted.jsonl");
+        let written = Appender::share(&path).and_then(|mut file| file.append(&submitted));
+        written.map_err(|error| Error::store(format!("failed to write `{}`", path.display())).because(error))?;
+        Ok(submitted)
+    }
+
+    /// What was submitted so far.
+    #[must_use]
+    pub fn submitted(&self) -> Vec<Submitted> {
+        let text = std::fs::read(self.folder().join("submitted.jsonl")).unwrap_or_default();
+        json_lines(&text).filter_map(|line| line.value.ok()).collect()
+    }
+
+    /// Takes all its tasks out of Slurm's queue, and keeps whoever watches from submitting them again.
+    ///
+    /// # Errors
+    /// Kind `Machine` when Slurm does not do it, `Store` when that cannot be written down.
+    pub fn cancel(&self) -> Result<()> {
+        let path = self.cancelled_path();
+        write_durably(&path, b"").map_err(|error| Error { kind: Kind::Store, ..error })?;
+        self.queue().cancel()
+    }
+
+    /// Lets its tasks be submitted again.
+    ///
+    /// # Errors
+    /// Kind `Store` when that cannot be written down.
+    pub fn allow(&self) -> Result<()> {
+        match std::fs::remove_file(self.cancelled_path()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::store(format!("failed to write `{}`", self.folder().display())).because(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether somebody has cancelled it.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled_path().exists()
+    }
+
+    fn cancelled_path(&self) -> PathBuf {
+        self.folder().join("cancelled")
+    }
+}
+
+/// The job's name in Slurm, by which its tasks are found: no two runs of a user have the same.
+fn job_name(run: &Path) -> String {
+    use sha2::{Digest, Sha256};
+    let name = run.file_name().unwrap_or_default().to_string_lossy();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    let digest = hex(&Sha256::digest(run.as_os_str().as_encoded_bytes()));
+    format!("ae-{plain}-{}", &digest[..8])
+}
+
+/// Numbers as Slurm takes them: `1-4,7`.
+fn ranges(tasks: &[u32]) -> String {
+    let mut sorted = tasks.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for task in sorted {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == task => *last = task,
+            _ => parts.push((task, task)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    parts.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_given_as_ranges_and_a_job_has_a_name_of_its_own() {
+        assert_eq!(ranges(&[7, 1, 2, 3, 9, 10, 2]), "1-3,7,9-10");
+        assert_eq!(ranges(&[5]), "5");
+        let name = job_name(Path::new("/a/runs/two words"));
+        assert!(name.starts_with("ae-two_words-"), "{name}");
+        assert_ne!(name, job_name(Path::new("/b/runs/two words")));
+    }
+
+    #[test]
+    fn a_job_is_kept_in_the_run_and_can_be_cancelled_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Array::of(folder.path()).unwrap().is_none());
+        let job = Job { shards: 3, cpus: 2, program: "/bin/ae".into(), ..Job::default() };
+        let array = Array { run: folder.path().to_owned(), job: job.clone() };
+        array.save().unwrap();
+        let found = Array::of(folder.path()).unwrap().unwrap();
+        assert_eq!((&found.job, found.submitted()), (&job, Vec::new()));
+        assert!(array.script_path().exists() && !array.is_cancelled());
+        array.allow().unwrap();
+    }
+}

@@ -1,0 +1,168 @@
+//! Watches a run's job: shows how far it is, and submits again what was preempted, timed out, or lost with its node.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Array, Submitted, Tasks};
+use crate::error::{Error, Result};
+use crate::run::reading::{Detail, read};
+use crate::run::{AttemptRecord, RunFile, SessionFacts, Store, counting};
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Submissions without a single attempt finished after which tasks are not submitted again.
+const MOST_IN_VAIN: u32 = 10;
+
+/// How far a run and its job are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Attempts planned.
+    pub planned: usize,
+    /// Attempts with a verdict.
+    pub finished: usize,
+    /// Attempts lost to infrastructure, as yet.
+    pub lost: usize,
+    /// Tasks in Slurm's queue, by their state.
+    pub tasks: BTreeMap<String, usize>,
+}
+
+/// How watching a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// No task is left, and none is to be submitted again.
+    Ended,
+    /// Whoever watched wants to go; the tasks go on.
+    Left,
+}
+
+/// Something to tell whoever watches.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// How far it is, where that has changed.
+    Seen(&'a Seen),
+    /// Tasks were submitted again.
+    Submitted(&'a Submitted),
+    /// Slurm does not answer; it is asked again.
+    Unanswered(&'a Error),
+}
+
+/// Watches a job to its end, and submits again whatever ends without having come to its end.
+///
+/// # Errors
+/// When the run cannot be read, or tasks end again and again without finishing an attempt.
+pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &CancellationToken) -> Result<Course> {
+    let (mut last, mut in_vain, mut finished_then) = (Seen::default(), 0, None);
+    let mut missing_before: Vec<u32> = Vec::new();
+    loop {
+        match tokio::task::block_in_place(|| array.queue().tasks()) {
+            Err(error) => tell(Told::Unanswered(&error)),
+            Ok(tasks) => {
+                let run = tokio::task::block_in_place(|| look(array))?;
+                let seen = run.seen(&tasks);
+                if seen != last {
+                    tell(Told::Seen(&seen));
+                }
+                let missing =
+                    if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
+                if run.is_done() && tasks.values().all(|state| state == "PENDING") && !tasks.is_empty() {
+                    // They would only find that nothing is left to do.
+                    tokio::task::block_in_place(|| array.queue().cancel())?;
+                }
+                if tasks.is_empty() && missing.is_empty() {
+                    return Ok(Course::Ended);
+                }
+                // One that has just been submitted, or is being requeued, may not be seen yet: it must be missing twice.
+                let twice: Vec<u32> = missing.iter().copied().filter(|task| missing_before.contains(task)).collect();
+                if !twice.is_empty() {
+                    in_vain = if finished_then == Some(seen.finished) { in_vain + 1 } else { 0 };
+                    if in_vain >= MOST_IN_VAIN {
+                        return Err(Error::machine("tasks end again and again without finishing an attempt")
+                            .hint(format!("see what they say in `{}`", array.run.join("slurm").display())));
+                    }
+                    finished_then = Some(seen.finished);
+                    tell(Told::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));
+                }
+                missing_before = missing.into_iter().filter(|task| !twice.contains(task)).collect();
+                last = seen;
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(EVERY) => {}
+            () = cancel.cancelled() => return Ok(Course::Left),
+        }
+    }
+}
+
+/// A run as its store shows it.
+struct Looked {
+    run: Option<RunFile>,
+    records: Vec<AttemptRecord>,
+    names: Vec<String>,
+}
+
+fn look(array: &Array) -> Result<Looked> {
+    let reading = read(&array.run, Detail::Outcome)?;
+    Ok(Looked { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
+}
+
+impl Looked {
+    fn seen(&self, tasks: &Tasks) -> Seen {
+        let flags = counting(&self.records);
+        let counted = || self.records.iter().zip(&flags).filter(|(_, counts)| **counts).map(|(record, _)| record);
+        let mut states = BTreeMap::new();
+        for state in tasks.values() {
+            *states.entry(state.to_lowercase()).or_default() += 1;
+        }
+        Seen {
+            planned: self.run.iter().flat_map(|run| &run.planned).map(|it| it.attempts).sum(),
+            finished: counted().filter(|record| !record.is_infrastructure()).count(),
+            lost: counted().filter(|record| record.is_infrastructure()).count(),
+            tasks: states,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let seen = self.seen(&Tasks::new());
+        seen.finished == seen.planned
+    }
+
+    /// The tasks that are not in the queue though their shard has not come to its end.
+    fn missing(&self, array: &Array, tasks: &Tasks) -> Vec<u32> {
+        let width = array.job.shards.to_string().len();
+        let has_ended = |task: u32| {
+            let shard = format!("{task:0width$}");
+            let starts = self.names.iter().filter_map(|name| Some((start_of(name, &shard)?, name)));
+            let last = starts.max().map(|(_, name)| name);
+            let session = last.and_then(|name| self.session(name));
+            // One that was told to stop, as before its time limit, has not come to its end.
+            session.and_then(|session| session.ended.as_deref()).is_some_and(|ended| ended != "interrupted")
+        };
+        (1..=array.job.shards).filter(|task| !tasks.contains_key(task) && !has_ended(*task)).collect()
+    }
+
+    fn session(&self, name: &str) -> Option<&SessionFacts> {
+        self.run.as_ref()?.sessions.iter().find(|session| session.shard.as_deref() == Some(name))
+    }
+}
+
+/// Which start of a shard a name is of: `03` the first, `03-2` the second.
+fn start_of(name: &str, shard: &str) -> Option<u32> {
+    match name.strip_prefix(shard)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shards_last_start_is_found_among_all() {
+        assert_eq!((start_of("03", "03"), start_of("03-12", "03")), (Some(1), Some(12)));
+        assert_eq!((start_of("031", "03"), start_of("13", "03")), (None, None));
+    }
+}

@@ -1,0 +1,57 @@
+//! Files that one of several processes makes, whichever machine it runs on.
+
+use std::fs::File;
+use std::io::{ErrorKind, Result, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Makes a file that appears whole, unless there is one of that name; whether it was made. A hard link decides, because
+/// its making is atomic on every POSIX file system, NFS included. With `is_durable`, what it holds is on disk before.
+///
+/// # Errors
+/// When the folder cannot be written, or knows no hard links.
+pub fn write_once(path: &Path, bytes: &[u8], is_durable: bool) -> Result<bool> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut draft = tempfile::Builder::new().prefix(".once-").tempfile_in(folder)?;
+    draft.write_all(bytes)?;
+    if is_durable {
+        draft.as_file().sync_all()?;
+    }
+    let linked = std::fs::hard_link(draft.path(), path);
+    match linked {
+        Ok(()) => {}
+        // The answer to a link that was made may be lost on its way from a server, and the second request refused.
+        Err(_) if draft.as_file().metadata().is_ok_and(|about| about.nlink() == 2) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    if is_durable {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_that_make_a_file_at_once_one_does_and_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let path = folder.path().join(round.to_string());
+            let makers: Vec<_> = (0..8)
+                .map(|maker| {
+                    let path = path.clone();
+                    std::thread::spawn(move || {
+                        write_once(&path, format!("made by {maker}").as_bytes(), false).unwrap().then_some(maker)
+                    })
+                })
+                .collect();
+            let made: Vec<i32> = makers.into_iter().filter_map(|maker| maker.join().unwrap()).collect();
+            assert_eq!(made.len(), 1);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("made by {}", made[0]));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 20, "no draft stays");
+    }
+}

@@ -1,0 +1,244 @@
+//! Signs of life. A process that works on a shared run writes a counter into a file of its own again and again. Others
+//! hold it for dead when they have seen the same count for long enough by their own clock: what a clock on another machine
+//! says does not matter.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+/// Beats within the time after which a process counts as dead.
+const BEATS: u32 = 12;
+/// A beat is no rarer than this.
+const RAREST: Duration = Duration::from_secs(5);
+/// Looks that it takes at least to hold a process for dead: while nobody could look, as when a file server was down, nobody
+/// could beat either.
+const LOOKS: u32 = 4;
+/// A file that was written so long ago is none of a living process, for those who look only once.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// What a file of signs of life ends with.
+const RUNNING: &str = "running";
+const ENDED: &str = "ended  ";
+
+fn line(count: u64, state: &str) -> String {
+    // Always as long: what is written replaces what was there.
+    format!("{count:020} {state}\n")
+}
+
+/// This process's sign of life, until it is dropped.
+#[derive(Debug)]
+pub struct Beat {
+    path: PathBuf,
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<u64>>,
+    /// Set when this process has not beaten for so long that others hold it for dead.
+    lapsed: CancellationToken,
+    /// Whether its work is whole, so that nothing has to be cleared up after it.
+    is_clean: bool,
+}
+
+impl Beat {
+    /// The first sign of life, for a file that does not exist yet.
+    #[must_use]
+    pub fn first() -> String {
+        line(0, RUNNING)
+    }
+
+    /// Goes on beating in a file. A process that shows no sign for `timeout` counts as dead.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(path: &Path, timeout: Duration) -> io::Result<Self> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let lapsed = CancellationToken::new();
+        let (own, told, file) = (stop.clone(), lapsed.clone(), path.to_owned());
+        let every = (timeout / BEATS).min(RAREST);
+        let thread = std::thread::Builder::new().name("beat".to_owned()).spawn(move || {
+            let (mut count, mut last) = (0, Instant::now());
+            loop {
+                let stopped = own.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let (stopped, _) = own
+                    .1
+                    .wait_timeout_while(stopped, every, |stopped| !*stopped)
+                    .unwrap_or_else(PoisonError::into_inner);
+                if *stopped {
+                    return count;
+                }
+                drop(stopped);
+                count += 1;
+                // A beat that fails is one that is missing, nothing else.
+                let is_written = write(&file, count, RUNNING).is_ok();
+                if last.elapsed() > timeout {
+                    told.cancel();
+                }
+                if is_written {
+                    last = Instant::now();
+                }
+            }
+        })?;
+        Ok(Self { path: path.to_owned(), stop, thread: Some(thread), lapsed, is_clean: false })
+    }
+
+    /// Set when others may have taken over this process's work.
+    #[must_use]
+    pub const fn lapsed(&self) -> &CancellationToken {
+        &self.lapsed
+    }
+
+    /// Says at the end that nothing has to be cleared up.
+    pub const fn end_clean(&mut self) {
+        self.is_clean = true;
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.1.notify_all();
+        let count = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        if self.is_clean {
+            let _ = write(&self.path, count + 1, ENDED);
+        }
+    }
+}
+
+/// Opened for each beat: on NFS, what was written is seen by who opens the file after it was closed.
+fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all_at(line(count, state).as_bytes(), 0)
+}
+
+/// Whether somebody lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// As far as one can tell.
+    Alive,
+    /// It has shown no sign of life for too long.
+    Dead,
+    /// It has come to its end, and left nothing to be cleared up.
+    Ended,
+}
+
+/// Watches others.
+#[derive(Debug)]
+pub struct Watch {
+    folder: PathBuf,
+    timeout: Duration,
+    seen: HashMap<String, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    text: Vec<u8>,
+    looked: Instant,
+    /// For how long it has not changed, as far as it was looked at.
+    unchanged: Duration,
+}
+
+impl Watch {
+    /// Over those whose files are in this folder.
+    #[must_use]
+    pub fn new(folder: &Path, timeout: Duration) -> Self {
+        Self { folder: folder.to_owned(), timeout, seen: HashMap::new() }
+    }
+
+    /// Looks at one of them.
+    pub fn look(&mut self, name: &str) -> Life {
+        let text = std::fs::read(file(&self.folder, name)).unwrap_or_default();
+        self.looked(name, text, Instant::now())
+    }
+
+    fn looked(&mut self, name: &str, text: Vec<u8>, now: Instant) -> Life {
+        if text.trim_ascii_end().ends_with(ENDED.trim_end().as_bytes()) {
+            return Life::Ended;
+        }
+        let longest = self.timeout / LOOKS;
+        let seen = self.seen.entry(name.to_owned()).or_insert_with(|| Seen {
+            text: text.clone(),
+            looked: now,
+            unchanged: Duration::ZERO,
+        });
+        let since = now.duration_since(std::mem::replace(&mut seen.looked, now));
+        if seen.text == text {
+            seen.unchanged += since.min(longest);
+        } else {
+            (seen.text, seen.unchanged) = (text, Duration::ZERO);
+        }
+        if seen.unchanged >= self.timeout { Life::Dead } else { Life::Alive }
+    }
+}
+
+/// Where somebody's signs of life are.
+#[must_use]
+pub fn file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.beat"))
+}
+
+/// Whether somebody seems to live, for those who look only once and go by the time at which a file was written.
+#[must_use]
+pub fn any_recent(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "beat")).any(
+        |path| {
+            let is_running = std::fs::read(&path).is_ok_and(|text| text.trim_ascii_end().ends_with(RUNNING.as_bytes()));
+            let written = path.metadata().and_then(|about| about.modified());
+            // A time to come is that of a clock that is ahead.
+            is_running && written.is_ok_and(|at| at.elapsed().map_or(true, |age| age < RECENT))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shows_no_sign_for_long_enough_is_dead_but_not_because_nobody_looked() {
+        let mut watch = Watch::new(Path::new("nowhere"), Duration::from_secs(60));
+        let begun = Instant::now();
+        let mut look = |seconds: u64, text: &str| {
+            watch.looked("a", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds))
+        };
+        assert_eq!(look(0, "1 running\n"), Life::Alive);
+        // The file server was away for an hour.
+        assert_eq!(look(3600, "1 running\n"), Life::Alive);
+        assert_eq!(look(3605, "2 running\n"), Life::Alive);
+        for seconds in (3610..3665).step_by(5) {
+            assert_eq!(look(seconds, "2 running\n"), Life::Alive, "{seconds}");
+        }
+        assert_eq!(look(3665, "2 running\n"), Life::Dead);
+        assert_eq!(look(3670, "3 running\n"), Life::Alive);
+        assert_eq!(look(3671, &line(4, ENDED)), Life::Ended);
+        // One without a file.
+        assert_eq!(watch.looked("b", Vec::new(), begun), Life::Alive);
+        let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
+        assert_eq!(later, Some(Life::Dead));
+    }
+
+    #[test]
+    fn a_beat_goes_on_while_it_is_held_and_says_so_when_it_ends_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let timeout = Duration::from_millis(240);
+        for is_clean in [false, true] {
+            let path = file(folder.path(), if is_clean { "a" } else { "b" });
+            std::fs::write(&path, Beat::first()).unwrap();
+            let mut beat = Beat::start(&path, timeout).unwrap();
+            assert!(any_recent(folder.path()));
+            while std::fs::read(&path).unwrap() == Beat::first().as_bytes() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if is_clean {
+                beat.end_clean();
+            }
+            drop(beat);
+            let life = Watch::new(folder.path(), timeout).look(if is_clean { "a" } else { "b" });
+            assert_eq!(life, if is_clean { Life::Ended } else { Life::Alive });
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Claims: who works on what. A claim is a file that only one process can make, `<what>.<generation>`, and names its
+//! holder. Who takes over from a dead holder makes the file of the next generation.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::files::write_once;
+
+/// The claims of a run, as one process makes and sees them.
+#[derive(Debug)]
+pub struct Claims {
+    folder: PathBuf,
+    holder: String,
+}
+
+/// A claim that somebody has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// How often it was taken over.
+    pub generation: u32,
+    /// Who holds it; empty where a crash of the file system took that.
+    pub holder: String,
+}
+
+impl Claims {
+    /// In this folder, in the name of `holder`.
+    #[must_use]
+    pub fn new(folder: &Path, holder: &str) -> Self {
+        Self { folder: folder.to_owned(), holder: holder.to_owned() }
+    }
+
+    fn path(&self, what: &str, generation: u32) -> PathBuf {
+        self.folder.join(format!("{what}.{generation}"))
+    }
+
+    /// Makes a claim; whether nobody else had made it.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn take(&self, what: &str, generation: u32) -> io::Result<bool> {
+        write_once(&self.path(what, generation), self.holder.as_bytes(), false)
+    }
+
+    /// Whether somebody has taken over a claim of this generation.
+    #[must_use]
+    pub fn is_taken_over(&self, what: &str, generation: u32) -> bool {
+        self.path(what, generation + 1).exists()
+    }
+
+    /// The last claim to this that is known of, looked for from `generation` on.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn last(&self, what: &str, generation: u32) -> io::Result<Option<Claim>> {
+        let mut last = None;
+        for generation in generation.. {
+            match std::fs::read_to_string(self.path(what, generation)) {
+                Ok(holder) => last = Some(Claim { generation, holder }),
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(last)
+    }
+
+    /// The last generation of every claim.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn all(&self) -> io::Result<HashMap<String, u32>> {
+        let mut found: HashMap<String, u32> = HashMap::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let name = entry?.file_name();
+            if let Some((what, generation)) = name.to_str().and_then(|name| name.rsplit_once('.'))
+                && let Ok(generation) = generation.parse::<u32>()
+            {
+                let last = found.entry(what.to_owned()).or_default();
+                *last = generation.max(*last);
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_made_once_and_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["a", "b"].map(|holder| Claims::new(folder.path(), holder));
+        assert_eq!(one.last("7", 0).unwrap(), None);
+        assert!(one.take("7", 0).unwrap());
+        assert!(!other.take("7", 0).unwrap() && !one.take("7", 0).unwrap());
+        assert!(!one.is_taken_over("7", 0));
+        assert!(other.take("7", 1).unwrap() && other.take("of-x", 0).unwrap());
+        assert!(one.is_taken_over("7", 0));
+        let last = Claim { generation: 1, holder: "b".to_owned() };
+        assert_eq!((one.last("7", 0).unwrap(), one.last("7", 1).unwrap()), (Some(last.clone()), Some(last)));
+        assert_eq!(one.all().unwrap(), HashMap::from([("7".to_owned(), 1), ("of-x".to_owned(), 0)]));
+    }
+}

@@ -1,0 +1,135 @@
+//! One process among those that work on a run: its name, its files, its signs of life.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::beat::{self, Beat};
+use super::{Shard, shards};
+use crate::error::{Error, Kind, Result};
+use crate::files::{write_durably, write_once};
+use crate::model::ledger::{Books, Ledger};
+use crate::run::store::{Writer, write_failed};
+use crate::run::{SessionFacts, Store};
+
+/// Times that one shard may be started.
+const MOST_STARTS: u32 = 100_000;
+
+/// This process, as others that work on the run know it.
+pub struct Member {
+    /// Its name: the shard's number, and from its second start on the start's, as `03-2`.
+    pub name: String,
+    /// Which part it begins with.
+    pub shard: Shard,
+    /// Its records.
+    pub writer: Writer,
+    /// Its ledger.
+    pub ledger: Arc<Ledger>,
+    /// Its signs of life.
+    pub beat: Beat,
+    /// Its session.
+    facts: SessionFacts,
+}
+
+impl Member {
+    /// Begins to work on a run, under a name that nobody has had.
+    ///
+    /// # Errors
+    /// Kind `Store` when the run's folder cannot be written; kind `Machine` when others work on it in sandboxes of another
+    /// strength, which is not to be mixed unless `mixed` is set.
+    pub fn join(store: &Store, shard: Shard, timeout: Duration, facts: &SessionFacts, mixed: bool) -> Result<Self> {
+        let folder = shards(store.folder());
+        for part in [&folder, &store.folder().join("claims"), &store.folder().join("purse")] {
+            std::fs::create_dir_all(part).map_err(|error| write_failed(part, error))?;
+        }
+        same_strength(&folder, facts, mixed)?;
+        let name = new_name(&folder, shard)?;
+        let beat = beat::file(&folder, &name);
+        let beat = Beat::start(&beat, timeout).map_err(|error| write_failed(&beat, error))?;
+        let facts = SessionFacts { shard: Some(name.clone()), node: node(), ..facts.clone() };
+        save(&folder, &name, &facts)?;
+        let writer = store.shard_writer(&name)?;
+        let ledger = Arc::new(store.shard_ledger(&name)?);
+        Ok(Self { name, shard, writer, ledger, beat, facts })
+    }
+
+    /// Says how its work has ended. Nothing has to be cleared up after it.
+    ///
+    /// # Errors
+    /// Kind `Store` when that cannot be written.
+    pub fn end(&mut self, store: &Store, how: &str) -> Result<()> {
+        self.facts.ended = Some(how.to_owned());
+        save(&shards(store.folder()), &self.name, &self.facts)?;
+        self.beat.end_clean();
+        Ok(())
+    }
+
+    /// Dollars that count as spent by its ledger.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be read.
+    pub fn spent(&self, store: &Store) -> Result<f64> {
+        Ok(books(store, &self.name)?.total().dollars())
+    }
+}
+
+/// Writes a session down.
+fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(facts)
+        .map_err(|error| Error::internal("failed to serialise a session").because(error))?;
+    text.push(b'\n');
+    let kept = write_durably(&folder.join(format!("{name}.json")), &text);
+    kept.map_err(|error| Error { kind: Kind::Store, ..error })
+}
+
+/// What one member's ledger says.
+pub(super) fn books(store: &Store, name: &str) -> Result<Books> {
+    let path = store.shard_ledger_path(name);
+    // One that died young has none.
+    if path.exists() { Books::of(&path) } else { Ok(Books::default()) }
+}
+
+/// A name that this process alone has: nobody else makes its file.
+fn new_name(folder: &Path, shard: Shard) -> Result<String> {
+    for start in 1..MOST_STARTS {
+        let name = if start == 1 { shard.name() } else { format!("{}-{start}", shard.name()) };
+        let path = beat::file(folder, &name);
+        if !path.exists()
+            && write_once(&path, Beat::first().as_bytes(), false).map_err(|error| write_failed(&path, error))?
+        {
+            return Ok(name);
+        }
+    }
+    Err(Error::store(format!("shard {shard} was started too often")))
+}
+
+/// Refuses a machine whose sandboxes are not as strong as those of the first that worked on the run.
+fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()> {
+    let own = std::iter::once(format!("sandbox `{}`", facts.sandbox)).chain(facts.warnings.clone());
+    let own = own.collect::<Vec<_>>().join("\n") + "\n";
+    let path = folder.join("sandbox.txt");
+    let failed = |error| write_failed(&path, error);
+    if mixed || write_once(&path, own.as_bytes(), false).map_err(failed)? {
+        return Ok(());
+    }
+    let first = std::fs::read_to_string(&path).map_err(failed)?;
+    if first == own {
+        return Ok(());
+    }
+    let differing = |one: &str, other: &str| {
+        let lines: Vec<&str> = one.lines().filter(|line| !other.lines().any(|known| known == *line)).collect();
+        if lines.is_empty() { "nothing else".to_owned() } else { lines.join("; ") }
+    };
+    let what = format!(
+        "sandboxes are not of one strength: here {}, where the run began {}",
+        differing(&own, &first),
+        differing(&first, &own)
+    );
+    Err(Error::machine(what)
+        .hint("run all shards on machines of one kind (`autoexperiment doctor` on each), or mix them with `--mixed-sandboxes`"))
+}
+
+/// The machine's name.
+fn node() -> Option<String> {
+    nix::unistd::gethostname().ok().map(|name| name.to_string_lossy().into_owned())
+}

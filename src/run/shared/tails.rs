@@ -1,0 +1,66 @@
+//! What all shards have put on record so far, read on from where it was last read.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::agent::End;
+use crate::error::{Error, Result};
+use crate::run::Store;
+
+/// How an attempt ended, as a record says.
+#[derive(Debug, Deserialize)]
+pub struct Ended<'a> {
+    /// The agent's label.
+    #[serde(borrow)]
+    pub agent: Cow<'a, str>,
+    /// The sample's id.
+    #[serde(borrow)]
+    pub sample: Cow<'a, str>,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Why it stopped.
+    pub end: End,
+    /// More about the end.
+    #[serde(default)]
+    pub end_detail: Option<String>,
+    /// Whether only verification was lost.
+    #[serde(default)]
+    pub verification_lost: bool,
+}
+
+/// How far each file was read.
+#[derive(Debug, Default)]
+pub struct Tails {
+    read: HashMap<PathBuf, u64>,
+}
+
+impl Tails {
+    /// Gives every record that was not given before. Broken lines are none: the strict reader names them.
+    ///
+    /// # Errors
+    /// Kind `Store` when a file cannot be read.
+    pub fn read(&mut self, store: &Store, mut each: impl FnMut(Ended<'_>)) -> Result<()> {
+        for path in store.record_files()? {
+            let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
+            let from = self.read.get(&path).copied().unwrap_or_default();
+            let file = File::open(&path).map_err(failed)?;
+            let length = file.metadata().map_err(failed)?.len();
+            let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).unwrap_or_default()];
+            file.read_exact_at(&mut bytes, from).map_err(failed)?;
+            // The rest is being written.
+            let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+            for line in bytes[..whole].split(|&byte| byte == b'\n') {
+                if let Ok(ended) = serde_json::from_slice(line) {
+                    each(ended);
+                }
+            }
+            self.read.insert(path, from + whole as u64);
+        }
+        Ok(())
+    }
+}

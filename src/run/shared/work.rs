@@ -1,0 +1,370 @@
+//! The part of a run that one process makes: first its own, then what nobody has begun, then what dead ones have left.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::beat::{Life, Watch};
+use super::claims::Claims;
+use super::member::{Member, books};
+use super::purse::Purse;
+use super::tails::Tails;
+use super::{Sharing, shards};
+use crate::error::{Error, Result};
+use crate::run::attempt::Job;
+use crate::run::family::Family;
+use crate::run::scheduler::{Money, Next, Work};
+use crate::run::store::write_failed;
+use crate::run::twice::supersede;
+use crate::run::{AttemptRecord, Store, interrupted_attempts};
+
+/// The name of the claim to let verifiers choose.
+const CHOICES: &str = "choices";
+
+/// What is left to do of a run, as one process sees it.
+pub struct Part<'a> {
+    store: Store,
+    family: &'a dyn Family,
+    member: Member,
+    claims: Claims,
+    watch: Watch,
+    purse: Option<Purse>,
+    tails: Tails,
+    tries: u32,
+    /// All attempts of the run. Claims go by their place here.
+    plan: Vec<Job>,
+    places: HashMap<(String, String, u32), usize>,
+    /// By place, whether it has a record that counts.
+    done: Vec<bool>,
+    /// Tries that others have lost since this process began, and why the last was.
+    lost: HashMap<usize, (u32, String)>,
+    /// Attempts that nobody had begun when this process last looked, in the order in which it tries to take them.
+    free: VecDeque<usize>,
+    /// Whether `free` holds what other shards were to begin with.
+    of_others: bool,
+    /// What others have claimed and not finished, with the generation of their claim.
+    held: BTreeMap<usize, u32>,
+    /// What this process has claimed.
+    own: HashMap<usize, u32>,
+    /// Dead ones after whom was cleared up.
+    cleared: Vec<String>,
+    pause: Duration,
+    looked: Option<Instant>,
+}
+
+impl<'a> Part<'a> {
+    /// For one of those who work on the run. `label` names agents by their place.
+    ///
+    /// # Errors
+    /// Kind `Store` when the run's folder cannot be read.
+    pub fn new(
+        (store, sharing): (&Store, &Sharing),
+        member: Member,
+        family: &'a dyn Family,
+        plan: Vec<Job>,
+        label: impl Fn(&Job) -> String,
+        (tries, max_cost): (u32, Option<f64>),
+    ) -> Result<Self> {
+        let (folder, timeout) = (store.folder(), sharing.timeout());
+        let places: HashMap<_, _> = plan
+            .iter()
+            .enumerate()
+            .map(|(place, job)| ((label(job), job.sample.id().to_owned(), job.attempt), place))
+            .collect();
+        let mut part = Self {
+            claims: Claims::new(&folder.join("claims"), &member.name),
+            watch: Watch::new(&shards(folder), timeout),
+            purse: max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
+            tails: Tails::default(),
+            tries,
+            done: vec![false; plan.len()],
+            lost: HashMap::new(),
+            free: VecDeque::new(),
+            of_others: false,
+            held: BTreeMap::new(),
+            own: HashMap::new(),
+            cleared: Vec::new(),
+            pause: (timeout / 12).min(Duration::from_secs(2)),
+            looked: None,
+            store: store.clone(),
+            family,
+            member,
+            plan,
+            places,
+        };
+        part.read_on()?;
+        // What was lost before is tried again.
+        part.lost.clear();
+        part.find_free(false)?;
+        Ok(part)
+    }
+
+    /// How many attempts there are, and how many are done.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.plan.len(), self.done.iter().filter(|done| **done).count())
+    }
+
+    /// How long to wait before it is looked again what others have left.
+    #[must_use]
+    pub const fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// Whether this process is the one that lets verifiers choose, now that all attempts are made.
+    ///
+    /// # Errors
+    /// Kind `Store` when the run's folder cannot be read or written.
+    pub fn may_choose(&mut self) -> Result<bool> {
+        let last = self.claims.last(CHOICES, 0).map_err(|error| self.failed(error))?;
+        let generation = match last {
+            None => 0,
+            Some(claim) if self.watch.look(&claim.holder) == Life::Alive => return Ok(false),
+            Some(claim) => claim.generation + 1,
+        };
+        self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
+    }
+
+    /// The end of this process's work, and how it ended. Nothing has to be cleared up after it.
+    ///
+    /// # Errors
+    /// Kind `Store` when the run's folder cannot be written.
+    pub fn close(mut self, how: &str) -> Result<()> {
+        let spent = self.member.spent(&self.store)?;
+        if let Some(purse) = &mut self.purse {
+            purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))?;
+        }
+        // A file that went after its last record was written would be missed by the next reader only.
+        self.member.writer.check()?;
+        self.member.end(&self.store, how)
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        write_failed(self.store.folder(), error)
+    }
+
+    /// Reads what has been put on record since the last time.
+    fn read_on(&mut self) -> Result<()> {
+        let Self { tails, places, done, lost, .. } = self;
+        tails.read(&self.store, |ended| {
+            let key = (ended.agent.into_owned(), ended.sample.into_owned(), ended.attempt);
+            let Some(&place) = places.get(&key) else { return };
+            if !ended.end.is_infrastructure() {
+                done[place] = true;
+            } else if ended.end != crate::agent::End::Cancelled {
+                let (count, why) = lost.entry(place).or_default();
+                // One whose agent had finished is not paid again in this session.
+                *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
+                *why = ended.end_detail.unwrap_or_default();
+            }
+        })
+    }
+
+    /// Whether others have lost this attempt as often as it may be tried.
+    fn is_given_up(&self, place: usize) -> bool {
+        self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
+    }
+
+    /// Looks for what nobody has begun: of this process's own part, or of all.
+    fn find_free(&mut self, of_others: bool) -> Result<()> {
+        self.of_others = of_others;
+        let claimed = self.claims.all().map_err(|error| self.failed(error))?;
+        let (index, count) = (self.member.shard.index as usize, self.member.shard.count as usize);
+        let open = |place: &usize| !self.done[*place] && !self.own.contains_key(place);
+        let is_part = |place: &usize| place % count == index;
+        let (mut free, mut held) = (VecDeque::new(), BTreeMap::new());
+        for place in (0..self.plan.len()).filter(open).filter(|place| of_others || is_part(place)) {
+            match claimed.get(&place.to_string()) {
+                Some(generation) => _ = held.insert(place, *generation),
+                None => free.push_back(place),
+            }
+        }
+        if of_others {
+            // From the end, where the others come last; each from another place, so that few meet.
+            free.make_contiguous().reverse();
+            let skip = free.len() * index / count;
+            free.rotate_left(skip);
+        }
+        (self.free, self.held) = (free, held);
+        Ok(())
+    }
+
+    /// Takes over what a dead one has left, if there is any.
+    fn take_over(&mut self) -> Result<Option<Job>> {
+        let mut lives: HashMap<String, Life> = HashMap::new();
+        let mut left = Vec::new();
+        for (place, generation) in self.held.clone() {
+            let claim = self.claims.last(&place.to_string(), generation).map_err(|error| self.failed(error))?;
+            let Some(claim) = claim else { continue };
+            self.held.insert(place, claim.generation);
+            let watch = &mut self.watch;
+            let life = *lives.entry(claim.holder.clone()).or_insert_with_key(|holder| watch.look(holder));
+            if life != Life::Alive {
+                left.push((place, claim));
+            }
+        }
+        // After it was seen who lives: what a dead one has put on record is all there now.
+        self.read_on()?;
+        let (done, lost, tries) = (&self.done, &self.lost, self.tries);
+        self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
+        for (name, _) in lives.iter().filter(|(_, life)| **life == Life::Dead) {
+            self.clear_up(name)?;
+        }
+        for (place, claim) in left {
+            if !self.held.contains_key(&place) {
+                continue;
+            }
+            let generation = claim.generation + 1;
+            if self.claims.take(&place.to_string(), generation).map_err(|error| self.failed(error))? {
+                self.held.remove(&place);
+                return Ok(Some(self.begin(place, generation)));
+            }
+            self.held.insert(place, generation);
+        }
+        Ok(None)
+    }
+
+    /// Puts on record what a dead one had spent on attempts that it did not finish, and gives the rest of its money back.
+    fn clear_up(&mut self, name: &str) -> Result<()> {
+        if name.is_empty() || self.cleared.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        let what = format!("of-{name}");
+        let last = self.claims.last(&what, 0).map_err(|error| self.failed(error))?;
+        let generation = match &last {
+            None => 0,
+            Some(claim) if claim.holder == self.member.name => return Ok(()),
+            Some(claim) => match self.watch.look(&claim.holder) {
+                Life::Alive => return Ok(()),
+                Life::Ended => {
+                    self.cleared.push(name.to_owned());
+                    return Ok(());
+                }
+                Life::Dead => claim.generation + 1,
+            },
+        };
+        if !self.claims.take(&what, generation).map_err(|error| self.failed(error))? {
+            return Ok(());
+        }
+        let books = books(&self.store, name)?;
+        let interrupted = interrupted_attempts(&self.store, Some(&books), &self.store.records()?, self.family)?;
+        self.member.writer.append(&interrupted)?;
+        if let Some(purse) = &mut self.purse {
+            let rest = purse.rest(name, books.total().dollars());
+            rest.map_err(|error| write_failed(self.store.folder(), error))?;
+        }
+        self.cleared.push(name.to_owned());
+        Ok(())
+    }
+
+    fn begin(&mut self, place: usize, generation: u32) -> Job {
+        self.own.insert(place, generation);
+        self.plan[place].clone()
+    }
+
+    fn next_job(&mut self) -> Result<Next> {
+        if self.member.beat.lapsed().is_cancelled() {
+            let what =
+                format!("shard {} stood still for so long that others have taken over its work", self.member.name);
+            return Err(Error::store(what)
+                .hint("start it again; if file servers are slow here, plan with a longer `--claim-timeout`"));
+        }
+        loop {
+            while let Some(place) = self.free.pop_front() {
+                if self.done[place] || self.own.contains_key(&place) {
+                    continue;
+                }
+                if self.claims.take(&place.to_string(), 0).map_err(|error| self.failed(error))? {
+                    return Ok(Next::Job(self.begin(place, 0)));
+                }
+                self.held.insert(place, 0);
+            }
+            if self.of_others {
+                break;
+            }
+            self.read_on()?;
+            self.find_free(true)?;
+        }
+        if self.held.is_empty() {
+            return Ok(Next::None);
+        }
+        if self.looked.is_some_and(|at| at.elapsed() < self.pause) {
+            return Ok(Next::Later);
+        }
+        self.looked = Some(Instant::now());
+        Ok(match self.take_over()? {
+            Some(job) => {
+                // There may be more.
+                self.looked = None;
+                Next::Job(job)
+            }
+            None if self.held.is_empty() => Next::None,
+            None => Next::Later,
+        })
+    }
+
+    /// Whether money may yet become free: some other shard lives and may spend less than it is allowed to.
+    fn others_spend(&mut self) -> Result<bool> {
+        let busy: Vec<String> = self.purse.iter().flat_map(Purse::busy).map(ToOwned::to_owned).collect();
+        let mut any = false;
+        for name in busy {
+            match self.watch.look(&name) {
+                Life::Dead => self.clear_up(&name)?,
+                // One that has just ended has said what it spent.
+                Life::Alive | Life::Ended => any = true,
+            }
+        }
+        Ok(any)
+    }
+}
+
+impl Work for Part<'_> {
+    fn next(&mut self) -> Result<Next> {
+        tokio::task::block_in_place(|| self.next_job())
+    }
+
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Money> {
+        tokio::task::block_in_place(|| {
+            let folder = self.store.folder();
+            let Some(purse) = &mut self.purse else { return Ok(Money::Fits) };
+            let failed = |error| write_failed(folder, error);
+            if committed + more <= purse.allowed() || purse.raise(committed + more).map_err(failed)? {
+                return Ok(Money::Fits);
+            }
+            Ok(if self.others_spend()? { Money::Later } else { Money::Short })
+        })
+    }
+
+    fn rest(&mut self, spent: f64) -> Result<()> {
+        tokio::task::block_in_place(|| {
+            let Some(purse) = &mut self.purse else { return Ok(()) };
+            purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))
+        })
+    }
+
+    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()> {
+        tokio::task::block_in_place(|| {
+            for (_, record) in ended.iter_mut() {
+                let key = (record.agent.clone(), record.sample.clone(), record.attempt);
+                let Some(&place) = self.places.get(&key) else { continue };
+                let Some(&generation) = self.own.get(&place) else { continue };
+                if self.claims.is_taken_over(&place.to_string(), generation) {
+                    supersede(record);
+                    self.own.remove(&place);
+                    self.held.insert(place, generation + 1);
+                } else if !record.is_infrastructure() {
+                    self.done[place] = true;
+                }
+            }
+            self.member.writer.append(ended.iter().map(|(_, record)| record))
+        })
+    }
+
+    fn lost(&self) -> Vec<String> {
+        let open = |place: &usize| !self.done[*place] && !self.own.contains_key(place) && self.is_given_up(*place);
+        self.lost.iter().filter(|(place, _)| open(place)).map(|(_, (_, why))| why.clone()).collect()
+    }
+
+    fn pause(&self) -> Duration {
+        self.pause
+    }
+}

@@ -1,0 +1,54 @@
+//! Attempts that were made twice: a process of a shared run that stood still for too long is held for dead, and another
+//! makes its attempt again. One record counts, the others say what they have cost.
+
+use std::collections::HashSet;
+
+use super::AttemptRecord;
+use crate::agent::End;
+
+/// Makes a record one that only says what an attempt has cost.
+pub(super) fn supersede(record: &mut AttemptRecord) {
+    record.end = End::Cancelled;
+    record.end_detail = Some("made twice: the record of another process counts".to_owned());
+    record.pass = false;
+    (record.reported, record.verified) = (None, None);
+    record.results.clear();
+}
+
+/// Of the whole records of each attempt, the first counts, in the order of the files' names and of the lines in them. The
+/// records are then put into the order in which the attempts began.
+pub(super) fn settle(records: &mut [AttemptRecord]) {
+    let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
+    for record in records.iter_mut().filter(|record| !record.is_infrastructure()) {
+        if !known.insert((record.agent.clone(), record.sample.clone(), record.attempt)) {
+            supersede(record);
+        }
+    }
+    records.sort_by_key(|record| record.started);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_whole_records_the_first_counts_and_what_the_other_cost_is_kept() {
+        let sample = crate::sample::masked("x_0");
+        let record = |attempt, end, pass, cost| AttemptRecord {
+            end,
+            pass,
+            cost,
+            ..AttemptRecord::blank("react", &sample, attempt)
+        };
+        let mut records = [
+            record(0, End::SandboxLost, false, 0.1),
+            record(0, End::Answered, true, 0.2),
+            record(1, End::GaveUp, false, 0.3),
+            record(0, End::Answered, false, 0.4),
+        ];
+        settle(&mut records);
+        let counting: Vec<_> = super::super::scored(&records).map(|record| (record.attempt, record.pass)).collect();
+        assert_eq!(counting, [(0, true), (1, false)]);
+        assert!((records.iter().map(|record| record.cost).sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,256 @@
+//! A run as a job array of a real Slurm, of three nodes on this machine (`tests/support/slurm.sh`), while tasks, nodes and
+//! the process that submitted it are killed.
+//!
+//! Runs only when asked for (`-- --ignored slurm::`), with AUTOEXPERIMENT_SLURM_ATTEMPTS attempts at each of 11 samples by
+//! two agents and AUTOEXPERIMENT_SLURM_KILLS kills.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::ledger::counting_server;
+use crate::shards::{Dice, verdicts};
+use crate::support::Lab;
+
+/// A Slurm that is there for as long as this is.
+struct Slurm {
+    folder: tempfile::TempDir,
+}
+
+impl Slurm {
+    fn start() -> Self {
+        let slurm = Self { folder: tempfile::tempdir().unwrap() };
+        slurm.script(&["up"], &[]);
+        slurm
+    }
+
+    fn script(&self, verb: &[&str], more: &[&str]) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/slurm.sh");
+        // Daemons keep what they inherit open.
+        let mut command = Command::new(script);
+        command.args(verb).arg(self.folder.path()).args(more).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().unwrap().success(), "{verb:?} {more:?}: see what `tests/support/slurm.sh` says");
+    }
+
+    fn conf(&self) -> PathBuf {
+        self.folder.path().join("slurm.conf")
+    }
+
+    fn ask(&self, program: &str, arguments: &[&str]) -> String {
+        let said = Command::new(program).args(arguments).env("SLURM_CONF", self.conf()).output().unwrap();
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        self.script(&["down"], &[]);
+    }
+}
+
+/// A task's process, and the node that it is on.
+#[derive(Clone)]
+struct Task {
+    pid: Pid,
+    parent: Pid,
+    node: String,
+    place: String,
+}
+
+/// The tasks of this lab's run that run now.
+fn tasks(lab: &Lab) -> Vec<Task> {
+    let run = lab.path("runs/s").display().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let command = read("cmdline");
+        if !command.contains(&run) || !command.contains("--shard") {
+            continue;
+        }
+        let environ = read("environ");
+        let variable = |name: &str| {
+            let line = environ.split('\0').find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            line.unwrap_or_default().to_owned()
+        };
+        let parent = read("status").lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+        found.push(Task {
+            pid: Pid::from_raw(pid),
+            parent: Pid::from_raw(parent.unwrap_or_default()),
+            node: variable("SLURMD_NODENAME"),
+            place: format!("{}_{}", variable("SLURM_ARRAY_JOB_ID"), variable("SLURM_ARRAY_TASK_ID")),
+        });
+    }
+    found
+}
+
+/// Kills a node: its daemon, and whatever runs on it. It comes back at once.
+fn kill_node(slurm: &Slurm, lab: &Lab, node: &str) {
+    if let Ok(pid) = std::fs::read_to_string(slurm.folder.path().join(format!("{node}.pid"))) {
+        let _ = kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGKILL);
+    }
+    for task in tasks(lab).into_iter().filter(|task| task.node == node) {
+        // Its parent is Slurm's own process on the node, which would tell of its end.
+        if task.parent.as_raw() > 1 {
+            let _ = kill(task.parent, Signal::SIGKILL);
+        }
+        let _ = kill(task.pid, Signal::SIGKILL);
+    }
+    slurm.script(&["node"], &[node.trim_start_matches("node")]);
+}
+
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |number| number.parse().unwrap())
+}
+
+#[test]
+#[ignore = "needs Slurm, root and three minutes"]
+fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
+    let kills = number("AUTOEXPERIMENT_SLURM_KILLS", 12);
+    let k = number("AUTOEXPERIMENT_SLURM_ATTEMPTS", 4).to_string();
+    let slurm = Slurm::start();
+    let lab = Lab::new();
+    let (url, plan) = counting_server();
+    // The attempts of the second agent are paid for, and end at their limit of steps.
+    let common = [
+        "run",
+        "-n",
+        "1..3",
+        "-k",
+        &k,
+        "--agent",
+        "gold",
+        "--agent",
+        "react",
+        "--model",
+        "m",
+        "--base-url",
+        &url,
+        "--price",
+        "0,1000",
+        "--max-tokens",
+        "5",
+        "--steps",
+        "2",
+        "--no-baseline",
+        "--cost",
+        "0.5",
+    ];
+    lab.ok(&[common.as_slice(), &["--name", "alone"]].concat());
+    let served_before = plan.lock().unwrap().served;
+
+    let submit = |arguments: &[&str]| -> Child {
+        let log = std::fs::File::options().create(true).append(true).open(lab.path("log")).unwrap();
+        let mut command = lab.command(arguments);
+        command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    };
+    let shards = number("AUTOEXPERIMENT_SLURM_SHARDS", 6).to_string();
+    let sharing = ["--name", "s", "--slurm", "--shards", &shards, "--claim-timeout", "5s", "-j", "1"];
+    let mut submitter = submit(&[common.as_slice(), &sharing].concat());
+    let (mut dice, begun, mut counts) = (Dice(11), Instant::now(), [0_u64; 4]);
+    let said = || std::fs::read_to_string(lab.path("log")).unwrap_or_default();
+    while counts.iter().sum::<u64>() < kills {
+        std::thread::sleep(Duration::from_millis(500 + dice.below(2000)));
+        assert!(begun.elapsed() < Duration::from_mins(40), "{}", said());
+        let running = tasks(&lab);
+        if let Some(status) = submitter.try_wait().unwrap() {
+            assert!(status.success(), "{}", said());
+            break;
+        }
+        if running.is_empty() {
+            continue;
+        }
+        let task = running[dice.below(running.len() as u64) as usize].clone();
+        let what = dice.below(8) as usize;
+        match what {
+            0..=3 => _ = kill(task.pid, Signal::SIGKILL),
+            4 => kill_node(&slurm, &lab, &task.node),
+            // As when another job takes its node.
+            5 | 6 => _ = slurm.ask("scontrol", &["requeue", &task.place]),
+            _ => {
+                let _ = kill(Pid::from_raw(submitter.id().cast_signed()), Signal::SIGKILL);
+                submitter.wait().unwrap();
+                submitter = submit(&["resume", "s", "--slurm"]);
+            }
+        }
+        counts[[0, 0, 0, 0, 1, 2, 2, 3][what]] += 1;
+    }
+    let [by_task, by_node, by_requeue, by_submitter] = counts;
+    let ended = submitter.wait().unwrap();
+    assert!(ended.success(), "{}", said());
+    println!(
+        "{by_task} tasks, {by_node} nodes and {by_submitter} submitters killed, {by_requeue} tasks requeued in {:.0} s; {} starts of shards",
+        begun.elapsed().as_secs_f64(),
+        std::fs::read_dir(lab.path("runs/s/shards")).unwrap().flatten().count() / 2,
+    );
+    let (alone, array) = (verdicts(&lab, "alone"), verdicts(&lab, "s"));
+    assert_eq!(array, alone);
+    println!("{} attempts, each with one verdict, as in the undisturbed run", array.len());
+    let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
+    let of = |name: &str| status[name].as_f64().unwrap();
+    let served = (plan.lock().unwrap().served - served_before) as f64 * 0.005;
+    println!("${served:.3} served, ${:.3} settled, ${:.3} reserved for calls cut off", of("cost"), of("reserved"));
+    assert!(of("cost") <= served + 1e-9 && served <= of("cost") + of("reserved") + 1e-9);
+    assert!((of("cost") - of("recorded")).abs() < 1e-9, "{status}");
+    assert!(by_task > 0 && by_task + by_node + by_requeue + by_submitter >= kills / 2);
+    assert_eq!(slurm.ask("squeue", &["-h"]), "", "tasks were left in the queue");
+}
+
+#[test]
+#[ignore = "needs Slurm, root and a minute"]
+fn a_job_is_shown_cancelled_and_gone_on_with() {
+    let slurm = Slurm::start();
+    let lab = Lab::new();
+    let settings =
+        ["run", "-n", "1..3", "-k", "6", "--agent", "gold", "--no-baseline", "-j", "1", "--name", "s", "--slurm"];
+    let dry = lab.ok(&[settings.as_slice(), &["--shards", "2", "--partition", "main", "--dry-run"]].concat());
+    assert!(
+        dry.stdout.contains("#SBATCH --partition=main\n") && dry.stdout.contains("SLURM_ARRAY_TASK_ID/2"),
+        "{}",
+        dry.stdout
+    );
+    assert!(dry.stderr.contains("sbatch --parsable --array=1-2 "), "{}", dry.stderr);
+    assert!(!lab.path("runs/s").exists());
+    let command = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    // Who submits may leave.
+    let submitter =
+        command(&[settings.as_slice(), &["--shards", "2", "--claim-timeout", "5s"]].concat()).spawn().unwrap();
+    let begun = Instant::now();
+    while tasks(&lab).is_empty() {
+        assert!(begun.elapsed() < Duration::from_mins(2));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    kill(Pid::from_raw(submitter.id().cast_signed()), Signal::SIGINT).unwrap();
+    let left = submitter.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&left.stderr).into_owned();
+    assert!(left.status.code() == Some(130) && said.contains("left; the job goes on"), "{said}");
+    let status = command(&["status", "s"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&status.stderr).contains("Slurm job"), "{status:?}");
+    let cancelled = command(&["cancel", "s"]).output().unwrap();
+    assert!(cancelled.status.success(), "{cancelled:?}");
+    while !slurm.ask("squeue", &["-h"]).is_empty() {
+        assert!(begun.elapsed() < Duration::from_mins(3));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // They were told to stop and did so in good order.
+    let sessions = std::fs::read_dir(lab.path("runs/s/shards")).unwrap().flatten();
+    let ended: Vec<String> = sessions
+        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
+        .map(|entry| {
+            let session: Value = serde_json::from_slice(&std::fs::read(entry.path()).unwrap()).unwrap();
+            session["ended"].as_str().unwrap_or("killed").to_owned()
+        })
+        .collect();
+    assert!(!ended.is_empty() && ended.iter().all(|how| how == "interrupted"), "{ended:?}");
+    let on = command(&["resume", "s", "--slurm"]).output().unwrap();
+    assert!(on.status.success(), "{}", String::from_utf8_lossy(&on.stderr));
+    assert_eq!(verdicts(&lab, "s").len(), 66);
+}
