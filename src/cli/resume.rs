@@ -67,13 +67,12 @@ impl Arguments {
             return Err(Error::usage(format!("run `{}` is one that a single process makes", run.run))
                 .hint("start a new run with `run --slurm`"));
         }
-        let job = match Array::of(folder)? {
-            Some(array) => array.job,
-            None => {
-                let jobs = self.jobs.unwrap_or(run.configuration.jobs);
-                let arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
-                self.slurm.job(jobs, arguments)?
-            }
+        let job = if let Some(array) = Array::of(folder)? {
+            array.job
+        } else {
+            let jobs = self.jobs.unwrap_or(run.configuration.jobs);
+            let arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
+            self.slurm.job(jobs, arguments)?
         };
         if self.slurm.is_dry() { slurm::show_script(folder, &job) } else { slurm::submit(folder, job).await }
     }

@@ -217,7 +217,9 @@ pub fn status(folder: &Path) -> Option<String> {
         Ok(tasks) if tasks.is_empty() => format!("Slurm job {jobs}: no task waits or runs"),
         Ok(tasks) => {
             let mut states: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-            tasks.values().for_each(|state| *states.entry(state.to_lowercase()).or_default() += 1);
+            for state in tasks.values() {
+                *states.entry(state.to_lowercase()).or_default() += 1;
+            }
             let states: Vec<String> = states.iter().map(|(state, count)| format!("{count} {}", clean(state))).collect();
             format!("Slurm job {jobs}: {}", states.join(", "))
         }

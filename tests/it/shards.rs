@@ -56,7 +56,9 @@ impl<'a> Shards<'a> {
     fn new(lab: &'a Lab, arguments: &[&str], count: usize) -> Self {
         let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
         let mut shards = Self { lab, arguments, running: (0..count).map(|_| None).collect() };
-        (0..count).for_each(|place| shards.start(place));
+        for place in 0..count {
+            shards.start(place);
+        }
         shards
     }
 
@@ -101,7 +103,7 @@ fn merge(count: usize, kills: usize, k: &str) {
     let mut shards =
         Shards::new(&lab, &[common.as_slice(), &["--name", "s", "--claim-timeout", TIMEOUT]].concat(), count);
     let (mut dice, mut killed) = (Dice(7), 0);
-    while killed < kills && shards.running.iter().flatten().count() > 1 && begun.elapsed() < Duration::from_secs(120) {
+    while killed < kills && shards.running.iter().flatten().count() > 1 && begun.elapsed() < Duration::from_mins(2) {
         std::thread::sleep(Duration::from_millis(200 + dice.below(600)));
         let place = dice.below(count as u64) as usize;
         if shards.kill(place) {
@@ -227,7 +229,7 @@ fn shared_money(count: usize, kills: usize) {
     ];
     let mut shards = Shards::new(&lab, &arguments, count);
     let (mut dice, mut killed, begun) = (Dice(3), 0, Instant::now());
-    while killed < kills && begun.elapsed() < Duration::from_secs(180) {
+    while killed < kills && begun.elapsed() < Duration::from_mins(3) {
         std::thread::sleep(Duration::from_millis(100 + dice.below(400)));
         let place = dice.below(count as u64) as usize;
         if shards.kill(place) {

@@ -21,7 +21,7 @@ const RAREST: Duration = Duration::from_secs(5);
 /// could beat either.
 const LOOKS: u32 = 4;
 /// A file that was written so long ago is none of a living process, for those who look only once.
-const RECENT: Duration = Duration::from_secs(60);
+const RECENT: Duration = Duration::from_mins(1);
 
 /// What a file of signs of life ends with.
 const RUNNING: &str = "running";
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn who_shows_no_sign_for_long_enough_is_dead_but_not_because_nobody_looked() {
-        let mut watch = Watch::new(Path::new("nowhere"), Duration::from_secs(60));
+        let mut watch = Watch::new(Path::new("nowhere"), Duration::from_mins(1));
         let begun = Instant::now();
         let mut look = |seconds: u64, text: &str| {
             watch.looked("a", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds))

@@ -44,7 +44,7 @@ impl Sharing {
     /// After how long a process counts as dead.
     #[must_use]
     pub fn timeout(&self) -> Duration {
-        Duration::try_from_secs_f64(self.claim_timeout).unwrap_or(Duration::from_secs(60))
+        Duration::try_from_secs_f64(self.claim_timeout).unwrap_or(Duration::from_mins(1))
     }
 }
 
