@@ -256,6 +256,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         configuration: configuration.clone(),
         digests: Digests::default(),
         planned: Vec::new(),
+        sharing: None,
         sessions: Vec::new(),
     };
     let store = Store::create(&base.path().join("runs/r"), &run).unwrap();
