@@ -196,6 +196,7 @@ pub fn trajectory(random: &mut Random, steps: u32) -> String {
                 reasoning: None,
                 tool_calls: vec![call],
                 thoughts: Vec::new(),
+                estimated: false,
                 usage: Usage { input: 1000, output: 100, ..Usage::default() },
                 cost: 0.01,
                 seconds: 1.0,

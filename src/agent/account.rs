@@ -117,7 +117,7 @@ impl Caller for Account<'_> {
 
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, NotAsked> {
         self.allow()?;
-        request.call = self.budget.calls;
+        request.call = self.budget.next_call();
         let quote = model.quote(request);
         let affordable = quote.affordable(self.budget.money_left());
         request.affordable = affordable.map_err(|_| NotAsked::Limit(End::CostLimit))?;

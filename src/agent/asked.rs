@@ -26,19 +26,39 @@ impl Default for AskedRecord {
 impl AskedRecord {
     /// Records what is asked beyond what the record holds, unless there is no room for it.
     pub(super) fn asked(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
-        let kept = self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count();
-        let tools = (self.tools != request.tools).then(|| request.tools.clone());
-        let messages = request.messages[kept..].to_vec();
-        let size = serde_json::to_vec(&(&messages, &tools)).map_or(usize::MAX, |text| text.len());
+        let has_room = self.reserve(request);
+        if has_room {
+            self.write(request, trajectory);
+        }
+        has_room
+    }
+
+    /// Takes the room for what is asked, if there is so much.
+    pub(super) fn reserve(&mut self, request: &Request) -> bool {
+        let kept = self.kept(request);
+        let tools = (self.tools != request.tools).then_some(&request.tools);
+        let size = serde_json::to_vec(&(&request.messages[kept..], tools)).map_or(usize::MAX, |text| text.len());
         let Some(room) = self.room.checked_sub(size) else { return false };
         self.room = room;
+        true
+    }
+
+    /// Records what is asked beyond what the record holds.
+    pub(super) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
+        let kept = self.kept(request);
+        let tools = (self.tools != request.tools).then(|| request.tools.clone());
+        let messages = request.messages[kept..].to_vec();
         if let Some(tools) = &tools {
             self.tools.clone_from(tools);
         }
         let event = Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() };
         self.take(&event);
         trajectory.push(&event);
-        true
+    }
+
+    /// Messages of the record that what is asked goes on from.
+    fn kept(&self, request: &Request) -> usize {
+        self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count()
     }
 
     /// Takes note of an event that is in the record.

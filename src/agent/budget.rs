@@ -58,6 +58,8 @@ pub struct Budget {
     /// What the last step's reply cost: the next one, with a longer conversation, will hardly be cheaper.
     last: (f64, u64),
     /// Where its calls are written in the run's ledger.
+    /// Calls that are under way, and the most that they can cost.
+    under_way: (u32, f64),
     tab: Option<Tab>,
 }
 
@@ -76,6 +78,7 @@ impl Budget {
             usage: Usage::default(),
             cost: 0.0,
             last: (0.0, 0),
+            under_way: (0, 0.0),
             tab: None,
         }
     }
@@ -95,7 +98,7 @@ impl Budget {
     /// Dollars that are left.
     #[must_use]
     pub const fn money_left(&self) -> f64 {
-        (self.until.cost - self.cost).max(0.0)
+        (self.until.cost - self.cost - self.under_way.1).max(0.0)
     }
 
     /// The limits that it started with.
@@ -140,7 +143,7 @@ impl Budget {
     /// Steps that are left.
     #[must_use]
     pub const fn steps_left(&self) -> u32 {
-        self.until.steps.saturating_sub(self.steps)
+        self.until.steps.saturating_sub(self.steps).saturating_sub(self.under_way.0)
     }
 
     /// Tokens read and written so far.
@@ -182,6 +185,23 @@ impl Budget {
         self.usage += failed.usage;
         self.cost += failed.cost;
         self.model_time += waited;
+    }
+
+    /// The number of the next call.
+    #[must_use]
+    pub const fn next_call(&self) -> u32 {
+        self.calls + self.under_way.0
+    }
+
+    /// Sets aside what a call can cost at most, until it is there: others may be made meanwhile.
+    pub fn hold(&mut self, most: f64) {
+        self.under_way = (self.under_way.0 + 1, self.under_way.1 + most);
+    }
+
+    /// Ends that.
+    pub fn release(&mut self, most: f64) {
+        let calls = self.under_way.0.saturating_sub(1);
+        self.under_way = (calls, if calls == 0 { 0.0 } else { (self.under_way.1 - most).max(0.0) });
     }
 
     /// Counts tool time.

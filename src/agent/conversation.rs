@@ -100,6 +100,7 @@ mod tests {
             reasoning: None,
             tool_calls,
             thoughts: Vec::new(),
+            estimated: false,
             usage: Usage::default(),
             cost: 0.0,
             seconds: 0.0,

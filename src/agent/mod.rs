@@ -60,7 +60,7 @@ pub use budget::{Budget, Limits};
 pub use check::Check;
 pub use context::Context;
 pub use end::{End, Ended};
-pub use external::ProgramSpec;
+pub use external::{Listed, ProgramSpec, listed};
 pub use function::FunctionSpec;
 pub use history::History;
 pub use prompts::dynamic::Prompting;

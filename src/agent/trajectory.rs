@@ -59,6 +59,9 @@ pub enum Event {
         /// What goes back to the provider with the reply.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         thoughts: Vec<Thought>,
+        /// Whether the tokens are estimated, because the provider reports none.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
         /// Tokens.
         usage: Usage,
         /// Dollars.
@@ -135,6 +138,11 @@ pub enum Event {
         tools: Option<Vec<Tool>>,
         /// How the model was to sample.
         sampling: Sampling,
+    },
+    /// An agent that is a program of its own asks for something that the model is not told. Said once an attempt.
+    NotPassed {
+        /// What.
+        what: String,
     },
     /// The gateway has refused a call without asking the model.
     CallRefused {
@@ -220,6 +228,7 @@ impl Event {
             reasoning: reply.reasoning.clone(),
             tool_calls: reply.tool_calls.clone(),
             thoughts: reply.thoughts.clone(),
+            estimated: reply.estimated,
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),

@@ -8,6 +8,7 @@ macro_rules! talk {
     }};
 }
 
+mod agents;
 mod check;
 mod compare;
 mod completions;
@@ -93,6 +94,7 @@ Exit codes:
 #[derive(Subcommand)]
 enum Verb {
     List(list::Arguments),
+    Agents(agents::Arguments),
     Check(check::Arguments),
     New(Box<new::Arguments>),
     Import(import::Arguments),
@@ -147,6 +149,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
         Verb::Cancel(arguments) => slurm::cancel(&arguments),
         Verb::List(arguments) => list::run(&arguments),
+        Verb::Agents(arguments) => agents::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => shared::block_on(new::run(&arguments)),
         Verb::Import(arguments) => import::run(&arguments),

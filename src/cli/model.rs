@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::agent::AgentSpec;
 use crate::error::{Error, Result};
+use crate::model::Description;
 use crate::run::{ModelChoice, VerifierSpec};
 
 /// A model and how to reach it.
@@ -20,6 +21,10 @@ pub struct ModelOptions {
     /// is read from and written to the provider's cache; without them, cached tokens count in full.
     #[arg(long, value_name = "IN,OUT[,CACHED,CACHE_WRITTEN]", value_parser = parse_price, help_heading = "Agents and models")]
     price: Option<GivenPrice>,
+    /// What the model can do, where it is not known or known wrongly: `api=responses,images=true,reasoning=true,
+    /// output=32000,context=200000,price=1:8`, or a TOML file with such lines.
+    #[arg(long, value_name = "NAME=VALUE,...|FILE", help_heading = "Agents and models")]
+    describe: Option<Description>,
     /// Record all model calls to a file that `replay:FILE` plays back.
     #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
     record: Option<PathBuf>,
@@ -45,6 +50,7 @@ impl ModelOptions {
             base_url: self.base_url.clone(),
             price: self.price.map(|price| price.tokens),
             cache_price: self.price.and_then(|price| price.cache),
+            description: self.describe.clone(),
             record: self.record.as_deref().map(absolute).transpose()?,
             request_timeout: self.request_timeout,
             retries: self.retries,

@@ -7,6 +7,7 @@ mod conda;
 mod environment;
 mod interpreter;
 mod lock;
+pub mod npm;
 mod pip;
 mod prefix;
 mod python;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::ledger::Tab;
+use super::ledger::{Reservation, Tab};
 use super::quote::Quote;
 use super::{Model, Piece, QueryFailed, Reply, Request};
 
@@ -46,18 +46,22 @@ pub(crate) async fn ask<C: Caller>(
     request: &mut Request,
     caller: &mut C,
 ) -> Result<Answered<C::Kept>, C::Refused> {
-    ask_until(model, request, None, std::future::pending(), caller).await
+    let begun = begin(model, request, caller)?;
+    let done = run(model, request, None, std::future::pending()).await;
+    finish(&begun, done, caller)
 }
 
-/// Asks for a reply, in `pieces` where they are wanted, until the call is given up. What one cost that is given up, or
-/// dropped while it is under way, is not known: what was reserved for it counts as spent.
-pub(crate) async fn ask_until<C: Caller>(
-    model: &dyn Model,
-    request: &mut Request,
-    pieces: Option<&UnboundedSender<Piece>>,
-    given_up: impl Future<Output = QueryFailed>,
-    caller: &mut C,
-) -> Result<Answered<C::Kept>, C::Refused> {
+/// A call that may be made, and is reserved.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    tab: Option<Tab>,
+    reserved: Option<Reservation>,
+    /// The most that it can cost.
+    pub(crate) most: f64,
+}
+
+/// Asks whether a call may be made, and reserves it.
+pub(crate) fn begin<C: Caller>(model: &dyn Model, request: &mut Request, caller: &mut C) -> Result<Begun, C::Refused> {
     request.affordable = None;
     let quote = caller.begin(model, request)?;
     let tab = caller.tab();
@@ -65,7 +69,26 @@ pub(crate) async fn ask_until<C: Caller>(
     // Waits for the disk.
     let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));
     let reserved = reserved.transpose().map_err(|error| caller.unwritten(error))?;
-    let request = &*request;
+    Ok(Begun { tab, reserved, most })
+}
+
+/// What came of a call that was made.
+#[derive(Debug)]
+pub(crate) struct Done {
+    outcome: Result<Reply, QueryFailed>,
+    /// Whether what it cost is known.
+    is_known: bool,
+    waited: Duration,
+}
+
+/// Makes a call, its reply in `pieces` where they are wanted, until it is given up. What one cost that is given up, or
+/// dropped while it is under way, is not known: what was reserved for it counts as spent.
+pub(crate) async fn run(
+    model: &dyn Model,
+    request: &Request,
+    pieces: Option<&UnboundedSender<Piece>>,
+    given_up: impl Future<Output = QueryFailed>,
+) -> Done {
     let begun = Instant::now();
     let asking = async {
         match pieces {
@@ -78,15 +101,21 @@ pub(crate) async fn ask_until<C: Caller>(
         outcome = asking => (outcome, true),
         failed = given_up => (Err(failed), false),
     };
+    Done { outcome, is_known, waited: begun.elapsed() }
+}
+
+/// Charges and records a call.
+pub(crate) fn finish<C: Caller>(begun: &Begun, done: Done, caller: &mut C) -> Result<Answered<C::Kept>, C::Refused> {
+    let Done { outcome, is_known, waited } = done;
     let (cost, usage) = match &outcome {
         Ok(reply) => (reply.cost, reply.usage),
         Err(failed) => (failed.cost, failed.usage),
     };
-    let settled = match (&tab, &reserved) {
+    let settled = match (&begun.tab, &begun.reserved) {
         (Some(tab), Some(reserved)) if is_known => tokio::task::block_in_place(|| tab.settle(reserved, cost, usage)),
         _ => Ok(()),
     };
-    let kept = caller.keep(&outcome, begun.elapsed())?;
+    let kept = caller.keep(&outcome, waited)?;
     settled.map_err(|error| caller.unwritten(error))?;
     Ok(Answered { outcome, kept })
 }

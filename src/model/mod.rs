@@ -7,6 +7,7 @@
 pub(crate) mod ask;
 pub(crate) mod embedding;
 mod failure;
+mod features;
 pub(crate) mod gateway;
 pub mod ledger;
 mod open;
@@ -16,14 +17,22 @@ pub(crate) mod quote;
 mod record;
 mod recording;
 mod replay;
+mod responses;
 mod scripted;
+mod shown;
+mod thinking;
 mod wire;
+mod wish;
+mod wished;
 
 #[cfg(test)]
 mod tests;
 
+pub use features::Description;
 pub use open::{KeyState, Options, keys, open, prices};
 pub use quote::Quote;
+pub use wish::{Choice, Format, Wishes};
+pub(crate) use wished::plain as plain_effort;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -60,12 +69,31 @@ pub struct Message {
     /// The model's thoughts, on assistant messages, for the provider that gave them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
+    /// Pictures that stand behind the text, for models that see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Image {
+    /// Its kind, as `image/png`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    pub data: String,
 }
 
 impl Message {
     /// A message without tool calls.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None, thoughts: Vec::new() }
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            thoughts: Vec::new(),
+            images: Vec::new(),
+        }
     }
 }
 
@@ -159,6 +187,9 @@ pub struct Request {
     /// Whether the reply is to make at most one tool call, for providers that can be told so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call: bool,
+    /// What else a program of its own asks for.
+    #[serde(default, skip_serializing_if = "Wishes::is_none")]
+    pub wishes: Wishes,
     /// Number of this call within its attempt, from 0: the place in a script.
     pub call: u32,
     /// Whether a program of its own has written it: what is wrong with it is then the program's doing, also at the first
@@ -211,10 +242,24 @@ pub struct Reply {
     /// What goes back to the provider with the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
+    /// Whether the provider says that it ends because it is long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Whether its tokens are estimated, because the provider reports none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Tokens, of this call and of its failed tries that the provider charged.
     pub usage: Usage,
     /// Cost in dollars.
     pub cost: f64,
+}
+
+impl Reply {
+    /// The reply as it stands in a conversation.
+    fn as_message(&self) -> Message {
+        let text = [self.reasoning.as_deref().unwrap_or_default(), &self.text].concat();
+        Message { tool_calls: self.tool_calls.clone(), ..Message::new(Role::Assistant, text) }
+    }
 }
 
 /// Why a model did not answer, after all retries.
@@ -292,6 +337,10 @@ pub trait Model: Send + Sync {
     /// Whether the provider takes a budget of tokens for reasoning: [`Sampling::reasoning_tokens`].
     fn reasons(&self) -> bool {
         false
+    }
+    /// What of a request the provider is not told, in words: what it has no place for, or would refuse.
+    fn leaves_out(&self, _request: &Request) -> Vec<String> {
+        Vec::new()
     }
     /// What this call may cost, as far as that is known before it is made.
     fn quote(&self, _request: &Request) -> Quote {

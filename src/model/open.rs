@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 
+use super::features::{Description, Target};
 use super::price::Price;
 use super::provider::{Provider, Settings};
 use super::record::Recorder;
@@ -31,6 +32,8 @@ pub struct Options {
     pub price: Option<(f64, f64)>,
     /// With [`Options::price`], dollars per million tokens read from the provider's cache and written to it.
     pub cache_price: Option<(f64, f64)>,
+    /// What the user says of the model, beside or instead of what is known.
+    pub description: Description,
     /// A file that every call is appended to, for `replay:FILE`.
     pub record: Option<PathBuf>,
     /// Time for one try of a call, from the first byte sent to the last one read.
@@ -49,6 +52,7 @@ impl Default for Options {
             base_url: None,
             price: None,
             cache_price: None,
+            description: Description::default(),
             record: None,
             request_timeout: Duration::from_mins(10),
             retries: 5,
@@ -173,8 +177,15 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
         };
         Some(key_from(provider.key).ok_or_else(missing)?)
     };
-    let price = match (options.price, &base_url) {
-        (Some(price), _) => Price::given(price, options.cache_price)?,
+    let said = &options.description;
+    let described = said.price.as_deref().and_then(|price| match price {
+        [read, written] => Some(((*read, *written), None)),
+        [read, written, cached, cache_written] => Some(((*read, *written), Some((*cached, *cache_written)))),
+        _ => None,
+    });
+    let given = options.price.map(|price| (price, options.cache_price)).or(described);
+    let price = match (given, &base_url) {
+        (Some((price, cache)), _) => Price::given(price, cache)?,
         (None, None) => Price::listed(provider.listed, model)?,
         (None, Some(url)) => {
             return Err(Error::new(Kind::Model, format!("the price of `{model}` at `{url}` is unknown"))
@@ -183,8 +194,9 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
     };
     Ok(Settings {
         name: spec.to_owned(),
-        kind: provider.kind,
-        model: model.to_owned(),
+        target: Target::new(provider.kind, model, base_url.is_some(), said),
+        output: said.output,
+        context: said.context,
         base_url,
         key,
         price,

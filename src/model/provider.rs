@@ -1,5 +1,6 @@
 //! A provider's model over HTTP: one call, its time limit, its retries, its price.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use genai::{Client, ModelIden, ServiceTarget, WebConfig};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::failure::Failure;
+use super::features::Target;
 use super::price::Price;
 use super::quote::{LONGEST_REPLY, Quote, tokens_read};
-use super::{Model, ModelError, Piece, QueryFailed, Reply, Request, Usage, wire};
+use super::{Model, ModelError, Piece, QueryFailed, Reply, Request, Usage, responses, thinking, wire};
 use crate::error::{Error, Kind, Result};
 
 /// The longest wait between two tries, unless the provider asks for more.
@@ -38,10 +40,12 @@ const BROKEN_OFF: &str = "the stream breaks off";
 pub(super) struct Settings {
     /// The name as the user gave it.
     pub(super) name: String,
-    /// The provider's protocol.
-    pub(super) kind: AdapterKind,
-    /// The model's name at the provider.
-    pub(super) model: String,
+    /// The model as the provider has it.
+    pub(super) target: Target,
+    /// Tokens of its longest reply, where the user has said so.
+    pub(super) output: Option<u32>,
+    /// Tokens that it takes, read and written, where the user has said so.
+    pub(super) context: Option<u64>,
     /// Another server than the provider's own, with a slash at the end.
     pub(super) base_url: Option<String>,
     /// The key, `None` for a server that needs none.
@@ -82,7 +86,8 @@ impl Provider {
             .with_web_config(WebConfig::default().with_connect_timeout(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| Error::new(Kind::Machine, "failed to set up the network client").because(error))?;
-        Ok(Self { settings, client, longest: AtomicU32::new(LONGEST_REPLY) })
+        let longest = AtomicU32::new(settings.output.unwrap_or(LONGEST_REPLY));
+        Ok(Self { settings, client, longest })
     }
 
     /// One try of an attempt's first call, if that is of our own making, or of another one.
@@ -94,7 +99,7 @@ impl Provider {
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Reply, Failure> {
         let settings = &self.settings;
-        let model = ModelIden::new(settings.kind, settings.model.as_str());
+        let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let mut sent = false;
         let answer = async {
             match pieces {
@@ -122,13 +127,9 @@ impl Provider {
             );
             return Err(Failure::lasting(ModelError::Unavailable(what)));
         }
-        if reply.usage.input.saturating_add(reply.usage.output) == 0 && !settings.price.is_free() {
-            let error = ModelError::Denied(
-                "the server reports no token usage, or not in a form that can be read, so that the cost cannot be \
-                 known; `--price 0,0` says that it costs nothing"
-                    .to_owned(),
-            );
-            return Err(Failure { usage: told, ..Failure::lasting(error) });
+        let mut reply = reply;
+        if told_nothing(&reply.usage) && !told_nothing(&told) {
+            (reply.usage, reply.estimated) = (told, true);
         }
         Ok(reply)
     }
@@ -141,7 +142,7 @@ impl Provider {
         options: &ChatOptions,
         first: bool,
     ) -> Result<(Reply, Usage), Failure> {
-        let (kind, key) = (self.settings.kind, self.settings.key.as_deref());
+        let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
         match self.client.exec_chat(model, chat, Some(options)).await {
             Ok(response) => {
                 let body = response.captured_raw_body.as_ref();
@@ -153,7 +154,15 @@ impl Provider {
                     return Err(Failure::from_odd_body(body, "no choices", key, first));
                 }
                 let stop = response.stop_reason.clone();
-                Ok((unless_withheld(wire::reply(kind, response), stop)?, told))
+                let own = body.filter(|_| kind == AdapterKind::OpenAIResp);
+                if let Some(body) = own.filter(|body| body.get("output").is_none() || body["status"] == "failed") {
+                    return Err(Failure::from_odd_body(body, "no output", key, first));
+                }
+                let reply = match own.and_then(responses::reply) {
+                    Some(reply) => reply,
+                    None => wire::reply(kind, response),
+                };
+                Ok((unless_withheld(reply, stop)?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
@@ -176,7 +185,12 @@ impl Provider {
         sent: &mut bool,
     ) -> Result<(Reply, Usage), Failure> {
         let failed = |error: genai::Error| Failure::from_genai(&error, self.settings.key.as_deref(), first);
-        let options = wire::streaming(self.settings.kind, options);
+        let kind = self.settings.target.kind;
+        let mut options = wire::streaming(kind, options);
+        let collected = Arc::new(responses::Collected::default());
+        if kind == AdapterKind::OpenAIResp {
+            options = options.with_raw_frame_sink_arc(collected.clone());
+        }
         let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
@@ -191,10 +205,11 @@ impl Provider {
                 }
                 ChatStreamEvent::End(end) => {
                     let stop = end.captured_stop_reason.clone();
-                    return Ok((
-                        unless_withheld(wire::streamed_reply(self.settings.kind, text, thoughts, end), stop)?,
-                        Usage::default(),
-                    ));
+                    let reply = match responses::streamed(&collected) {
+                        Some(reply) => reply,
+                        None => wire::streamed_reply(kind, text, thoughts, end),
+                    };
+                    return Ok((unless_withheld(reply, stop)?, Usage::default()));
                 }
                 _ => continue,
             };
@@ -209,8 +224,11 @@ impl Provider {
     /// with a smaller one, which it keeps.
     async fn ask_bounded(&self, request: &Request, pieces: Option<&UnboundedSender<Piece>>) -> Result<Reply, Failure> {
         let settings = &self.settings;
-        let mut options = wire::options(settings.kind, &settings.model, settings.base_url.is_some(), request);
-        let asked = options.max_tokens;
+        let (mut options, _) = wire::options(&settings.target, request);
+        let room = settings.context.map(|context| context.saturating_sub(tokens_read(request)).max(SHORT_REPLY.into()));
+        let room = room.and_then(|room| u32::try_from(room).ok());
+        let longest = [options.max_tokens, room, settings.output].into_iter().flatten().min();
+        let asked = options.max_tokens.and(longest).or(room);
         let mut is_told = false;
         loop {
             let bound = request.affordable.map(|most| most.min(self.longest.load(Ordering::Relaxed)));
@@ -239,7 +257,7 @@ impl Provider {
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Reply, Failure> {
         let settings = &self.settings;
-        let chat = wire::request(settings.kind, request);
+        let chat = wire::request(&settings.target, request);
         let waits = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(settings.first_wait)
@@ -262,6 +280,9 @@ impl Provider {
             .await;
         match outcome {
             Ok(mut reply) => {
+                if (reply.estimated || told_nothing(&reply.usage)) && !settings.price.is_free() {
+                    estimate(request, &mut reply);
+                }
                 reply.usage += charged;
                 Ok(reply)
             }
@@ -288,7 +309,11 @@ impl Model for Provider {
     }
 
     fn reasons(&self) -> bool {
-        self.settings.base_url.is_none() && wire::has_reasoning_budget(self.settings.kind, &self.settings.model)
+        self.settings.target.features.reasoning
+    }
+
+    fn leaves_out(&self, request: &Request) -> Vec<String> {
+        wire::options(&self.settings.target, request).1
     }
 
     /// What is read is estimated, and a model that reasons first must be left room for it.
@@ -297,8 +322,7 @@ impl Model for Provider {
         if settings.price.is_free() {
             return Quote::default();
         }
-        let own_server = settings.base_url.is_some();
-        let thoughts = wire::thoughts_beyond(settings.kind, &settings.model, own_server, &request.sampling);
+        let thoughts = thinking::beyond(&settings.target, &request.sampling);
         // A price that cannot be computed is told when the reply is there.
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
@@ -378,8 +402,25 @@ fn largest_below(text: &str, limit: u32) -> Option<u32> {
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
 }
 
+const fn told_nothing(usage: &Usage) -> bool {
+    usage.input == 0 && usage.output == 0
+}
+
+/// Puts an estimate in the place of the tokens that a server does not report: rather too many than too few.
+fn estimate(request: &Request, reply: &mut Reply) {
+    let said = Request { messages: vec![reply.as_message()], ..Request::default() };
+    if reply.usage.input == 0 {
+        reply.usage.input = tokens_read(request);
+    }
+    if reply.usage.output == 0 {
+        reply.usage.output = tokens_read(&said);
+    }
+    reply.estimated = true;
+}
+
 /// Refuses an empty reply that ends because a filter withheld it.
-fn unless_withheld(reply: Reply, stop: Option<StopReason>) -> Result<Reply, Failure> {
+fn unless_withheld(mut reply: Reply, stop: Option<StopReason>) -> Result<Reply, Failure> {
+    reply.cut |= matches!(stop, Some(StopReason::MaxTokens(_)));
     match stop {
         Some(StopReason::ContentFilter(reason)) if reply.text.is_empty() && reply.tool_calls.is_empty() => {
             Err(Failure {

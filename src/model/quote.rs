@@ -8,6 +8,9 @@ use super::Request;
 /// Bytes of a request to a token, at least: English and code have about four, tables of numbers and other scripts fewer.
 const BYTES: usize = 3;
 
+/// Tokens that a picture is taken for: what the providers count for one of a screen's size, whatever its bytes are.
+const PICTURE: u64 = 1600;
+
 /// Tokens without which no reply says anything; some providers take no smaller bound.
 pub(super) const LEAST_REPLY: u32 = 16;
 
@@ -71,7 +74,9 @@ pub(super) fn tokens_read(request: &Request) -> u64 {
     let mut counted = Counted(0);
     // Cannot fail: nothing here refuses to be written as JSON.
     let _ = serde_json::to_writer(&mut counted, &(&request.messages, &request.tools));
-    counted.0.div_ceil(BYTES) as u64
+    let images = request.messages.iter().flat_map(|message| &message.images);
+    let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image.data.len()));
+    (counted.0.saturating_sub(bytes)).div_ceil(BYTES) as u64 + count * PICTURE
 }
 
 #[cfg(test)]

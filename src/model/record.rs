@@ -51,6 +51,10 @@ impl Model for Recorder {
         self.model.reasons()
     }
 
+    fn leaves_out(&self, request: &Request) -> Vec<String> {
+        self.model.leaves_out(request)
+    }
+
     fn quote(&self, request: &Request) -> Quote {
         self.model.quote(request)
     }

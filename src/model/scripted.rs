@@ -116,7 +116,6 @@ impl Model for Scripted {
         Ok(Reply {
             text: written.text.clone(),
             reasoning: written.reasoning.clone(),
-            thoughts: Vec::new(),
             tool_calls: (written.tool_calls.iter().enumerate())
                 .map(|(place, call)| ToolCall {
                     id: format!("call-{}-{place}", request.call),
@@ -132,6 +131,7 @@ impl Model for Scripted {
                 reasoning: tokens.reasoning,
             },
             cost: written.cost,
+            ..Reply::default()
         })
     }
 }

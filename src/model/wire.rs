@@ -9,19 +9,20 @@ use genai::chat::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Effort, Message, Reply, Request, Role, Sampling, Thought, ToolCall, Usage};
+use sha2::{Digest, Sha256};
 
-/// Providers refuse messages without text.
-const EMPTY: &str = "(empty)";
-
-/// The least budget for thoughts that Anthropic takes.
-const LEAST_OF_ANTHROPIC: u32 = 1024;
+use super::features::Target;
+use super::{
+    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, responses, shown, thinking, wished,
+};
+use crate::files::hex;
 
 /// The seed's bits that are sent: Gemini's field is a signed 32-bit integer, the narrowest of all.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
 /// The conversation and tools for `genai`.
-pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
+pub(super) fn request(target: &Target, request: &Request) -> ChatRequest {
+    let kind = target.kind;
     // Gemini wants a result under its function's name, where the others go by the call's id.
     let names: HashMap<&str, &str> = request
         .messages
@@ -30,25 +31,24 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
     let mut messages: Vec<ChatMessage> = Vec::with_capacity(request.messages.len());
-    for said in &request.messages {
+    // Responses have items of their own.
+    let said_here = if kind == AdapterKind::OpenAIResp { &[][..] } else { &request.messages };
+    for said in said_here {
         // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its documentation).
         match messages.last_mut() {
             Some(last) if kind == AdapterKind::Anthropic && last.role == ChatRole::Tool && is_result(said) => {
-                for part in message(kind, said, &names).content {
+                for part in message(target, said, &names).content {
                     last.content.push(part);
                 }
             }
-            _ => messages.push(message(kind, said, &names)),
+            _ => {
+                messages.push(message(target, said, &names));
+                messages.extend(pictures_apart(target, said));
+            }
         }
     }
-    // Anthropic caches only up to a mark. An agent sends its whole history at every step, so mark the newest message:
-    // the next step then reads all of it at a tenth of the price. A single question would only pay for the write.
-    let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
-    if kind == AdapterKind::Anthropic
-        && goes_on
-        && let Some(last) = messages.pop()
-    {
-        messages.push(last.with_options(CacheControl::Ephemeral));
+    if kind == AdapterKind::Anthropic {
+        mark(request, &mut messages);
     }
     let chat = ChatRequest::from_messages(messages);
     if request.tools.is_empty() {
@@ -61,27 +61,55 @@ pub(super) fn request(kind: AdapterKind, request: &Request) -> ChatRequest {
     }))
 }
 
+/// Anthropic caches only up to a mark, takes four at most, and looks no more than 20 blocks back from one for what an
+/// earlier call has written ("How automatic prefix checking works" in its documentation). An agent sends its whole history
+/// at every step, so the newest message is marked, and the one that was the newest a step ago: a step of many calls has
+/// more than 20 blocks. The system's mark keeps it and the tools, which come before it, where a history is written anew. A
+/// single question would only pay for the write.
+fn mark(request: &Request, messages: &mut [ChatMessage]) {
+    let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
+    if !goes_on {
+        return;
+    }
+    let system = messages.iter().rposition(|message| message.role == ChatRole::System);
+    let replied = messages.iter().rposition(|message| message.role == ChatRole::Assistant);
+    let places = [system, replied.and_then(|place| place.checked_sub(1)), messages.len().checked_sub(1)];
+    for (place, message) in messages.iter_mut().enumerate() {
+        if places.contains(&Some(place)) {
+            *message = message.clone().with_options(CacheControl::Ephemeral);
+        }
+    }
+}
+
 /// Whether the message is what a call showed.
 fn is_result(message: &Message) -> bool {
     message.role == Role::Tool && message.tool_call_id.is_some()
 }
 
-fn message(kind: AdapterKind, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
-    let text = || if message.content.trim().is_empty() { EMPTY } else { message.content.as_str() };
+fn message(target: &Target, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
+    let text = shown::text(target, message);
     match (message.role, &message.tool_call_id) {
-        (Role::System, _) => ChatMessage::system(text()),
+        (Role::System, _) => ChatMessage::system(text),
         (Role::Tool, Some(id)) => {
-            let mut response = ToolResponse::new(id.as_str(), text());
+            if let Some(block) = with_pictures(target, message, id, &text) {
+                return ChatMessage::tool(MessageContent::from_parts(vec![ContentPart::from_custom(block, None)]));
+            }
+            let mut response = ToolResponse::new(id.as_str(), text);
             if let Some(name) = names.get(id.as_str()) {
                 response = response.with_fn_name(*name);
             }
             ChatMessage::tool(response)
         }
-        (Role::User | Role::Tool, _) => ChatMessage::user(text()),
+        (Role::User | Role::Tool, _) if target.features.images && !message.images.is_empty() => {
+            let mut parts = vec![ContentPart::from_text(text)];
+            parts.extend(message.images.iter().map(picture));
+            ChatMessage::user(MessageContent::from_parts(parts))
+        }
+        (Role::User | Role::Tool, _) => ChatMessage::user(text),
         (Role::Assistant, _) => {
-            let mut parts = sent_thoughts(kind, message);
+            let mut parts = sent_thoughts(target.kind, message);
             if message.tool_calls.is_empty() || !message.content.trim().is_empty() {
-                parts.push(ContentPart::from_text(text()));
+                parts.push(ContentPart::from_text(text));
             }
             parts.extend(
                 message.tool_calls.iter().map(|call| ContentPart::ToolCall(sent_call(call, &message.thoughts))),
@@ -89,6 +117,33 @@ fn message(kind: AdapterKind, message: &Message, names: &HashMap<&str, &str>) ->
             ChatMessage::assistant(MessageContent::from_parts(parts))
         }
     }
+}
+
+fn picture(image: &Image) -> ContentPart {
+    ContentPart::from_binary_base64(image.media_type.as_str(), image.data.as_str(), None)
+}
+
+/// What a call showed, with pictures, as Anthropic takes it in one block.
+fn with_pictures(target: &Target, message: &Message, id: &str, text: &str) -> Option<Value> {
+    if target.kind != AdapterKind::Anthropic || !target.features.images || message.images.is_empty() {
+        return None;
+    }
+    let mut content = vec![json!({"type": "text", "text": text})];
+    content.extend(message.images.iter().map(|image| {
+        json!({"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}})
+    }));
+    Some(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
+}
+
+/// The others take pictures from users alone.
+fn pictures_apart(target: &Target, message: &Message) -> Option<ChatMessage> {
+    let is_apart = is_result(message) && target.kind != AdapterKind::Anthropic && target.features.images;
+    if !is_apart || message.images.is_empty() {
+        return None;
+    }
+    let mut parts = vec![ContentPart::from_text("What the call above showed:")];
+    parts.extend(message.images.iter().map(picture));
+    Some(ChatMessage::user(MessageContent::from_parts(parts)))
 }
 
 /// A message's thoughts as its provider wants them back, but for those of its calls.
@@ -125,123 +180,60 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
-/// How to sample, for `genai`. A server of the user's own gets the model's name as it stands: `genai` would read
-/// `-low` or `-high` at its end as the effort of reasoning and cut it off.
-pub(super) fn options(kind: AdapterKind, model: &str, own_server: bool, request: &Request) -> ChatOptions {
+/// How to sample, for `genai`, and what of the request the model is not told. A server of the user's own gets the model's
+/// name as it stands: `genai` would read `-low` or `-high` at its end as the effort of reasoning and cut it off.
+pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
-    options.max_tokens = sampling.max_tokens;
-    options.seed = sampling.seed.map(|seed| seed & SEED_BITS);
-    if own_server && kind == AdapterKind::OpenAI {
+    // OpenAI's responses take none.
+    options.seed = sampling.seed.map(|seed| seed & SEED_BITS).filter(|_| target.kind != AdapterKind::OpenAIResp);
+    if target.own_server {
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
-    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| has_reasoning_budget(kind, model)) {
-        if let Some(effort) = effort(kind, model, budget) {
+    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| target.features.reasoning) {
+        if let Some(effort) = thinking::effort(target, budget) {
             options = options.with_reasoning_effort(effort);
         }
-        if kind == AdapterKind::Anthropic && budget > 0 {
+        if target.kind == AdapterKind::Anthropic && budget > 0 {
             // Refused beside a budget for thoughts, other than 1.
             options.temperature = None;
         }
     }
     // Reasoning is part of what is written.
-    let thoughts = thoughts_beyond(kind, model, own_server, sampling);
+    let thoughts = thinking::beyond(target, sampling);
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
-        if kind == AdapterKind::OpenAI {
+        if target.kind == AdapterKind::OpenAI {
             // As it stands, also to servers whose models nobody here knows.
             extra.insert("reasoning_effort".to_owned(), json!(effort));
         } else {
-            options = options.with_reasoning_effort(of_genai(effort));
+            options = options.with_reasoning_effort(thinking::of_genai(effort));
         }
-        if kind == AdapterKind::Anthropic && effort != Effort::None {
+        if target.kind == AdapterKind::Anthropic && effort != Effort::None {
             options.temperature = None;
         }
     }
-    if request.one_call && !request.tools.is_empty() {
-        extra.extend(one_call(kind, model));
+    let left_out = wished::apply(target, request, &mut options, &mut extra);
+    if target.kind == AdapterKind::OpenAIResp {
+        responses::complete(target, request, &mut options, &mut extra);
     }
-    if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }
+    // Without one `genai` turns the cache of the newest models off.
+    let has_cache = !target.own_server || target.model.starts_with("gpt-");
+    if target.kind == AdapterKind::OpenAIResp || target.is_openai() && has_cache {
+        options.prompt_cache_key = Some(cache_key(request));
+    }
+    (if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }, left_out)
 }
 
-/// How many tokens a reply may have beyond what was asked for, because the model thinks first.
-pub(super) fn thoughts_beyond(kind: AdapterKind, model: &str, own_server: bool, sampling: &Sampling) -> u32 {
-    let takes_budget = !(own_server && kind == AdapterKind::OpenAI) && has_reasoning_budget(kind, model);
-    let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
-    if kind != AdapterKind::Anthropic {
-        return budget;
+/// By what OpenAI finds the server that has a conversation's beginning: the same for all calls of one.
+fn cache_key(request: &Request) -> String {
+    let mut hasher = Sha256::new();
+    for message in request.messages.iter().take(2) {
+        hasher.update(message.content.as_bytes());
+        hasher.update([0]);
     }
-    let budget = if budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { 0 };
-    budget.saturating_add(sampling.effort.map_or(0, thoughts))
-}
-
-/// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.
-const fn of_genai(effort: Effort) -> ReasoningEffort {
-    match effort {
-        Effort::None => ReasoningEffort::Zero,
-        Effort::Minimal => ReasoningEffort::Minimal,
-        Effort::Low => ReasoningEffort::Low,
-        Effort::Medium => ReasoningEffort::Medium,
-        Effort::High => ReasoningEffort::High,
-        Effort::XHigh => ReasoningEffort::XHigh,
-        Effort::Max => ReasoningEffort::Max,
-    }
-}
-
-/// Tokens that Anthropic's models may think with at an effort: those without a word for it get them as a budget, which has
-/// to be less than all that may be written.
-const fn thoughts(effort: Effort) -> u32 {
-    match effort {
-        Effort::None => 0,
-        Effort::Minimal | Effort::Low => 1024,
-        Effort::Medium => 8000,
-        Effort::High | Effort::XHigh | Effort::Max => 24_000,
-    }
-}
-
-/// How a provider is asked for at most one call in a reply: OpenAI's `parallel_tool_calls`, which its `o` models refuse,
-/// and Anthropic's `disable_parallel_tool_use`. Gemini has no such switch.
-fn one_call(kind: AdapterKind, model: &str) -> Option<(String, Value)> {
-    match kind {
-        AdapterKind::Anthropic => {
-            Some(("tool_choice".to_owned(), json!({"type": "auto", "disable_parallel_tool_use": true})))
-        }
-        AdapterKind::OpenAI if !["o1", "o3", "o4"].iter().any(|family| model.starts_with(family)) => {
-            Some(("parallel_tool_calls".to_owned(), Value::Bool(false)))
-        }
-        _ => None,
-    }
-}
-
-/// Whether the provider takes a budget for reasoning: Anthropic and Gemini one of tokens, `OpenAI`, for its reasoning
-/// models, a word.
-pub(super) fn has_reasoning_budget(kind: AdapterKind, model: &str) -> bool {
-    match kind {
-        AdapterKind::Anthropic | AdapterKind::Gemini => true,
-        AdapterKind::OpenAI => ["o1", "o3", "o4", "gpt-5"].iter().any(|family| model.starts_with(family)),
-        _ => false,
-    }
-}
-
-/// A budget of tokens as the provider takes it. 0 stands for no reasoning, where the model can be told so; a model that
-/// always reasons, or whose words for it are not known, is left at its own default.
-fn effort(kind: AdapterKind, model: &str, budget: u32) -> Option<ReasoningEffort> {
-    match (kind, budget) {
-        (AdapterKind::OpenAI, 0) => {
-            let sizes = ["gpt-5", "gpt-5-mini", "gpt-5-nano"];
-            let is_dated = |rest: &str| rest.is_empty() || rest.starts_with("-20");
-            let is_known = sizes.iter().any(|size| model.strip_prefix(size).is_some_and(is_dated));
-            is_known.then_some(ReasoningEffort::Minimal)
-        }
-        (AdapterKind::OpenAI, 1..=2048) => Some(ReasoningEffort::Low),
-        (AdapterKind::OpenAI, 2049..=8192) => Some(ReasoningEffort::Medium),
-        (AdapterKind::OpenAI, _) => Some(ReasoningEffort::High),
-        (AdapterKind::Gemini, 0) => model.starts_with("gemini-2.5-flash").then_some(ReasoningEffort::Budget(0)),
-        (_, 0) => None,
-        (AdapterKind::Anthropic, tokens) => Some(ReasoningEffort::Budget(tokens.max(LEAST_OF_ANTHROPIC))),
-        (_, tokens) => Some(ReasoningEffort::Budget(tokens)),
-    }
+    hex(&hasher.finalize())[..32].to_owned()
 }
 
 /// The reply, without its cost.
@@ -362,7 +354,7 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
         thoughts: reasoning.clone().map(Thought::Text).into_iter().collect(),
         reasoning,
         usage: reported_usage(body),
-        cost: 0.0,
+        ..Reply::default()
     })
 }
 
@@ -387,6 +379,9 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
             reasoning,
         };
     }
+    if body.get("object").is_some_and(|object| object == "response") {
+        return responses::usage(body);
+    }
     if body.pointer("/usage/input_tokens").is_some() {
         let (cached, cache_written) =
             (count("/usage/cache_read_input_tokens"), count("/usage/cache_creation_input_tokens"));
@@ -400,27 +395,5 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
         cache_written: count("/usage/prompt_tokens_details/cache_write_tokens"),
         output: count("/usage/completion_tokens"),
         reasoning: count("/usage/completion_tokens_details/reasoning_tokens"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_for_openai_is_a_word_that_the_model_knows() {
-        let told = |model: &str, budget| effort(AdapterKind::OpenAI, model, budget);
-        assert!(
-            has_reasoning_budget(AdapterKind::OpenAI, "o4-mini")
-                && !has_reasoning_budget(AdapterKind::OpenAI, "gpt-4o")
-        );
-        assert!(matches!(told("o3", 512), Some(ReasoningEffort::Low)));
-        assert!(matches!(told("gpt-5-mini", 4096), Some(ReasoningEffort::Medium)));
-        assert!(matches!(told("gpt-5", 32_000), Some(ReasoningEffort::High)));
-        for (model, has_minimal) in
-            [("gpt-5-mini-2025-08-07", true), ("gpt-5", true), ("gpt-5.1", false), ("o3", false)]
-        {
-            assert_eq!(matches!(told(model, 0), Some(ReasoningEffort::Minimal)), has_minimal, "{model}");
-        }
     }
 }

@@ -113,6 +113,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
                 }
             }
         }
+        Event::NotPassed { what } => heading(Kind::Heading, &format!("the model is not told of {}", short(what, 200))),
         Event::CallRefused { what } => {
             heading(Kind::Bad, "the agent asked the model and was refused");
             body(text, what, Some(Kind::Bad), colour);
@@ -240,6 +241,7 @@ mod tests {
                 reasoning: Some("think".into()),
                 tool_calls: vec![call],
                 thoughts: Vec::new(),
+                estimated: false,
                 usage: Usage { input: 10, output: 5, ..Usage::default() },
                 cost: 0.5,
                 seconds: 1.5,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::VerifierSpec;
 use crate::agent::{AgentSpec, Limits};
 use crate::error::Result;
-use crate::model::{self, Model, Sampling};
+use crate::model::{self, Description, Model, Sampling};
 use crate::sample::UnitChoice;
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
@@ -120,6 +120,9 @@ pub struct ModelChoice {
     /// Dollars for a million tokens read from the provider's cache, and written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_price: Option<(f64, f64)>,
+    /// What the user says of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
     /// Where calls are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
@@ -179,6 +182,7 @@ impl ModelChoice {
             base_url: self.base_url.clone(),
             price: self.price,
             cache_price: self.cache_price,
+            description: self.description.clone().unwrap_or_default(),
             record: self.record.clone(),
             retries: self.retries,
             ..model::Options::default()

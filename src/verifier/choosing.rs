@@ -37,6 +37,7 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
         base_url: same_server.and_then(|own| own.base_url.clone()),
         price: same_server.and_then(|own| own.price),
         cache_price: same_server.and_then(|own| own.cache_price),
+        description: same_server.and_then(|own| own.description.clone()),
         record: own.and_then(|own| own.record.clone()).filter(|_| !named.starts_with("replay:")),
         request_timeout: own.and_then(|own| own.request_timeout),
         retries: own.map_or_else(|| model::Options::default().retries, |own| own.retries),

@@ -16,21 +16,21 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// Writes the function that sample `tiny_1` lacks.
-const SOLVE: &str = "sed -i 's/raise NotImplementedError.*/return math.exp(arithmetic([math.log(v) for v in values]))/' \
+pub const SOLVE: &str = "sed -i 's/raise NotImplementedError.*/return math.exp(arithmetic([math.log(v) for v in values]))/' \
                      tiny/means.py";
-/// Runs its experiment and reports.
-const REPORT: &str = "printf '{\"Experiment 1\": %s}' \"$(python -m tiny means --power 1 | tail -1)\" \
-                      > /tmp/agent/answer.json";
+/// Runs its experiment and reports; without `$(...)`, which Gemini CLI takes for an injection.
+pub const REPORT: &str = "python -m tiny means --power 1 | tail -1 | sed 's/^/{\"Experiment 1\": /; s/$/}/' \
+                          > /tmp/agent/answer.json";
 
 /// A provider that keeps what it was asked and plays replies: the one at the place that the conversation has come to, so
 /// that an agent may ask other things in between, and the last one for ever.
-struct Upstream {
-    url: String,
-    asked: Arc<Mutex<Vec<Value>>>,
+pub struct Upstream {
+    pub url: String,
+    pub asked: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Upstream {
-    fn new(replies: Vec<Value>) -> Self {
+    pub fn new(replies: Vec<Value>) -> Self {
         Self::late(replies, Duration::ZERO)
     }
 
@@ -82,7 +82,7 @@ impl Upstream {
         Self { url, asked: Arc::default() }
     }
 
-    fn calls(&self) -> usize {
+    pub fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 
@@ -114,7 +114,7 @@ fn read_request(stream: &mut TcpStream) -> Option<Value> {
     }
 }
 
-fn text(text: impl Into<String>) -> Value {
+pub fn text(text: impl Into<String>) -> Value {
     json!({"role": "assistant", "content": text.into()})
 }
 
@@ -125,7 +125,7 @@ fn bash(command: &str) -> Value {
 }
 
 /// Runs sample `tiny_1` with this agent against this provider, at a dollar for 10,000 tokens.
-fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> crate::support::Ran {
+pub fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> crate::support::Ran {
     let mut arguments =
         vec!["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--base-url", &upstream.url];
     arguments.extend(["--price", "100,100", "--no-baseline", "-j", "1", "--tries", "1", "--retries", "0"]);
@@ -136,12 +136,12 @@ fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> crate::sup
     lab.run(&arguments)
 }
 
-fn trajectory(lab: &Lab, agent: &str) -> Vec<Value> {
+pub fn trajectory(lab: &Lab, agent: &str) -> Vec<Value> {
     let text = lab.read(&format!("runs/r/trajectories/{agent}/tiny_1.0.jsonl"));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn events<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub fn events<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == kind).collect()
 }
 
@@ -237,7 +237,7 @@ fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still
     let lab = Lab::new();
     let agent = own_agent(
         &lab,
-        "answer({'arithmetic': 1, 'geometric': 2})\nwhile True:\n    code, body = call()\n    print(code, body.get('error'), flush=True)\n",
+        "answer({'arithmetic': 1, 'geometric': 2})\nwhile True:\n    code, body = call()\n    print(code, body['choices'][0]['message']['content'], flush=True)\n",
     );
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, agent, &upstream, &["--cost", "0.3"]);
@@ -249,13 +249,13 @@ fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still
     let lines = trajectory(&lab, "own");
     assert_eq!(events(&lines, "call_refused").len(), 5);
     let printed = events(&lines, "program")[0]["stdout"].as_str().unwrap().to_owned();
-    assert!(printed.contains("403") && printed.contains("insufficient_quota"), "{printed}");
+    assert!(printed.contains("200") && printed.contains("write the answer now"), "{printed}");
 }
 
 #[test]
 fn an_agent_that_is_told_of_its_last_step_may_still_report() {
     let lab = Lab::new();
-    let script = "while call()[0] == 200: pass\nanswer(json.loads(subprocess.run(['python', '-m', 'tiny', 'means'], \
+    let script = "while 'write the answer' not in json.dumps(call()): pass\nanswer(json.loads(subprocess.run(['python', '-m', 'tiny', 'means'], \
                   capture_output=True, text=True).stdout.splitlines()[-1]))\n";
     let script = format!("subprocess.run([{SOLVE:?}], shell=True)\n{script}");
     let agent = own_agent(&lab, &script);
@@ -434,8 +434,8 @@ def post(path, body):
         urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
         print(error.code, flush=True)
-post('/responses', {'input': 'hi'})
-post('/chat/completions', {'messages': [{'role': 'user', 'content': [{'type': 'image_url', 'image_url': {'url': 'x'}}]}]})
+post('/files', {'input': 'hi'})
+post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n': 2})
 ";
     let upstream = Upstream::new(vec![text("no")]);
     // Whether it says so by its exit code or not, of the model nothing was measured.
@@ -445,13 +445,13 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': [{'type': 'i
         let record = &lab.records(name)[0];
         assert_eq!(record["end"], "sandbox_lost", "{record:#}");
         let detail = record["end_detail"].as_str().unwrap();
-        let said = "none of its 2 requests could be answered: this gateway passes text on, and no `image_url`";
+        let said = "none of its 2 requests could be answered: this gateway gives one choice a call: leave `n` at 1";
         assert_eq!(detail, said);
     }
     let lines = trajectory(&lab, "own");
     let refused: Vec<&str> = events(&lines, "call_refused").iter().map(|line| line["what"].as_str().unwrap()).collect();
     assert_eq!(refused.len(), 2, "{refused:?}");
-    assert!(refused[0].contains("/responses") && refused[0].contains("/v1/chat/completions"), "{refused:?}");
+    assert!(refused[0].contains("/files") && refused[0].contains("/v1/chat/completions"), "{refused:?}");
     assert_eq!(upstream.calls(), 0);
 }
 

@@ -14,10 +14,7 @@ fn ask(text: String) -> Request {
         messages: vec![Message::new(Role::System, "You write Python."), Message::new(Role::User, text)],
         tools: Vec::new(),
         sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
-        one_call: false,
-        call: 0,
-        foreign: false,
-        affordable: None,
+        ..Request::default()
     }
 }
 

@@ -36,6 +36,7 @@ mod mutation;
 mod new;
 mod notebook;
 mod partial_stores;
+mod programs;
 mod provider;
 mod puzzles;
 mod regions;

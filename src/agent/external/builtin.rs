@@ -12,30 +12,58 @@ use crate::files::write_whole;
 pub(super) struct Builtin {
     pub(super) name: &'static str,
     pub(super) manifest: &'static str,
-    environment: &'static str,
-    lock: &'static str,
+    /// The files of its env, by name.
+    files: [(&'static str, &'static str); 2],
 }
 
 macro_rules! builtin {
-    ($name:literal) => {
+    ($name:literal, $env:literal, $lock:literal) => {
         Builtin {
             name: $name,
             manifest: include_str!(concat!("../../../agents/", $name, "/agent.toml")),
-            environment: include_str!(concat!("../../../agents/", $name, "/environment.yml")),
-            lock: include_str!(concat!("../../../agents/", $name, "/venv.lock")),
+            files: [
+                ($env, include_str!(concat!("../../../agents/", $name, "/", $env))),
+                ($lock, include_str!(concat!("../../../agents/", $name, "/", $lock))),
+            ],
         }
+    };
+    (npm $name:literal) => {
+        builtin!($name, "package.json", "package-lock.json")
+    };
+    (pip $name:literal) => {
+        builtin!($name, "environment.yml", "venv.lock")
     };
 }
 
-pub(super) const ALL: [Builtin; 2] = [builtin!("mini-swe-agent"), builtin!("gptme")];
+pub(super) const ALL: [Builtin; 7] = [
+    builtin!(npm "claude-code"),
+    builtin!(npm "codex"),
+    builtin!(npm "gemini-cli"),
+    builtin!(pip "gptme"),
+    builtin!(pip "mini-swe-agent"),
+    builtin!(npm "opencode"),
+    builtin!(npm "qwen-code"),
+];
 
 impl Builtin {
+    /// Where it comes from, and in which version.
+    pub(super) fn source(&self) -> String {
+        let (name, text) = self.files[0];
+        let index = if name == "package.json" { "npm" } else { "PyPI" };
+        let mark = if index == "npm" { "\": \"" } else { "==" };
+        let line = text.lines().find(|line| line.contains(mark) && line.chars().any(|c| c.is_ascii_digit()));
+        let (package, version) = line.and_then(|line| line.split_once(mark)).unwrap_or_default();
+        let package = package.rsplit(['"', ' ']).next().unwrap_or_default();
+        let version = version.split('"').next().unwrap_or_default();
+        format!("{index}: {package} {version}")
+    }
+
     /// The folder with its env's files, in the cache, named by what is in them.
     pub(super) fn unpack(&self, cache: &Path) -> Result<PathBuf> {
-        let digest = hex(&Sha256::digest(format!("{}\0{}", self.environment, self.lock)));
+        let digest = hex(&Sha256::digest(format!("{}\0{}", self.files[0].1, self.files[1].1)));
         let folder = cache.join("agents").join(&digest[..16]).join(self.name);
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("write", &folder, error))?;
-        for (name, text) in [("environment.yml", self.environment), ("venv.lock", self.lock)] {
+        for (name, text) in self.files {
             let path = folder.join(name);
             if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
                 continue;
@@ -61,6 +89,7 @@ mod tests {
             let folder = builtin.unpack(cache.path()).unwrap();
             assert_eq!(folder, builtin.unpack(cache.path()).unwrap());
             assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+            assert!(builtin.source().rsplit(' ').next().unwrap().starts_with(char::is_numeric), "{}", builtin.source());
         }
         open("mini-swe-agent,mode=text");
         open("gptme,mode=openai");

@@ -175,10 +175,14 @@ async fn lay(
             ("answer_file", answer.clone()),
             ("scratch", scratch),
             ("prefix", env.map(|env| env.prefix.display().to_string()).unwrap_or_default()),
+            ("node", env.and_then(|env| env.variables.get("NODE").cloned()).unwrap_or_else(|| "node".to_owned())),
+            // As npm's packages name it.
+            ("processor", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }.to_owned()),
             ("model", MODEL.to_owned()),
             ("key", key.to_owned()),
             ("openai_url", format!("http://{address}/v1")),
             ("anthropic_url", format!("http://{address}")),
+            ("gemini_url", format!("http://{address}")),
         ],
     };
     let files = manifest.files.iter().map(|(path, text)| (places.fill(path), places.fill(text)));

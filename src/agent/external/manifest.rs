@@ -144,6 +144,11 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// The names of its other modes.
+    pub(super) fn modes(&self) -> Vec<String> {
+        self.mode.keys().cloned().collect()
+    }
+
     /// The manifest of a mode; `None` is as it stands.
     pub(super) fn in_mode(mut self, mode: Option<&str>) -> std::result::Result<Self, NoMode> {
         let Some(asked) = mode else { return Ok(self) };

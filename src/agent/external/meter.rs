@@ -4,20 +4,23 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{self, UnboundedSender};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::account::{Account, Asker, NotAsked};
 use crate::agent::asked::AskedRecord;
 use crate::agent::{Budget, End, Ended, Event, Trajectory};
-use crate::model::ask::{self, Caller};
+use crate::model::ask::{self, Begun, Caller, Done};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
 use crate::model::ledger::Tab;
-use crate::model::{Message, Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, Sampling, Thought};
+use crate::model::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -27,8 +30,20 @@ const FAILURES: u32 = 10;
 const LAST_WORDS: Duration = Duration::from_mins(1);
 /// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
+/// Most calls that are under way at once; more of them wait.
+const SIDE_BY_SIDE: usize = 8;
 /// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
 const UNREADABLE: u32 = 50;
+
+/// Things that are not passed on that are recorded.
+const NOT_PASSED: usize = 100;
+
+/// A call that is there.
+struct Call {
+    ask: Ask,
+    begun: Begun,
+    done: Done,
+}
 
 /// One attempt's meter.
 pub(super) struct Meter<'a> {
@@ -41,6 +56,12 @@ pub(super) struct Meter<'a> {
     begun: Instant,
     /// Time in which the program waited for the model: it is not tool time.
     pub(super) waited: Duration,
+    /// Since when it waits for a call or several.
+    waiting: Option<Instant>,
+    /// Calls that wait for others: for their money, or because there are too many.
+    queue: VecDeque<Ask>,
+    /// What it was not passed on, by name.
+    not_passed: HashSet<String>,
     /// What goes back to the provider with a reply, by the reply's first call: programs do not all keep it.
     thoughts: HashMap<String, Vec<Thought>>,
     record: AskedRecord,
@@ -77,6 +98,9 @@ impl<'a> Meter<'a> {
             stop,
             begun: Instant::now(),
             waited: Duration::ZERO,
+            waiting: None,
+            queue: VecDeque::new(),
+            not_passed: HashSet::new(),
             thoughts: HashMap::new(),
             record: AskedRecord::default(),
             refusals: 0,
@@ -90,13 +114,21 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Takes calls, one after another, until the program has ended. A call that is under way then is still waited for: it
-    /// is paid for, and nothing that was paid for may be missing from the record.
+    /// Takes calls until the program has ended, side by side where it sends them so, each reserved before it begins. Calls
+    /// that are under way then are still waited for: they are paid for, and nothing that was paid for may be missing from
+    /// the record.
     pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Asked>, ended: &CancellationToken) {
+        let mut under_way: FuturesUnordered<BoxFuture<'a, Call>> = FuturesUnordered::new();
         loop {
+            if ended.is_cancelled() {
+                self.queue.clear();
+            }
+            self.start_waiting(&mut under_way);
+            let is_idle = under_way.is_empty();
             tokio::select! {
                 biased;
-                () = ended.cancelled() => {
+                Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
+                () = ended.cancelled(), if is_idle => {
                     // Nobody waits for a call any more; what was refused is counted to the last.
                     while let Ok(asked) = asked.try_recv() {
                         if let Asked::Refused(refusal) = asked {
@@ -105,13 +137,97 @@ impl<'a> Meter<'a> {
                     }
                     return;
                 }
-                () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() => self.out_of_time(),
-                Some(asked) = asked.recv() => match asked {
-                    Asked::Call(ask) => self.take(ask).await,
+                () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() && is_idle => {
+                    self.out_of_time();
+                }
+                Some(asked) = asked.recv(), if self.queue.len() < SIDE_BY_SIDE && !ended.is_cancelled() => match asked {
+                    Asked::Call(ask) => self.queue.push_back(*ask),
                     Asked::Refused(refusal) => self.unreadable(refusal),
                 },
             }
         }
+    }
+
+    /// Begins the calls that wait, as far as may be.
+    fn start_waiting(&mut self, under_way: &mut FuturesUnordered<BoxFuture<'a, Call>>) {
+        while under_way.len() < SIDE_BY_SIDE
+            && let Some(mut ask) = self.queue.pop_front()
+        {
+            if ask.answer.is_closed() {
+                // It has gone away while it waited.
+                continue;
+            }
+            if !under_way.is_empty() && !self.fits(&ask) {
+                // There may be money for it when the others are there.
+                self.queue.push_front(ask);
+                return;
+            }
+            match self.begin_call(&mut ask) {
+                Ok(begun) => {
+                    self.waiting.get_or_insert_with(Instant::now);
+                    let (model, cancel) = (self.model, self.cancel.clone());
+                    under_way.push(Box::pin(async move {
+                        let done = ask::run(model, &ask.request, ask.pieces.as_ref(), given_up(&cancel)).await;
+                        Call { ask, begun, done }
+                    }));
+                }
+                Err(refusal) => {
+                    let _ = ask.answer.send(Err(refusal));
+                }
+            }
+        }
+    }
+
+    /// Whether a call can be made beside those that are under way.
+    fn fits(&self, ask: &Ask) -> bool {
+        let quote = self.model.quote(&ask.request);
+        let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
+        let most = [ask.request.sampling.max_tokens, self.sampling.max_tokens].into_iter().flatten().min();
+        // One that asks for more than is left would be cut short for the sake of its neighbours.
+        let is_short = most.zip(affordable).is_some_and(|(most, affordable)| affordable < most);
+        !is_short && self.budget.steps_left() > 0 && self.budget.tokens_left().is_none()
+    }
+
+    fn begin_call(&mut self, ask: &mut Ask) -> Result<Begun, Refusal> {
+        self.put_thoughts_back(&mut ask.request.messages);
+        let mut left_out = std::mem::take(&mut ask.left_out);
+        self.leave_to_the_run(&mut ask.request.sampling, &mut left_out);
+        left_out.extend(self.model.leaves_out(&ask.request));
+        let begun = ask::begin(self.model, &mut ask.request, self)?;
+        for what in left_out {
+            if self.not_passed.len() < NOT_PASSED && self.not_passed.insert(what.clone()) {
+                self.tell(&Event::NotPassed { what });
+            }
+        }
+        self.budget.hold(begun.most);
+        Ok(begun)
+    }
+
+    fn finish(&mut self, call: Call, is_last: bool) {
+        let Call { ask, begun, done } = call;
+        self.budget.release(begun.most);
+        if is_last && let Some(since) = self.waiting.take() {
+            self.waited += since.elapsed();
+        }
+        // The question stands in the record before its reply, whatever else was asked meanwhile.
+        self.record.write(&ask.request, self.trajectory);
+        let most = [ask.request.sampling.max_tokens, ask.request.affordable].into_iter().flatten().min();
+        let answered = match ask::finish(&begun, done, self) {
+            Ok(answered) => self.answered(answered.outcome, most),
+            Err(refusal) => Err(refusal),
+        };
+        // An agent that does not wait any more has spent its budget all the same.
+        let _ = ask.answer.send(answered);
+    }
+
+    fn answered(&mut self, outcome: Result<Reply, QueryFailed>, most: Option<u32>) -> Result<Given, Refusal> {
+        let reply = outcome.map_err(|failed| self.fail(&failed.error))?;
+        self.failed = None;
+        self.failures = 0;
+        if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
+            self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
+        }
+        Ok(Given { reply, most })
     }
 
     /// A model goes on from its thoughts, which some providers demand with the results of its calls.
@@ -129,7 +245,8 @@ impl<'a> Meter<'a> {
 
     /// Tool time so far.
     pub(super) fn tool_time(&self) -> Duration {
-        self.begun.elapsed().saturating_sub(self.waited)
+        let waiting = self.waiting.map_or(Duration::ZERO, |since| since.elapsed());
+        self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
     }
 
     /// When the program's time is up.
@@ -152,16 +269,6 @@ impl<'a> Meter<'a> {
         }
     }
 
-    async fn take(&mut self, mut ask: Ask) {
-        if ask.answer.is_closed() {
-            // It has gone away while it waited.
-            return;
-        }
-        let answered = self.answer(std::mem::take(&mut ask.request), ask.pieces.as_ref()).await;
-        // An agent that does not wait any more has spent its budget all the same.
-        let _ = ask.answer.send(answered);
-    }
-
     /// Records a request that the gateway has refused. It has cost nothing and is no call.
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
@@ -169,28 +276,6 @@ impl<'a> Meter<'a> {
         last.clone_from(&refusal.message);
         if *count <= UNREADABLE {
             self.tell(&Event::CallRefused { what: refusal.message });
-        }
-    }
-
-    async fn answer(
-        &mut self,
-        mut request: Request,
-        pieces: Option<&UnboundedSender<Piece>>,
-    ) -> Result<Given, Refusal> {
-        self.put_thoughts_back(&mut request.messages);
-        let (model, cancel) = (self.model, self.cancel.clone());
-        let asked = ask::ask_until(model, &mut request, pieces, given_up(&cancel), self).await?;
-        match asked.outcome {
-            Ok(reply) => {
-                self.failed = None;
-                self.failures = 0;
-                if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
-                    self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
-                }
-                let most = [request.sampling.max_tokens, request.affordable].into_iter().flatten().min();
-                Ok(Given { reply, most })
-            }
-            Err(failed) => Err(self.fail(&failed.error)),
         }
     }
 
@@ -237,10 +322,24 @@ impl<'a> Meter<'a> {
         Sampling {
             // What no provider takes would look like a fault of the run.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
-            seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls))),
+            seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.next_call()))),
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
-            reasoning_tokens: ours.reasoning_tokens,
-            effort: ours.effort,
+            reasoning_tokens: ours.reasoning_tokens.or(asked.reasoning_tokens),
+            effort: ours.effort.or(asked.effort),
+        }
+    }
+
+    /// Of how much to reason the run decides where it says anything, and of what the model does not take, nothing is asked.
+    fn leave_to_the_run(&self, asked: &mut Sampling, left_out: &mut Vec<String>) {
+        let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
+        asked.effort = asked.effort.map(plain_effort);
+        if !decided && self.model.reasons() {
+            return;
+        }
+        let asks = asked.effort.take().is_some() | asked.reasoning_tokens.take().is_some_and(|tokens| tokens > 0);
+        if asks {
+            let why = if decided { "which the run sets" } else { "which this model is not known to take" };
+            left_out.push(format!("how much to reason, {why}"));
         }
     }
 
@@ -267,11 +366,10 @@ impl Caller for Meter<'_> {
             }
         };
         request.sampling = self.sampled(&request.sampling);
-        if self.record.asked(request, self.trajectory) { Ok(quote) } else { Err(self.refuse(End::DiskLimit)) }
+        if self.record.reserve(request) { Ok(quote) } else { Err(self.refuse(End::DiskLimit)) }
     }
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {
-        self.waited += waited;
         let event = self.account().charge(outcome, waited);
         self.tell(&event);
         Ok(())

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
 use super::{Agent, Context, Ended, Task};
-use crate::env::{Backend, Env, OnProgress, Venv};
+use crate::env::{Backend, Env, OnProgress, Venv, npm};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use manifest::Manifest;
@@ -30,6 +30,41 @@ pub struct External {
     home: Home,
     /// Set by [`Agent::prepare`]; `None` within for an agent without an env.
     env: OnceLock<Option<Env>>,
+}
+
+/// What there is to know of an agent that comes with this program.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Listed {
+    /// Its name, as in `cli:NAME`.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Index, package and version.
+    pub source: String,
+    /// Its other modes.
+    pub modes: Vec<String>,
+    /// Whether it is in the cache already.
+    pub installed: bool,
+}
+
+/// The agents that come with this program.
+///
+/// # Errors
+/// When the cache cannot be written.
+pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
+    let one = |builtin: &builtin::Builtin| {
+        let manifest = Manifest::parse(builtin.manifest, Path::new(builtin.name))?;
+        let folder = builtin.unpack(cache)?;
+        let installed = if npm::is_npm(&folder) {
+            npm::is_built(&folder, cache)?
+        } else {
+            Venv::new().state(&folder, cache)?.built
+        };
+        let about = builtin.manifest.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        let modes = manifest.modes();
+        Ok(Listed { name: builtin.name.to_owned(), about, source: builtin.source(), modes, installed })
+    };
+    builtin::ALL.iter().map(one).collect()
 }
 
 /// Where an agent's manifest lies.
@@ -98,11 +133,14 @@ impl Agent for External {
     async fn prepare(&self, cache: &Path, on_progress: OnProgress<'_>) -> Result<()> {
         let folder = match &self.home {
             Home::Builtin(builtin) => Some(builtin.unpack(cache)?),
-            Home::Folder(folder) => Some(folder.clone()).filter(|folder| folder.join("environment.yml").exists()),
+            Home::Folder(folder) => Some(folder.clone()),
         };
         let env = match folder {
-            Some(folder) => Some(Venv::new().build(&folder, cache, on_progress).await?),
-            None => None,
+            Some(folder) if npm::is_npm(&folder) => Some(npm::build(&folder, cache, on_progress).await?),
+            Some(folder) if folder.join("environment.yml").exists() => {
+                Some(Venv::new().build(&folder, cache, on_progress).await?)
+            }
+            _ => None,
         };
         // Whoever was first has made the same.
         let _ = self.env.set(env);

@@ -247,6 +247,7 @@ mod tests {
             reasoning: None,
             tool_calls: Vec::new(),
             thoughts: Vec::new(),
+            estimated: false,
             usage,
             cost,
             seconds,

@@ -2,52 +2,103 @@
 
 use serde_json::{Value, json};
 
-use super::openai::content;
-use super::{Finish, Head, Read, Refusal, Why};
-use crate::model::{Message, Reply, Request, Role, Sampling, Tool, ToolCall, Usage};
+use super::parts::{self, Reader, list, text};
+use super::stream::Events;
+use super::{Finish, Head, Read, Refusal, Why, thoughts};
+use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
-/// Characters that are taken for a token where only a guess is asked for.
-const CHARACTERS_A_TOKEN: usize = 4;
+/// Fields that are read, and those that mean nothing here: the marks of what to cache are the gateway's own.
+const FIELDS: [&str; 16] = [
+    "messages",
+    "system",
+    "model",
+    "tools",
+    "tool_choice",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "stop_sequences",
+    "stream",
+    "thinking",
+    "output_config",
+    "output_format",
+    "metadata",
+    "service_tier",
+    "cache_control",
+];
 
 /// Reads a request.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let said = body.get("messages").and_then(Value::as_array);
     let said = said.ok_or_else(|| Refusal::invalid("`messages` is missing"))?;
+    let mut reader = Reader::default();
+    reader.leave_out_fields(body, "", &FIELDS);
+    if let Some(config) = body.get("output_config") {
+        reader.leave_out_fields(config, "output_config.", &["effort", "format"]);
+    }
     let mut messages = Vec::new();
-    let system = content(body.get("system"))?;
-    if !system.is_empty() {
-        messages.push(Message::new(Role::System, system));
+    let system = reader.content(body.get("system"))?;
+    if !system.text.is_empty() {
+        messages.push(system.message(Role::System));
     }
     for message in said {
-        read_message(message, &mut messages)?;
+        read_message(message, &mut messages, &mut reader)?;
     }
-    let tools = body.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let stops = body.get("stop_sequences").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let most = body.get("max_tokens").and_then(Value::as_u64).and_then(|most| u32::try_from(most).ok());
+    let thinking = body.pointer("/thinking/type").and_then(Value::as_str);
+    let budget = body.pointer("/thinking/budget_tokens").and_then(Value::as_u64);
+    let format = body.pointer("/output_config/format").or_else(|| body.get("output_format"));
     Ok(Read {
         request: Request {
             messages,
-            // Tools that the provider itself would run have no schema, and nobody here could run them.
-            tools: tools.iter().filter_map(tool).collect(),
+            tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
-                max_tokens: most,
+                max_tokens: parts::count(body, "max_tokens"),
+                reasoning_tokens: match thinking {
+                    Some("enabled") => budget.and_then(|budget| u32::try_from(budget).ok()),
+                    Some("disabled") => Some(0),
+                    _ => None,
+                },
+                effort: parts::effort(body.pointer("/output_config/effort")).filter(|_| thinking != Some("disabled")),
                 ..Sampling::default()
             },
             one_call: body.pointer("/tool_choice/disable_parallel_tool_use").and_then(Value::as_bool) == Some(true),
-            call: 0,
+            wishes: Wishes {
+                choice: choice(body.get("tool_choice")),
+                format: format.and_then(|format| format.get("schema")).map(|schema| Format::Schema {
+                    name: "reply".to_owned(),
+                    schema: schema.clone(),
+                    strict: Some(true),
+                }),
+                top_p: body.get("top_p").and_then(Value::as_f64),
+                verbosity: None,
+            },
             foreign: true,
-            affordable: None,
+            ..Request::default()
         },
-        stops: stops.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        stops: list(body, "stop_sequences").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        model: text(body, "model"),
         streams: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         counts: true,
+        thinks: matches!(thinking, Some("enabled" | "adaptive")),
+        kinds: super::HashMap::new(),
+        left_out: reader.left_out,
     })
 }
 
+fn choice(choice: Option<&Value>) -> Option<Choice> {
+    let choice = choice?;
+    match choice.get("type")?.as_str()? {
+        "auto" => Some(Choice::Auto),
+        "any" => Some(Choice::Required),
+        "none" => Some(Choice::None),
+        "tool" => Some(Choice::Tool(text(choice, "name"))),
+        _ => None,
+    }
+}
+
 /// A message of theirs can hold several of ours: the results of tools, then what the user says.
-fn read_message(message: &Value, messages: &mut Vec<Message>) -> Result<(), Refusal> {
+fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -55,57 +106,57 @@ fn read_message(message: &Value, messages: &mut Vec<Message>) -> Result<(), Refu
         other => return Err(Refusal::invalid(format!("`{}` is not a role of a message", other.unwrap_or_default()))),
     };
     let Some(Value::Array(blocks)) = message.get("content") else {
-        messages.push(Message::new(role, content(message.get("content"))?));
+        messages.push(reader.content(message.get("content"))?.message(role));
         return Ok(());
     };
-    let (mut texts, mut calls, mut results) = (Vec::new(), Vec::new(), false);
+    let mut own = Message::new(role, "");
+    let (mut texts, mut results) = (Vec::new(), false);
     for block in blocks {
-        let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         match block.get("type").and_then(Value::as_str) {
-            Some("text") => texts.push(text("text")),
             Some("tool_use") => {
                 let arguments = block.get("input").cloned().unwrap_or_else(|| json!({}));
-                calls.push(ToolCall { id: text("id"), name: text("name"), arguments });
+                own.tool_calls.push(ToolCall { id: text(block, "id"), name: text(block, "name"), arguments });
             }
             Some("tool_result") => {
-                let mut result = Message::new(Role::Tool, content(block.get("content"))?);
-                result.tool_call_id = Some(text("tool_use_id"));
+                let mut result = reader.content(block.get("content"))?.message(Role::Tool);
+                result.tool_call_id = Some(text(block, "tool_use_id"));
                 messages.push(result);
                 results = true;
             }
-            // Their author has them with its own reply: whoever takes the call puts them back.
-            Some("thinking" | "redacted_thinking") => {}
-            other => {
-                let kind = other.unwrap_or("something else");
-                return Err(Refusal::invalid(format!("this gateway passes text on, and no `{kind}`")));
-            }
+            Some("thinking") => own.thoughts.extend(thoughts::placeholder(&text(block, "signature"))),
+            Some("redacted_thinking") => own.thoughts.extend(thoughts::placeholder(&text(block, "data"))),
+            _ => reader.part(block, &mut texts, &mut own.images),
         }
     }
-    if !texts.is_empty() || !calls.is_empty() || !results {
-        messages.push(Message { tool_calls: calls, ..Message::new(role, texts.join("\n")) });
+    if !texts.is_empty() || !own.tool_calls.is_empty() || !own.images.is_empty() || !results {
+        own.content = texts.join("\n");
+        messages.push(own);
     }
     Ok(())
 }
 
-fn tool(tool: &Value) -> Option<Tool> {
-    let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let parameters = tool.get("input_schema")?.clone();
-    Some(Tool { name: text("name"), description: text("description"), parameters })
+/// Tools that the provider itself would run have no schema, and nobody here could run them.
+fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
+    let Some(parameters) = tool.get("input_schema") else {
+        reader.leave_out(format!("the tool `{}`", text(tool, "type")));
+        return None;
+    };
+    Some(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
 }
 
-/// Tokens of a request, as agents ask for them before they ask the model: a guess from its length.
-pub(super) fn count(read: &Read) -> Value {
-    let messages = read.request.messages.iter().map(|message| {
-        let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
-        message.content.len() + calls
-    });
-    let tools = read.request.tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len());
-    json!({"input_tokens": (messages.sum::<usize>() + tools.sum::<usize>()).div_ceil(CHARACTERS_A_TOKEN)})
+/// How many tokens a request has.
+pub(super) fn count(tokens: u64) -> Value {
+    json!({"input_tokens": tokens})
 }
 
 /// The reply as one body.
-pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
+pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     let mut blocks = Vec::new();
+    if head.thinks && !reply.thoughts.is_empty() {
+        blocks.push(json!({
+            "type": "thinking", "thinking": reply.reasoning.as_deref().unwrap_or_default(), "signature": head.token(),
+        }));
+    }
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         blocks.push(json!({"type": "text", "text": reply.text}));
     }
@@ -117,45 +168,113 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
     );
     json!({
         "id": id(head), "type": "message", "role": "assistant", "model": head.model, "content": blocks,
-        "stop_reason": stop_reason(finish), "stop_sequence": null, "usage": usage(&reply.usage),
+        "stop_reason": stop_reason(finish), "stop_sequence": stop_sequence(finish), "usage": usage(&reply.usage),
     })
 }
 
-/// How a stream begins; what was read is known only at its end, where it is said again.
-pub(super) fn begin(head: &Head) -> String {
-    event(&json!({"type": "message_start", "message": {
-        "id": id(head), "type": "message", "role": "assistant", "model": head.model, "content": [],
-        "stop_reason": null, "stop_sequence": null, "usage": usage(&Usage::default()),
-    }}))
+/// A reply as a stream of blocks.
+pub(super) struct Blocks {
+    head: Head,
+    /// Blocks that were begun.
+    begun: usize,
+    open: Option<Block>,
+    has_thought: bool,
 }
 
-/// How the block of text begins, the first of all.
-pub(super) fn begin_text() -> String {
-    let block = json!({"type": "text", "text": ""});
-    event(&json!({"type": "content_block_start", "index": 0, "content_block": block}))
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Text,
+    Thinking,
 }
 
-/// A piece of the block of text.
-pub(super) fn text(text: &str) -> String {
-    event(&json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}))
-}
-
-/// How a stream ends, once its text is said, if there was any.
-pub(super) fn end(reply: &Reply, finish: Finish, has_text: bool) -> String {
-    let mut events = String::new();
-    if has_text {
-        events += &event(&json!({"type": "content_block_stop", "index": 0}));
+impl Blocks {
+    pub(super) fn new(head: Head) -> Self {
+        Self { head, begun: 0, open: None, has_thought: false }
     }
-    for (index, call) in (usize::from(has_text)..).zip(&reply.tool_calls) {
-        let block = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});
-        events += &event(&json!({"type": "content_block_start", "index": index, "content_block": block}));
-        let delta = json!({"type": "input_json_delta", "partial_json": input(call).to_string()});
-        events += &event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
-        events += &event(&json!({"type": "content_block_stop", "index": index}));
+
+    fn last(&self) -> usize {
+        self.begun.saturating_sub(1)
     }
-    let delta = json!({"stop_reason": stop_reason(finish), "stop_sequence": null});
-    events += &event(&json!({"type": "message_delta", "delta": delta, "usage": usage(&reply.usage)}));
-    events + &event(&json!({"type": "message_stop"}))
+
+    /// Begins a block of this kind, unless one is open.
+    fn within(&mut self, kind: Block) -> String {
+        if self.open == Some(kind) {
+            return String::new();
+        }
+        let events = self.close();
+        self.open = Some(kind);
+        let block = match kind {
+            Block::Text => json!({"type": "text", "text": ""}),
+            Block::Thinking => {
+                self.has_thought = true;
+                json!({"type": "thinking", "thinking": "", "signature": ""})
+            }
+        };
+        events + &self.start(&block)
+    }
+
+    fn start(&mut self, block: &Value) -> String {
+        self.begun += 1;
+        event(&json!({"type": "content_block_start", "index": self.last(), "content_block": block}))
+    }
+
+    fn delta(&self, delta: &Value) -> String {
+        event(&json!({"type": "content_block_delta", "index": self.last(), "delta": delta}))
+    }
+
+    fn stop(&self) -> String {
+        event(&json!({"type": "content_block_stop", "index": self.last()}))
+    }
+
+    fn close(&mut self) -> String {
+        match self.open.take() {
+            None => String::new(),
+            Some(Block::Text) => self.stop(),
+            Some(Block::Thinking) => {
+                self.delta(&json!({"type": "signature_delta", "signature": self.head.token()})) + &self.stop()
+            }
+        }
+    }
+}
+
+impl Events for Blocks {
+    /// What was read is known only at the end, where it is said again.
+    fn begin(&mut self) -> String {
+        event(&json!({"type": "message_start", "message": {
+            "id": id(&self.head), "type": "message", "role": "assistant", "model": self.head.model, "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": usage(&Usage::default()),
+        }}))
+    }
+
+    fn piece(&mut self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => self.within(Block::Text) + &self.delta(&json!({"type": "text_delta", "text": text})),
+            Piece::Reasoning(_) if !self.head.thinks => String::new(),
+            Piece::Reasoning(text) => {
+                self.within(Block::Thinking) + &self.delta(&json!({"type": "thinking_delta", "thinking": text}))
+            }
+        }
+    }
+
+    fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
+        let mut events = String::new();
+        if self.head.thinks && !self.has_thought && !reply.thoughts.is_empty() {
+            events += &self.within(Block::Thinking);
+        }
+        if self.begun == 0 && reply.tool_calls.is_empty() {
+            // A message has a block at least.
+            events += &self.within(Block::Text);
+        }
+        events += &self.close();
+        for call in &reply.tool_calls {
+            events += &self.start(&json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}}));
+            events += &self.delta(&json!({"type": "input_json_delta", "partial_json": input(call).to_string()}));
+            events += &self.stop();
+        }
+        let delta = json!({"stop_reason": stop_reason(finish), "stop_sequence": stop_sequence(finish)});
+        events += &event(&json!({"type": "message_delta", "delta": delta, "usage": usage(&reply.usage)}));
+        events + &event(&json!({"type": "message_stop"}))
+    }
 }
 
 /// A refusal as a body.
@@ -186,9 +305,14 @@ fn input(call: &ToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({"malformed_arguments": call.arguments}) }
 }
 
-const fn stop_reason(finish: Finish) -> &'static str {
+fn stop_sequence(finish: &Finish) -> Option<&str> {
+    if let Finish::Stopped(stop) = finish { Some(stop) } else { None }
+}
+
+const fn stop_reason(finish: &Finish) -> &'static str {
     match finish {
         Finish::Stop => "end_turn",
+        Finish::Stopped(_) => "stop_sequence",
         Finish::Length => "max_tokens",
         Finish::ToolCalls => "tool_use",
     }

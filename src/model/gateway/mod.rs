@@ -1,20 +1,27 @@
-//! The gateway: an HTTP server for agents that are programs of their own, speaking OpenAI's and Anthropic's protocols.
+//! The gateway: an HTTP server for agents that are programs of their own, speaking the protocols of OpenAI (chat
+//! completions and responses), Anthropic and Gemini.
 //!
 //! Whatever it is asked becomes a [`Request`] for a [`Model`](super::Model), and the reply is written in the protocol
 //! that was asked in. So an agent of one provider's protocol can be tried with another provider's model, and prices,
 //! retries, recordings and replays are those of every other agent. The gateway itself holds no key and no budget: each
-//! call is handed on as an [`Ask`], and whoever takes it answers or refuses. What cannot be handed on is refused here, and
-//! told of.
+//! call is handed on as an [`Ask`], and whoever takes it answers or refuses. What cannot be handed on is told of, and where
+//! the answer would mean something else without it, refused here.
 
 mod anthropic;
+mod gemini;
 mod openai;
+mod parts;
 mod protocol;
+mod responses;
 mod serve;
 mod stops;
 mod stream;
+mod thoughts;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashMap;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -27,7 +34,7 @@ pub use serve::serve;
 #[derive(Debug)]
 pub enum Asked {
     /// A call, which waits for its answer.
-    Call(Ask),
+    Call(Box<Ask>),
     /// A request that was refused because it cannot be passed on.
     Refused(Refusal),
 }
@@ -37,6 +44,8 @@ pub enum Asked {
 pub struct Ask {
     /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
     pub request: Request,
+    /// What the agent asks for beside that and nobody is told.
+    pub left_out: Vec<String>,
     /// Where the reply goes piece by piece, where the agent wants to see it come.
     pub pieces: Option<UnboundedSender<Piece>>,
     /// Where the answer goes. Closed when the agent has gone away meanwhile.
@@ -105,33 +114,59 @@ struct Read {
     streams: bool,
     /// Whether a stream ends with the tokens used.
     counts: bool,
+    /// Whether the agent wants to see thoughts.
+    thinks: bool,
+    /// Tools that are no plain functions in the agent's protocol, by the names that the model knows them by.
+    kinds: HashMap<String, Kind>,
+    /// What is asked for and not passed on.
+    left_out: Vec<String>,
+}
+
+/// What a tool is that is no plain function, in OpenAI's responses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    /// One that takes a text as it stands.
+    Custom,
+    /// A function of this name in a namespace.
+    In { namespace: String, name: String },
 }
 
 /// Why a reply ended, in no protocol's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Finish {
     Stop,
+    /// At this text.
+    Stopped(String),
     Length,
     ToolCalls,
 }
 
 impl Finish {
-    fn of(Given { reply, most }: &Given) -> Self {
-        if most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
+    fn of(Given { reply, most }: &Given, stops: &[String]) -> Self {
+        if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
             Self::Length
-        } else if reply.tool_calls.is_empty() {
-            Self::Stop
-        } else {
+        } else if !reply.tool_calls.is_empty() {
             Self::ToolCalls
+        } else {
+            stops::which(&reply.text, stops).map_or(Self::Stop, |stop| Self::Stopped(stop.to_owned()))
         }
     }
 }
 
 /// Which call an answer is to, as its protocol says it.
+#[derive(Debug, Default)]
 struct Head {
     model: String,
     /// Number of the call at this gateway, from 0.
     number: u64,
-    /// Whether a stream ends with the tokens used.
     counts: bool,
+    thinks: bool,
+    kinds: HashMap<String, Kind>,
+}
+
+impl Head {
+    /// By what the thoughts of this reply are known, when they come back.
+    fn token(&self) -> String {
+        thoughts::token(self.number)
+    }
 }

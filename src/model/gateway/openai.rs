@@ -2,8 +2,37 @@
 
 use serde_json::{Value, json};
 
+use super::parts::{self, Reader, list, text};
+use super::stream::Events;
 use super::{Finish, Head, Read, Refusal, Why};
-use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage};
+use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+
+/// Fields that are read, and those that mean nothing here.
+const FIELDS: [&str; 23] = [
+    "messages",
+    "model",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "stop",
+    "stream",
+    "stream_options",
+    "n",
+    "reasoning_effort",
+    "response_format",
+    "verbosity",
+    "metadata",
+    "user",
+    "store",
+    "prompt_cache_key",
+    "safety_identifier",
+    "service_tier",
+    "modalities",
+];
 
 /// Reads a request.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
@@ -12,35 +41,43 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
         return Err(Refusal::invalid("this gateway gives one choice a call: leave `n` at 1"));
     }
-    let tools = body.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let number = |key: &str| body.get(key).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let mut reader = Reader::default();
+    reader.leave_out_fields(body, "", &FIELDS);
     let stops = match body.get("stop") {
         Some(Value::String(stop)) => vec![stop.clone()],
-        Some(Value::Array(stops)) => stops.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
+        _ => list(body, "stop").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
     };
     Ok(Read {
         request: Request {
-            messages: messages.iter().map(message).collect::<Result<_, _>>()?,
-            tools: tools.iter().map(tool).collect::<Result<_, _>>()?,
+            messages: messages.iter().map(|said| message(said, &mut reader)).collect::<Result<_, _>>()?,
+            tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
-                max_tokens: number("max_completion_tokens").or_else(|| number("max_tokens")),
+                max_tokens: parts::count(body, "max_completion_tokens").or_else(|| parts::count(body, "max_tokens")),
+                effort: parts::effort(body.get("reasoning_effort")),
                 ..Sampling::default()
             },
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
-            call: 0,
+            wishes: Wishes {
+                choice: parts::choice(body.get("tool_choice"), "/function/name"),
+                format: parts::format(body.get("response_format"), Some("json_schema")),
+                top_p: body.get("top_p").and_then(Value::as_f64),
+                verbosity: body.get("verbosity").and_then(Value::as_str).map(str::to_owned),
+            },
             foreign: true,
-            affordable: None,
+            ..Request::default()
         },
         stops,
-        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        model: text(body, "model"),
         streams: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         counts: body.pointer("/stream_options/include_usage").and_then(Value::as_bool).unwrap_or(false),
+        thinks: true,
+        kinds: super::HashMap::new(),
+        left_out: reader.left_out,
     })
 }
 
-fn message(message: &Value) -> Result<Message, Refusal> {
+fn message(message: &Value, reader: &mut Reader) -> Result<Message, Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
@@ -48,66 +85,46 @@ fn message(message: &Value) -> Result<Message, Refusal> {
         Some("tool") => Role::Tool,
         other => return Err(Refusal::invalid(format!("`{}` is not a role of a message", other.unwrap_or_default()))),
     };
-    let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     Ok(Message {
-        tool_calls: calls.iter().enumerate().map(|(place, call)| tool_call(place, call)).collect(),
+        tool_calls: list(message, "tool_calls")
+            .iter()
+            .enumerate()
+            .map(|(place, call)| tool_call(place, call))
+            .collect(),
         tool_call_id: message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned),
-        ..Message::new(role, content(message.get("content"))?)
+        ..reader.content(message.get("content"))?.message(role)
     })
-}
-
-/// The text of a message: a string, or parts of text.
-pub(super) fn content(content: Option<&Value>) -> Result<String, Refusal> {
-    match content {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => {
-            let mut texts = Vec::new();
-            for part in parts {
-                let Some(text) = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) else {
-                    let kind = part.get("type").and_then(Value::as_str).unwrap_or("something else");
-                    return Err(Refusal::invalid(format!("this gateway passes text on, and no `{kind}`")));
-                };
-                texts.push(text);
-            }
-            Ok(texts.join("\n"))
-        }
-        Some(_) => Err(Refusal::invalid("`content` is neither a text nor a list of parts")),
-    }
 }
 
 fn tool_call(place: usize, call: &Value) -> ToolCall {
     let text = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let arguments = match call.pointer("/function/arguments") {
-        Some(Value::String(written)) if written.trim().is_empty() => json!({}),
-        Some(Value::String(written)) => {
-            serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.clone()))
-        }
-        Some(other) => other.clone(),
-        None => json!({}),
-    };
     ToolCall {
         id: text("/id").unwrap_or_else(|| format!("call-{place}")),
         name: text("/function/name").unwrap_or_default(),
-        arguments,
+        arguments: parts::arguments(call.pointer("/function/arguments")),
     }
 }
 
-fn tool(tool: &Value) -> Result<Tool, Refusal> {
+fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
     let Some(function) = tool.get("function") else {
-        return Err(Refusal::invalid("this gateway passes functions on, and no other kind of tool"));
+        // Nobody here could run it.
+        reader.leave_out(format!("the tool `{}`", text(tool, "type")));
+        return None;
     };
-    let text = |key: &str| function.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let parameters = function.get("parameters").cloned();
-    Ok(Tool {
-        name: text("name"),
-        description: text("description"),
-        parameters: parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+    Some(Tool {
+        name: text(function, "name"),
+        description: text(function, "description"),
+        parameters: function.get("parameters").cloned().unwrap_or_else(no_arguments),
     })
 }
 
+/// The schema of a function that takes nothing.
+pub(super) fn no_arguments() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
 /// The reply as one body.
-pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
+pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     let mut message = json!({"role": "assistant", "content": null});
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         message["content"] = json!(reply.text);
@@ -125,28 +142,31 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: Finish) -> Value {
     })
 }
 
-/// How a stream begins.
-pub(super) fn begin(head: &Head) -> String {
-    chunk(head, &json!({"role": "assistant", "content": ""}))
-}
+/// A reply as a stream.
+pub(super) struct Chunks(pub(super) Head);
 
-/// A piece of a stream.
-pub(super) fn piece(head: &Head, piece: &Piece) -> String {
-    match piece {
-        Piece::Text(text) => chunk(head, &json!({"content": text})),
-        Piece::Reasoning(text) => chunk(head, &json!({"reasoning_content": text})),
+impl Events for Chunks {
+    fn begin(&mut self) -> String {
+        chunk(&self.0, &json!({"role": "assistant", "content": ""}))
     }
-}
 
-/// How a stream ends, once its text is said.
-pub(super) fn end(head: &Head, reply: &Reply, finish: Finish) -> String {
-    let calls = reply.tool_calls.iter().enumerate().map(|(place, call)| written_call(call, Some(place)));
-    let mut events: String = calls.map(|call| chunk(head, &json!({"tool_calls": [call]}))).collect();
-    events += &event(head, &json!([{"index": 0, "delta": {}, "finish_reason": reason(finish)}]), None);
-    if head.counts {
-        events += &event(head, &json!([]), Some(usage(&reply.usage)));
+    fn piece(&mut self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => chunk(&self.0, &json!({"content": text})),
+            Piece::Reasoning(text) => chunk(&self.0, &json!({"reasoning_content": text})),
+        }
     }
-    events + "data: [DONE]\n\n"
+
+    fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
+        let head = &self.0;
+        let calls = reply.tool_calls.iter().enumerate().map(|(place, call)| written_call(call, Some(place)));
+        let mut events: String = calls.map(|call| chunk(head, &json!({"tool_calls": [call]}))).collect();
+        events += &event(head, &json!([{"index": 0, "delta": {}, "finish_reason": reason(finish)}]), None);
+        if head.counts {
+            events += &event(head, &json!([]), Some(usage(&reply.usage)));
+        }
+        events + "data: [DONE]\n\n"
+    }
 }
 
 fn chunk(head: &Head, delta: &Value) -> String {
@@ -184,21 +204,24 @@ fn id(head: &Head) -> String {
     format!("chatcmpl-{}", head.number)
 }
 
-const fn reason(finish: Finish) -> &'static str {
+const fn reason(finish: &Finish) -> &'static str {
     match finish {
-        Finish::Stop => "stop",
+        Finish::Stop | Finish::Stopped(_) => "stop",
         Finish::Length => "length",
         Finish::ToolCalls => "tool_calls",
     }
 }
 
-fn written_call(call: &ToolCall, place: Option<usize>) -> Value {
-    let arguments = match &call.arguments {
-        // What was no JSON goes on as it was written: it is the agent's to say so to the model.
+/// A call's arguments as a text. What was no JSON goes on as it was written: it is the agent's to say so to the model.
+pub(super) fn written(arguments: &Value) -> String {
+    match arguments {
         Value::String(written) => written.clone(),
         other => other.to_string(),
-    };
-    let function = json!({"name": call.name, "arguments": arguments});
+    }
+}
+
+fn written_call(call: &ToolCall, place: Option<usize>) -> Value {
+    let function = json!({"name": call.name, "arguments": written(&call.arguments)});
     match place {
         Some(place) => json!({"index": place, "id": call.id, "type": "function", "function": function}),
         None => json!({"id": call.id, "type": "function", "function": function}),

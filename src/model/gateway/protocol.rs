@@ -3,13 +3,20 @@
 use serde_json::Value;
 
 use super::stops::stop_at;
-use super::{Finish, Given, Head, Read, Refusal, anthropic, openai};
+use super::stream::Events;
+use super::{Finish, Given, Head, Read, Refusal, anthropic, gemini, openai, responses};
 
 /// Which protocol a call is made in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    OpenAi,
-    Anthropic,
+    /// OpenAI's chat completions.
+    Chat,
+    /// OpenAI's responses.
+    Responses,
+    /// Anthropic's messages.
+    Messages,
+    /// Gemini's contents.
+    Gemini,
 }
 
 impl Protocol {
@@ -18,42 +25,59 @@ impl Protocol {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| Refusal::invalid(format!("the request is not JSON: {error}")))?;
         match self {
-            Self::OpenAi => openai::read(&body),
-            Self::Anthropic => anthropic::read(&body),
+            Self::Chat => openai::read(&body),
+            Self::Responses => responses::read(&body),
+            Self::Messages => anthropic::read(&body),
+            Self::Gemini => gemini::read(&body),
         }
     }
 
     /// A reply as one body.
-    pub(super) fn body(self, head: &Head, mut given: Given, stops: &[String]) -> Value {
-        let finish = Finish::of(&given);
+    pub(super) fn body(self, head: Head, mut given: Given, stops: &[String]) -> Value {
+        let finish = Finish::of(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
         match self {
-            Self::OpenAi => openai::body(head, &given.reply, finish),
-            Self::Anthropic => anthropic::body(head, &given.reply, finish),
+            Self::Chat => openai::body(&head, &given.reply, &finish),
+            Self::Responses => responses::body(head, &given.reply, &finish),
+            Self::Messages => anthropic::body(&head, &given.reply, &finish),
+            Self::Gemini => gemini::body(&head, &given.reply, &finish),
+        }
+    }
+
+    /// A reply as a stream.
+    pub(super) fn events(self, head: Head) -> Box<dyn Events> {
+        match self {
+            Self::Chat => Box::new(openai::Chunks(head)),
+            Self::Responses => Box::new(responses::Items::new(head)),
+            Self::Messages => Box::new(anthropic::Blocks::new(head)),
+            Self::Gemini => Box::new(gemini::Chunks::new(head)),
         }
     }
 
     /// A refusal as a body.
     pub(super) fn error(self, refusal: &Refusal) -> Value {
         match self {
-            Self::OpenAi => openai::error(refusal),
-            Self::Anthropic => anthropic::error(refusal),
+            Self::Chat | Self::Responses => openai::error(refusal),
+            Self::Messages => anthropic::error(refusal),
+            Self::Gemini => gemini::error(refusal),
         }
     }
 
     /// A refusal as the last events of a stream.
     pub(super) fn error_events(self, refusal: &Refusal) -> String {
         match self {
-            Self::OpenAi => openai::error_events(refusal),
-            Self::Anthropic => anthropic::error_events(refusal),
+            Self::Chat => openai::error_events(refusal),
+            Self::Responses => responses::error_events(refusal),
+            Self::Messages => anthropic::error_events(refusal),
+            Self::Gemini => format!("data: {}\n\n", gemini::error(refusal)),
         }
     }
 
     /// What is sent while there is nothing to send.
     pub(super) const fn patience(self) -> &'static str {
         match self {
-            Self::OpenAi => ": ping\n\n",
-            Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+            Self::Messages => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+            Self::Chat | Self::Responses | Self::Gemini => ": ping\n\n",
         }
     }
 }

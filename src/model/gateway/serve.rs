@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -19,8 +19,9 @@ use tokio::task::JoinHandle;
 
 use super::protocol::Protocol;
 use super::stream::Stream;
-use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic};
-use crate::model::Piece;
+use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic, gemini, thoughts};
+use crate::model::quote::tokens_read;
+use crate::model::{Piece, Reply};
 
 /// Bytes of the longest request that is read.
 const LONGEST: usize = 8 << 20;
@@ -54,6 +55,8 @@ struct Shared {
     /// What models are said to be there.
     model: String,
     calls: AtomicU64,
+    /// The model's thoughts, as they are known to the agent.
+    thoughts: Mutex<thoughts::Given>,
 }
 
 /// Serves these connections until they end. Calls go to the receiver that comes back, and what is refused of the requests
@@ -64,14 +67,30 @@ where
 {
     let (asks, asked) = mpsc::channel(WAITING);
     let parsing = Semaphore::new(1);
-    let shared = Arc::new(Shared { asks, parsing, key, model: model.to_owned(), calls: AtomicU64::new(0) });
+    let shared = Arc::new(Shared {
+        asks,
+        parsing,
+        key,
+        model: model.to_owned(),
+        calls: AtomicU64::new(0),
+        thoughts: Mutex::default(),
+    });
     let routes = Router::new()
         .route("/chat/completions", post(chat))
+        .route("/responses", post(responses))
         .route("/messages", post(messages))
         .route("/messages/count_tokens", post(count_tokens))
         .route("/models", get(models))
         .route("/models/{*name}", get(model_of));
-    let router = Router::new().nest("/v1", routes.clone()).merge(routes).fallback(unknown).with_state(shared);
+    let of_gemini =
+        Router::new().route("/models", get(gemini_models)).route("/models/{*name}", get(gemini_model).post(contents));
+    let router = Router::new()
+        .nest("/v1", routes.clone())
+        .nest("/v1beta", of_gemini.clone())
+        .nest("/v1alpha", of_gemini)
+        .merge(routes)
+        .fallback(unknown)
+        .with_state(shared);
     let server = tokio::spawn(async move {
         // It ends only with an error, and connections that are handed over have none.
         let _ = axum::serve(Incoming(connections), router).await;
@@ -102,18 +121,55 @@ where
 }
 
 async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    call(Protocol::OpenAi, &shared, request).await
+    call(Protocol::Chat, &shared, request, None).await
+}
+
+async fn responses(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    call(Protocol::Responses, &shared, request, None).await
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    call(Protocol::Anthropic, &shared, request).await
+    call(Protocol::Messages, &shared, request, None).await
 }
 
 async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    match shared.read(Protocol::Anthropic, request).await {
-        Ok((read, _)) => json_response(200, &anthropic::count(&read)),
-        Err(refusal) => refuse(Protocol::Anthropic, &refusal),
+    count(Protocol::Messages, &shared, request, anthropic::count).await
+}
+
+/// Gemini's calls: the path ends with the model's name and what is wanted of it.
+async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, request: Request) -> Response {
+    let protocol = Protocol::Gemini;
+    match name.rsplit_once(':') {
+        Some((model, "generateContent")) => call(protocol, &shared, request, Some((model, false))).await,
+        Some((model, "streamGenerateContent"))
+            if request.uri().query().is_some_and(|query| query.contains("alt=sse")) =>
+        {
+            call(protocol, &shared, request, Some((model, true))).await
+        }
+        Some((_, "streamGenerateContent")) => {
+            let refusal = Refusal::invalid("this gateway streams events: ask with `alt=sse`");
+            shared.tell(&refusal).await;
+            refuse(protocol, &refusal)
+        }
+        Some((_, "countTokens")) => count(protocol, &shared, request, gemini::count).await,
+        _ => unknown(State(shared), request).await,
     }
+}
+
+/// An estimate, from the bytes of a request.
+async fn count(protocol: Protocol, shared: &Shared, request: Request, says: fn(u64) -> Value) -> Response {
+    match shared.read(protocol, request).await {
+        Ok((read, _)) => json_response(200, &says(tokens_read(&read.request))),
+        Err(refusal) => refuse(protocol, &refusal),
+    }
+}
+
+async fn gemini_models(State(shared): State<Arc<Shared>>) -> Response {
+    json_response(200, &gemini::models(&shared.model))
+}
+
+async fn gemini_model(Path(name): Path<String>) -> Response {
+    json_response(200, &gemini::model(&name))
 }
 
 /// The list is of both protocols at once.
@@ -137,9 +193,10 @@ fn listed(name: &str) -> Value {
 }
 
 async fn unknown(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let message = "there is no such path: this gateway has /v1/chat/completions, /v1/messages and /v1/models";
+    let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
+                   /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
     // Whoever only looks whether somebody is there has asked nothing.
-    if request.method() == Method::POST && shared.admit(request.headers()).is_ok() {
+    if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
         shared.tell(&Refusal::invalid(format!("`{path}`: {message}"))).await;
     }
@@ -159,28 +216,33 @@ fn checked(read: Read) -> Result<Read, Refusal> {
     Ok(read)
 }
 
-async fn call(protocol: Protocol, shared: &Shared, request: Request) -> Response {
+/// Answers a call; `path` says which model and whether in a stream where the body does not.
+async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: Option<(&str, bool)>) -> Response {
     let (read, parsing) = match shared.read(protocol, request).await {
         Ok(read) => read,
         Err(refusal) => return refuse(protocol, &refusal),
     };
-    let Read { request, stops, model, streams, counts } = read;
+    let Read { mut request, stops, model, streams, counts, thinks, kinds, left_out } = read;
+    let (model, streams) = path
+        .map_or((model, streams), |(model, streams)| (model.chars().take(LONGEST_NAME).collect::<String>(), streams));
+    let number = shared.calls.fetch_add(1, Ordering::Relaxed);
+    shared.thoughts().put_back(&mut request.messages);
     let (answer, answered) = oneshot::channel();
     let (to, pieces) = mpsc::unbounded_channel();
-    let ask = Ask { request, pieces: streams.then_some(to), answer };
-    if shared.asks.send(Asked::Call(ask)).await.is_err() {
+    let ask = Ask { request, left_out, pieces: streams.then_some(to), answer };
+    if shared.asks.send(Asked::Call(Box::new(ask))).await.is_err() {
         return refuse(protocol, &closed());
     }
     drop(parsing);
-    let head = Head { model, number: shared.calls.fetch_add(1, Ordering::Relaxed), counts };
+    let head = Head { model, number, counts, thinks, kinds };
+    let mut reply = Coming { number, pieces, answered, shared: shared.clone() };
     if !streams {
-        return match answered.await.unwrap_or_else(|_| Err(closed())) {
-            Ok(given) => json_response(200, &protocol.body(&head, given, &stops)),
+        return match reply.answer().await {
+            Ok(given) => json_response(200, &protocol.body(head, given, &stops)),
             Err(refusal) => refuse(protocol, &refusal),
         };
     }
-    let mut reply = Coming { pieces, answered };
-    let stream = Stream::new(protocol, head, stops);
+    let stream = Stream::new(protocol.events(head), stops);
     match reply.next().await {
         // Clients understand a refusal best as a status.
         Next::Answer(Err(refusal)) => refuse(protocol, &refusal),
@@ -194,6 +256,8 @@ async fn call(protocol: Protocol, shared: &Shared, request: Request) -> Response
 
 /// A reply that is under way.
 struct Coming {
+    number: u64,
+    shared: Arc<Shared>,
     pieces: mpsc::UnboundedReceiver<Piece>,
     answered: oneshot::Receiver<Result<Given, Refusal>>,
 }
@@ -206,12 +270,32 @@ enum Next {
 }
 
 impl Coming {
+    async fn answer(&mut self) -> Result<Given, Refusal> {
+        let answer = (&mut self.answered).await;
+        self.told(answer)
+    }
+
+    /// The answer as the agent is told: the end of its budget is a reply that says so, for an agent that is refused takes
+    /// the key for wrong or the provider for down, and tries again or leaves with an error.
+    fn told(&self, answer: Result<Result<Given, Refusal>, oneshot::error::RecvError>) -> Result<Given, Refusal> {
+        match answer.unwrap_or_else(|_| Err(closed())) {
+            Ok(given) => {
+                self.shared.thoughts().keep(self.number, &given.reply.thoughts);
+                Ok(given)
+            }
+            Err(Refusal { why: Why::Budget, message }) => {
+                Ok(Given { reply: Reply { text: message, ..Reply::default() }, most: None })
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
     async fn next(&mut self) -> Next {
         tokio::select! {
             // Pieces that were sent come before the answer.
             biased;
             Some(piece) = self.pieces.recv() => Next::Piece(piece),
-            answer = &mut self.answered => Next::Answer(answer.unwrap_or_else(|_| Err(closed()))),
+            answer = &mut self.answered => Next::Answer(self.told(answer)),
             () = tokio::time::sleep(SILENCE) => Next::Silence,
         }
     }
@@ -229,7 +313,10 @@ async fn write(
         let (events, goes_on) = match next {
             Next::Piece(piece) => (stream.piece(piece), true),
             Next::Silence => (protocol.patience().to_owned(), true),
-            Next::Answer(Ok(given)) => (stream.end(&given.reply, Finish::of(&given)), false),
+            Next::Answer(Ok(given)) => {
+                let finish = Finish::of(&given, stream.stops());
+                (stream.end(&given.reply, &finish), false)
+            }
             Next::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),
         };
         if !events.is_empty() && to.send(Ok(events.into())).await.is_err() || !goes_on {
@@ -243,7 +330,11 @@ impl Shared {
     /// Reads a request, once its key has been looked at; nothing else of a stranger's is. While the permit is held no other
     /// request is parsed.
     async fn read(&self, protocol: Protocol, request: Request) -> Result<(Read, Option<SemaphorePermit<'_>>), Refusal> {
-        self.admit(request.headers())?;
+        self.admit_to(&request)?;
+        let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+        let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
+        // Programs send a dozen at most.
+        let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
         // It is never closed.
         let permit = self.parsing.acquire().await.ok();
@@ -254,7 +345,10 @@ impl Shared {
             .and_then(|body| protocol.read(&body))
             .and_then(checked);
         match read {
-            Ok(read) => Ok((read, permit)),
+            Ok(mut read) => {
+                read.left_out.extend(betas);
+                Ok((read, permit))
+            }
             Err(refusal) => {
                 self.tell(&refusal).await;
                 Err(refusal)
@@ -268,11 +362,19 @@ impl Shared {
         let _ = self.asks.send(Asked::Refused(refusal.clone())).await;
     }
 
-    fn admit(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn thoughts(&self) -> std::sync::MutexGuard<'_, thoughts::Given> {
+        self.thoughts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit_to(&self, request: &Request) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
+        let headers: &HeaderMap = request.headers();
         let given = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = given("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        if [bearer, given("x-api-key")].contains(&Some(key.as_str())) {
+        // Gemini's clients may send it as a part of the address.
+        let queried =
+            request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("key=")));
+        if [bearer, given("x-api-key"), given("x-goog-api-key"), queried].contains(&Some(key.as_str())) {
             return Ok(());
         }
         Err(Refusal { why: Why::Closed, message: "this is another attempt's gateway".into() })

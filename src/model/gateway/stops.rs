@@ -6,6 +6,12 @@ pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
     &text[..end.unwrap_or(text.len())]
 }
 
+/// At which of its stops a text is cut.
+pub(super) fn which<'a>(text: &str, stops: &'a [String]) -> Option<&'a str> {
+    let end = stop_at(text, stops).len();
+    stops.iter().find(|stop| !stop.is_empty() && text[end..].starts_with(stop.as_str())).map(String::as_str)
+}
+
 /// Of a text that goes on, the bytes that no stop can take away any more: all up to the first stop, without an end with
 /// which a stop may begin. And whether there is a stop.
 pub(super) fn safe(text: &str, stops: &[String]) -> (usize, bool) {

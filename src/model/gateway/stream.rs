@@ -1,14 +1,22 @@
 //! A reply as the events of a stream: pieces as they come from the model, and at the end what they did not say.
 
-use super::protocol::Protocol;
+use super::Finish;
 use super::stops::{safe, stop_at};
-use super::{Finish, Head, anthropic, openai};
 use crate::model::{Piece, Reply};
+
+/// A reply's events, in a protocol's words.
+pub(super) trait Events: Send {
+    /// How a stream begins.
+    fn begin(&mut self) -> String;
+    /// A piece of its text or thoughts.
+    fn piece(&mut self, piece: &Piece) -> String;
+    /// How it ends, once its text is said.
+    fn end(&mut self, reply: &Reply, finish: &Finish) -> String;
+}
 
 /// A stream under way.
 pub(super) struct Stream {
-    protocol: Protocol,
-    head: Head,
+    events: Box<dyn Events>,
     /// What the text stops at.
     stops: Vec<String>,
     begun: bool,
@@ -23,8 +31,13 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(protocol: Protocol, head: Head, stops: Vec<String>) -> Self {
-        Self { protocol, head, stops, begun: false, stopped: false, reasoned: false, text: String::new(), sent: 0 }
+    pub(super) fn new(events: Box<dyn Events>, stops: Vec<String>) -> Self {
+        Self { events, stops, begun: false, stopped: false, reasoned: false, text: String::new(), sent: 0 }
+    }
+
+    /// What the text stops at.
+    pub(super) fn stops(&self) -> &[String] {
+        &self.stops
     }
 
     /// The events for a piece; none where it must wait for more.
@@ -38,15 +51,18 @@ impl Stream {
                 self.stopped = stopped;
                 self.say(self.sent + length)
             }
-            Piece::Reasoning(text) => self.reason(text),
+            Piece::Reasoning(_) => {
+                self.reasoned = true;
+                self.begin() + &self.events.piece(&piece)
+            }
         }
     }
 
     /// The last events: what of the reply is not said yet, its calls, why it ended.
-    pub(super) fn end(&mut self, reply: &Reply, finish: Finish) -> String {
+    pub(super) fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| !self.reasoned) {
-            events += &self.reason(reasoning.clone());
+            events += &self.piece(Piece::Reasoning(reasoning.clone()));
         }
         // What was sent cannot be taken back, should the reply differ.
         if reply.text.get(..self.sent) == self.text.get(..self.sent) {
@@ -55,27 +71,11 @@ impl Stream {
         let whole = stop_at(&self.text, &self.stops).len();
         events += &self.say(whole);
         events += &self.begin();
-        events += &match self.protocol {
-            Protocol::OpenAi => openai::end(&self.head, reply, finish),
-            Protocol::Anthropic => {
-                // A message has a block at least.
-                let block =
-                    if self.sent == 0 && reply.tool_calls.is_empty() { anthropic::begin_text() } else { String::new() };
-                let has_text = self.sent > 0 || !block.is_empty();
-                block + &anthropic::end(reply, finish, has_text)
-            }
-        };
-        events
+        events + &self.events.end(reply, finish)
     }
 
     fn begin(&mut self) -> String {
-        if std::mem::replace(&mut self.begun, true) {
-            return String::new();
-        }
-        match self.protocol {
-            Protocol::OpenAi => openai::begin(&self.head),
-            Protocol::Anthropic => anthropic::begin(&self.head),
-        }
+        if std::mem::replace(&mut self.begun, true) { String::new() } else { self.events.begin() }
     }
 
     /// Says the text up to here.
@@ -83,28 +83,9 @@ impl Stream {
         if end <= self.sent {
             return String::new();
         }
-        let mut events = self.begin();
-        let text = &self.text[self.sent..end];
-        match self.protocol {
-            Protocol::OpenAi => events += &openai::piece(&self.head, &Piece::Text(text.to_owned())),
-            Protocol::Anthropic => {
-                if self.sent == 0 {
-                    events += &anthropic::begin_text();
-                }
-                events += &anthropic::text(text);
-            }
-        }
+        let text = self.text[self.sent..end].to_owned();
         self.sent = end;
-        events
-    }
-
-    /// Anthropic's thoughts are signed, which nobody here can do: they are left out.
-    fn reason(&mut self, text: String) -> String {
-        self.reasoned = true;
-        match self.protocol {
-            Protocol::OpenAi => self.begin() + &openai::piece(&self.head, &Piece::Reasoning(text)),
-            Protocol::Anthropic => String::new(),
-        }
+        self.begin() + &self.events.piece(&Piece::Text(text))
     }
 }
 
@@ -113,18 +94,19 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
+    use super::super::Head;
+    use super::super::protocol::Protocol;
     use super::*;
-
-    fn stream(protocol: Protocol, stops: &[String]) -> Stream {
-        Stream::new(protocol, Head { model: "m".into(), number: 0, counts: true }, stops.to_vec())
-    }
 
     /// The text that a client puts together from the events.
     fn read(events: &str) -> String {
         let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
         let text = |event: Value| {
-            let text = event.pointer("/choices/0/delta/content").or_else(|| event.pointer("/delta/text"));
-            text.and_then(Value::as_str).map(str::to_owned)
+            let places = ["/choices/0/delta/content", "/delta/text", "/candidates/0/content/parts/0/text"];
+            let text = places.iter().find_map(|place| event.pointer(place)?.as_str());
+            let of_responses =
+                (event["type"] == "response.output_text.delta").then(|| event["delta"].as_str()).flatten();
+            text.or(of_responses).map(str::to_owned)
         };
         events.filter_map(text).collect()
     }
@@ -137,12 +119,12 @@ mod tests {
         ) {
             let text = pieces.concat();
             let reply = Reply { text: text.clone(), ..Reply::default() };
-            for protocol in [Protocol::OpenAi, Protocol::Anthropic] {
-                let mut stream = stream(protocol, &stops);
+            for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses, Protocol::Gemini] {
+                let mut stream = Stream::new(protocol.events(Head::default()), stops.clone());
                 // Some of the pieces come, the rest is in the reply.
                 let mut events: String = pieces.iter().take(sent).map(|piece| stream.piece(Piece::Text(piece.clone()))).collect();
-                events += &stream.end(&reply, Finish::Stop);
-                prop_assert_eq!(read(&events), stop_at(&text, &stops));
+                events += &stream.end(&reply, &Finish::Stop);
+                prop_assert_eq!(read(&events), stop_at(&text, &stops), "{:?}", protocol);
             }
         }
     }

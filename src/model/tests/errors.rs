@@ -149,10 +149,9 @@ async fn a_reply_whose_usage_is_broken_is_charged_as_far_as_it_can_be_read() {
     let mut body = openai_text("ok");
     body["usage"]["completion_tokens"] = json!("many");
     let (answer, _server) = ask(vec![Answer::ok(body)]).await;
-    let failed = answer.unwrap_err();
-    assert!(matches!(failed.error, ModelError::Denied(_)), "{failed}");
-    assert_eq!((failed.usage.input, failed.usage.output), (1000, 0));
-    assert!((failed.cost - 0.001).abs() < 1e-12, "{}", failed.cost);
+    let reply = answer.unwrap();
+    assert!(reply.estimated && reply.usage.input == 1000 && reply.usage.output > 0, "{reply:?}");
+    assert!(reply.cost > 0.001, "{}", reply.cost);
 }
 
 #[tokio::test]
@@ -234,12 +233,12 @@ async fn a_server_that_hangs_or_drips_is_left_after_the_time_limit() {
 }
 
 #[tokio::test]
-async fn a_server_that_reports_no_usage_cannot_be_used_unless_it_costs_nothing() {
+async fn the_tokens_of_a_server_that_reports_none_are_estimated_unless_it_costs_nothing() {
     let mut body = openai_text("ok");
     body.as_object_mut().unwrap().remove("usage");
     let (answer, server) = ask(vec![Answer::ok(body)]).await;
-    let error = answer.unwrap_err();
-    assert!(matches!(&error.error, ModelError::Denied(text) if text.contains("--price 0,0")), "{error}");
+    let reply = answer.unwrap();
+    assert!(reply.estimated && reply.usage.input > 50 && reply.usage.output > 0 && reply.cost > 0.0, "{reply:?}");
     let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
     assert!(open_here("m", &free).query(&request()).await.unwrap().cost.abs() < f64::EPSILON);
 }

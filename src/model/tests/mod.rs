@@ -1,5 +1,6 @@
 //! Models against a real HTTP server, scripts and recordings on disk.
 
+mod caching;
 mod errors;
 mod files;
 mod one_call;
@@ -56,10 +57,8 @@ fn request() -> Request {
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
         }],
         sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100), ..Sampling::default() },
-        one_call: false,
         call: 1,
-        foreign: false,
-        affordable: None,
+        ..Request::default()
     }
 }
 

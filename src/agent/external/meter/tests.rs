@@ -63,6 +63,19 @@ impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for Says<F> {
     }
 }
 
+impl Meter<'_> {
+    /// Answers one call, with none beside it.
+    async fn answer(&mut self, request: Request) -> Result<Given, Refusal> {
+        let (answer, mut answered) = tokio::sync::oneshot::channel();
+        let mut ask = Ask { request, left_out: Vec::new(), pieces: None, answer };
+        let begun = self.begin_call(&mut ask)?;
+        let (model, cancel) = (self.model, self.cancel.clone());
+        let done = ask::run(model, &ask.request, None, given_up(&cancel)).await;
+        self.finish(Call { ask, begun, done }, true);
+        answered.try_recv().unwrap()
+    }
+}
+
 fn request(text: &str) -> Request {
     Request { messages: vec![Message::new(Role::User, text)], foreign: true, ..Request::default() }
 }
@@ -78,14 +91,14 @@ async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
     let mut bench = Bench::new(Limits { cost: 100.0, ..Limits::default() });
     let mut meter = bench.meter(&model);
     for call in 0..19 {
-        let answer = meter.answer(request("hi"), None).await;
+        let answer = meter.answer(request("hi")).await;
         assert_eq!(answer.is_ok(), call == 9, "{answer:?}");
         assert!(meter.stopped.is_none(), "after call {call}");
     }
-    assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Filtered);
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Filtered);
     assert_eq!(meter.stopped.as_ref().map(|stopped| stopped.end), Some(End::Refused));
     assert!(meter.stop.is_cancelled());
-    assert_eq!(meter.answer(request("hi"), None).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
     assert_eq!(model.asked.lock().unwrap().len(), 20);
 }
 
@@ -96,12 +109,12 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
     let mut meter = bench.meter(&model);
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
-    assert!(meter.answer(first.clone(), None).await.is_ok());
+    assert!(meter.answer(first.clone()).await.is_ok());
     // What stands in the record already takes no room.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
-    assert!(meter.answer(longer, None).await.is_ok());
-    let refusal = meter.answer(request(&"b".repeat(2000)), None).await.unwrap_err();
+    assert!(meter.answer(longer).await.is_ok());
+    let refusal = meter.answer(request(&"b".repeat(2000))).await.unwrap_err();
     assert_eq!(refusal.why, Why::Budget);
     assert!(refusal.message.contains("no more room"), "{refusal:?}");
     assert_eq!((meter.refused, model.asked.lock().unwrap().len()), (Some(End::DiskLimit), 2));
@@ -117,9 +130,9 @@ async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
     let mut meter = bench.meter(&model);
     let most = |most| Request { sampling: Sampling { max_tokens: most, ..Sampling::default() }, ..request("hi") };
     for (asked, given) in [(Some(4000), 1000), (None, 600), (Some(50), 50)] {
-        assert_eq!(meter.answer(most(asked), None).await.unwrap().most, Some(given));
+        assert_eq!(meter.answer(most(asked)).await.unwrap().most, Some(given));
     }
-    assert_eq!(meter.answer(most(None), None).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
+    assert_eq!(meter.answer(most(None)).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
     let sent: Vec<_> = model.asked.lock().unwrap().iter().map(|request| request.sampling.max_tokens).collect();
     assert_eq!(sent, [Some(1000), Some(600), Some(50)]);
 }
@@ -132,13 +145,13 @@ async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment
         let cancel = bench.cancel.clone();
         let mut meter = bench.meter(&model);
         let begun = tokio::time::Instant::now();
-        let (answer, ()) = tokio::join!(meter.answer(request("hi"), None), async {
+        let (answer, ()) = tokio::join!(meter.answer(request("hi")), async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             cancel.cancel();
         });
         assert_eq!(answer.is_ok(), cost > 0.0, "{answer:?}");
         assert!(begun.elapsed() <= Duration::from_millis(1100) + LAST_REPLY, "{:?}", begun.elapsed());
-        assert_eq!(meter.answer(request("more"), None).await.unwrap_err().why, Why::Closed);
+        assert_eq!(meter.answer(request("more")).await.unwrap_err().why, Why::Closed);
         assert!((bench.budget.cost - cost).abs() < 1e-9);
         let events = bench.events();
         match events.last() {
@@ -172,9 +185,62 @@ async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
     let mut bench = Bench::new(Limits::default());
     let mut meter = bench.meter(&model);
     let mut request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
-    meter.answer(request.clone(), None).await.unwrap();
+    meter.answer(request.clone()).await.unwrap();
     request.messages.push(Message { tool_calls: vec![call.clone()], ..Message::new(Role::Assistant, "") });
     request.messages.push(Message { tool_call_id: Some("a".into()), ..Message::new(Role::Tool, "out") });
-    meter.answer(request, None).await.unwrap();
+    meter.answer(request).await.unwrap();
     assert_eq!(model.asked.lock().unwrap()[1].messages[1].thoughts, thoughts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and_recorded_in_pairs() {
+    struct Dear(Says<fn(u32) -> Result<Reply, ModelError>>);
+    #[async_trait]
+    impl Model for Dear {
+        fn name(&self) -> &'static str {
+            "dear"
+        }
+        fn quote(&self, _request: &Request) -> Quote {
+            Quote { read: 0.0, token: 0.01, least: 1, thoughts: 0 }
+        }
+        async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+            self.0.query(request).await
+        }
+    }
+    // Each may cost 0.4 of 1 dollar: two at a time, and 0.25 in the end.
+    for (cost, most_tokens, seconds) in [(10.0, 40, 10), (1.0, 40, 20), (1.0, 90, 30)] {
+        let model = Dear(Says::new(10, |_| Ok(reply(1))));
+        let mut bench = Bench::new(Limits { cost, ..Limits::default() });
+        let mut meter = bench.meter(&model);
+        let (to, asked) = mpsc::channel(16);
+        let ended = CancellationToken::new();
+        let begun = tokio::time::Instant::now();
+        let ask = async {
+            let mut answers = Vec::new();
+            for text in ["a", "b", "c"] {
+                let (answer, answered) = tokio::sync::oneshot::channel();
+                let mut request = request(text);
+                request.sampling.max_tokens = Some(most_tokens);
+                let left_out = vec!["`top_k`".to_owned()];
+                to.send(Asked::Call(Box::new(Ask { request, left_out, pieces: None, answer }))).await.unwrap();
+                answers.push(answered);
+            }
+            for answer in answers {
+                answer.await.unwrap().unwrap();
+            }
+            ended.cancel();
+        };
+        tokio::join!(meter.serve(asked, &ended), ask);
+        assert_eq!(begun.elapsed().as_secs(), seconds, "{cost} dollars, {most_tokens} tokens");
+        assert!(meter.tool_time() < Duration::from_secs(1), "one clock stands still for all of them");
+        let calls: Vec<u32> = model.0.asked.lock().unwrap().iter().map(|request| request.call).collect();
+        assert_eq!(calls, [0, 1, 2]);
+        let kinds = bench.events().into_iter().map(|event| match event {
+            Event::Asked { .. } => 'a',
+            Event::Reply { .. } => 'r',
+            Event::NotPassed { .. } => 'n',
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(kinds.collect::<String>(), "nararar", "once it is said what is not passed on");
+    }
 }

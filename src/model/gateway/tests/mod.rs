@@ -1,5 +1,7 @@
 //! The gateway as its clients see it: over a connection, with a model that answers at once.
 
+mod protocols;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
 use super::stops::stop_at;
-use super::{Ask, Asked, Given, Refusal, Why, anthropic, openai, serve};
+use super::{Ask, Asked, Given, Refusal, Why, anthropic, gemini, openai, responses, serve};
 use crate::model::{Piece, Reply, Role, ToolCall, Usage};
 
 /// One request over a connection of its own; status and body. The answerer takes each call.
@@ -18,7 +20,7 @@ async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static)
     tokio::spawn(async move {
         while let Some(asked) = asked.recv().await {
             if let Asked::Call(ask) = asked {
-                answerer(ask);
+                answerer(*ask);
             }
         }
     });
@@ -32,6 +34,23 @@ async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static)
     ours.read_to_string(&mut text).await.unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// One of each protocol.
+const PATHS: [&str; 4] =
+    ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/any:generateContent"];
+
+/// A request that every protocol takes, with more fields.
+async fn ask_for(path: &str, streams: bool, more: Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
+    let text = json!([{"role": "user", "content": "hi"}]);
+    let mut body = match path {
+        "/v1/responses" => json!({"model": "any", "input": text, "stream": streams}),
+        _ if path.contains("beta") => json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+        _ => json!({"model": "any", "messages": text, "stream": streams}),
+    };
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let streamed = path.replace(":generateContent", ":streamGenerateContent?alt=sse");
+    post(if streams { &streamed } else { path }, &body, answerer).await
 }
 
 fn reply() -> Reply {
@@ -127,17 +146,31 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_is_a_status_that_no_client_tries_again() {
-    for (path, kind) in [("/v1/chat/completions", "insufficient_quota"), ("/v1/messages", "permission_error")] {
-        for stream in [true, false] {
+async fn a_used_up_budget_is_a_last_reply_in_every_protocol() {
+    for path in PATHS {
+        for streams in [true, false] {
             let refuse = |ask: Ask| {
                 let message = "the money is used up".to_owned();
                 ask.answer.send(Err(Refusal { why: Why::Budget, message })).unwrap();
             };
-            let (status, body) = post(path, &json!({"messages": [], "stream": stream}), refuse).await;
-            let body: Value = serde_json::from_str(&body).unwrap();
-            assert_eq!((status, &body["error"]["type"]), (403, &json!(kind)));
-            assert_eq!(body["error"]["message"], "the money is used up");
+            let (status, body) = ask_for(path, streams, json!({}), refuse).await;
+            assert!(status == 200 && body.contains("the money is used up"), "{path}: {status} {body}");
+            assert!(!body.contains("\"error\":{"), "{path}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_closed_attempt_is_a_status_that_no_client_tries_again() {
+    for (path, kind) in
+        PATHS.iter().zip(["permission_error", "permission_error", "permission_error", "PERMISSION_DENIED"])
+    {
+        for streams in [true, false] {
+            let refuse = |ask: Ask| {
+                ask.answer.send(Err(Refusal { why: Why::Closed, message: "it is over".to_owned() })).unwrap();
+            };
+            let (status, body) = ask_for(path, streams, json!({}), refuse).await;
+            assert!(status == 403 && body.contains(kind) && body.contains("it is over"), "{path}: {status} {body}");
         }
     }
 }
@@ -150,28 +183,30 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
             let _ = ask.answer.send(Err(Refusal { why: Why::Filtered, message: "withheld".into() }));
         });
     };
-    for (path, ping) in [("/v1/messages", "event: ping\ndata: {"), ("/v1/chat/completions", "\n: ping\n")] {
-        let (status, text) = post(path, &json!({"messages": [], "stream": true}), late).await;
+    for path in PATHS {
+        let ping = if path == "/v1/messages" { "event: ping\ndata: {" } else { ": ping\n" };
+        let (status, text) = ask_for(path, true, json!({}), late).await;
         assert_eq!(status, 200);
         assert_eq!(text.matches(ping).count(), 2, "after 10 and 20 seconds: {text}");
-        assert!(text.contains("\"error\"") && text.contains("withheld"), "{text}");
+        assert!(text.contains("\"error\":") && text.contains("withheld"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_passed_on_is_refused_and_not_left_out() {
-    let image = json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]});
+async fn what_would_mean_something_else_without_what_is_missing_is_refused() {
     for (path, body) in [
-        ("/v1/chat/completions", image),
         ("/v1/chat/completions", json!({"messages": [], "n": 2})),
         ("/v1/chat/completions", json!({"messages": [{"role": "robot"}]})),
-        ("/v1/messages", json!({"messages": [{"role": "user", "content": [{"type": "image"}]}]})),
         ("/v1/messages", json!({})),
+        ("/v1/responses", json!({"input": "go on", "previous_response_id": "resp_1"})),
+        ("/v1/responses", json!({"input": [{"type": "item_reference", "id": "x"}]})),
+        ("/v1/responses", json!({"input": "hi", "background": true})),
+        ("/v1beta/models/m:generateContent", json!({"contents": [], "cachedContent": "x"})),
     ] {
         let (status, answer) = post(path, &body, answers).await;
         assert_eq!(status, 400, "{body}: {answer}");
     }
-    assert_eq!(post("/v1/responses", &json!({}), answers).await.0, 404);
+    assert_eq!(post("/v1/completions", &json!({}), answers).await.0, 404);
 }
 
 #[test]
@@ -203,7 +238,19 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        prop_oneof!["user", "assistant", "tool", "text", "tool_use", "tool_result", ".{0,8}"].prop_map(Value::from),
+        prop_oneof![
+            "user",
+            "assistant",
+            "tool",
+            "text",
+            "tool_use",
+            "tool_result",
+            "function_call",
+            "function_call_output",
+            "reasoning",
+            ".{0,8}"
+        ]
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
         let key = prop_oneof![
@@ -220,6 +267,12 @@ fn any_json() -> impl Strategy<Value = Value> {
             "stop",
             "input",
             "name",
+            "parts",
+            "functionCall",
+            "functionResponse",
+            "functionDeclarations",
+            "arguments",
+            "output",
         ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
@@ -232,7 +285,10 @@ proptest! {
     #[test]
     fn whatever_is_asked_is_read_or_refused(messages in any_json(), tools in any_json()) {
         let body = json!({"messages": messages, "tools": tools});
-        let _ = (openai::read(&body), anthropic::read(&body), openai::read(&messages), anthropic::read(&messages));
+        let others = json!({"input": messages, "contents": messages, "tools": tools, "generationConfig": tools});
+        for body in [&body, &others, &messages] {
+            let _ = (openai::read(body), anthropic::read(body), responses::read(body), gemini::read(body));
+        }
     }
 }
 
@@ -277,11 +333,11 @@ async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_re
         let read = tokio::time::timeout(Duration::from_secs(5), ours.read_exact(&mut buffer)).await;
         read.ok().map(|_| String::from_utf8_lossy(&buffer).into_owned())
     };
-    for path in ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"] {
+    for path in PATHS.into_iter().chain(["/v1/messages/count_tokens", "/v1beta/models/m:countTokens"]) {
         assert_eq!(refused(path, "guessed").await.as_deref(), Some("HTTP/1.1 403"), "{path}");
     }
-    assert_eq!(refused("/v1/responses", "guessed").await.as_deref(), Some("HTTP/1.1 404"));
+    assert_eq!(refused("/v1/files", "guessed").await.as_deref(), Some("HTTP/1.1 404"));
     assert!(asked.try_recv().is_err(), "a stranger's requests are not told of");
-    assert_eq!(refused("/v1/responses", "secret").await.as_deref(), Some("HTTP/1.1 404"));
-    assert!(matches!(asked.try_recv(), Ok(Asked::Refused(refusal)) if refusal.message.contains("/v1/responses")));
+    assert_eq!(refused("/v1/files", "secret").await.as_deref(), Some("HTTP/1.1 404"));
+    assert!(matches!(asked.try_recv(), Ok(Asked::Refused(refusal)) if refusal.message.contains("/v1/files")));
 }

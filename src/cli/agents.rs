@@ -1,0 +1,33 @@
+//! `autoexperiment agents`: the agents that are programs of their own and come with this one.
+
+use super::shared::{PlaceOptions, print, print_json, table};
+use crate::agent::listed;
+use crate::error::Result;
+
+/// List the command-line agents that come with AutoExperiment, and whether they are installed
+///
+/// `--agent cli:NAME` runs one. It is installed when a run first needs it, from PyPI or npm, in the version that its lock
+/// names, into the cache.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment agents\n  autoexperiment run -n 1 --agent cli:codex --model openai:gpt-5-mini"
+)]
+pub struct Arguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceOptions,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let agents = listed(&arguments.places.cache()?)?;
+    if arguments.json {
+        return print_json(&agents);
+    }
+    let rows = agents.iter().map(|agent| {
+        let installed = if agent.installed { "yes" } else { "no" };
+        vec![format!("cli:{}", agent.name), agent.modes.join(", "), agent.source.clone(), installed.to_owned()]
+    });
+    print(&table(&["agent", "modes", "from", "installed"], &[], rows))
+}

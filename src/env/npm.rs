@@ -1,0 +1,177 @@
+//! Programs from npm: a folder of packages that `npm ci` installs from a `package-lock.json`, whose hashes it checks. No
+//! script of a package runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use sha2::{Digest, Sha256};
+
+use super::cache::{Complete, clear, lock as lock_folder, stamp};
+use super::prefix::protect;
+use super::{Env, OnProgress, Progress};
+use crate::error::{Error, Result};
+use crate::files::hex;
+
+/// Raised when folders are made differently, so that old ones are not taken for new.
+const FORMAT: &str = "npm 1";
+const PACKAGE: &str = "package.json";
+const LOCK: &str = "package-lock.json";
+/// Characters of what npm says that are shown.
+const SHOWN: usize = 2000;
+
+/// Whether a folder's env is one of npm's.
+#[must_use]
+pub fn is_npm(folder: &Path) -> bool {
+    folder.join(LOCK).exists()
+}
+
+/// The env of a folder, from the cache or installed there.
+///
+/// # Errors
+/// Kind `Usage` for a missing or broken lock, `Machine` for a missing Node.js or a failed install.
+pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
+    let texts = read(folder)?;
+    let node = program("node")?;
+    let home = home(&texts, cache)?;
+    let complete = match Complete::read(&home) {
+        Some(complete) => complete,
+        None => build_once(folder, &texts, &node, &home, cache, on_progress).await?,
+    };
+    let prefix = home.join("npm");
+    let variables = BTreeMap::from([("NODE".to_owned(), complete.interpreter.display().to_string())]);
+    let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
+    Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables })
+}
+
+/// Whether it is in the cache.
+///
+/// # Errors
+/// Those of a missing lock.
+pub fn is_built(folder: &Path, cache: &Path) -> Result<bool> {
+    Ok(Complete::read(&home(&read(folder)?, cache)?).is_some())
+}
+
+async fn build_once(
+    folder: &Path,
+    texts: &[String; 2],
+    node: &Path,
+    home: &Path,
+    cache: &Path,
+    on_progress: OnProgress<'_>,
+) -> Result<Complete> {
+    let envs = home.parent().unwrap_or(home);
+    std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
+    let _taken = lock_folder(home, on_progress).await?;
+    if let Some(complete) = Complete::read(home) {
+        return Ok(complete);
+    }
+    clear(home)?;
+    let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let built = install(texts, node, home, cache, &id, on_progress).await;
+    if built.is_err() {
+        clear(home)?;
+    }
+    built
+}
+
+async fn install(
+    texts: &[String; 2],
+    node: &Path,
+    home: &Path,
+    cache: &Path,
+    id: &str,
+    on_progress: OnProgress<'_>,
+) -> Result<Complete> {
+    let prefix = home.join("npm");
+    std::fs::create_dir_all(&prefix).map_err(|error| Error::io("create", &prefix, error))?;
+    for (name, text) in [PACKAGE, LOCK].iter().zip(texts) {
+        let path = prefix.join(name);
+        std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
+    }
+    on_progress(Progress::Task(format!("installing `{id}` by npm")));
+    let npm = program("npm")?;
+    let output = tokio::process::Command::new(&npm)
+        .args(["ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", "--cache"])
+        .arg(cache.join("downloads-npm"))
+        .current_dir(&prefix)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|error| Error::machine(format!("failed to start `{}`", npm.display())).because(error))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: String = said.trim().chars().take(SHOWN).collect();
+        return Err(Error::machine(format!("npm cannot install `{id}`: {said}"))
+            .hint("it needs npm's index once; npm takes another from `npm config set registry URL`"));
+    }
+    protect(&prefix)?;
+    let version = tokio::process::Command::new(node).arg("--version").output().await;
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let folder = node.parent().filter(|folder| !folder.starts_with("/usr")).map(Path::to_owned);
+    let complete = Complete {
+        id: id.to_owned(),
+        backend: "npm".to_owned(),
+        python: version.clone(),
+        digest: hex(&Sha256::digest(format!("{FORMAT}\n{version}\n{}\n{}", texts[0], texts[1]))),
+        read_only: folder.into_iter().collect(),
+        stamp: stamp(node).map_err(|error| Error::io("read", node, error))?,
+        interpreter: node.to_owned(),
+        variables: BTreeMap::new(),
+    };
+    complete.write(home)?;
+    Ok(complete)
+}
+
+fn read(folder: &Path) -> Result<[String; 2]> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(|error| {
+            Error::usage(format!("failed to read `{}`", path.display()))
+                .because(error)
+                .hint("a program from npm has a `package.json`, and its lock by `npm install --package-lock-only`")
+        })
+    };
+    Ok([read(PACKAGE)?, read(LOCK)?])
+}
+
+fn home(texts: &[String; 2], cache: &Path) -> Result<PathBuf> {
+    let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}", texts[0], texts[1])));
+    let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
+    Ok(cache.join("envs").join(&key[..32]))
+}
+
+/// A program in PATH, with links followed.
+fn program(name: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());
+    found.next().map(|file| if name == "node" { file.canonicalize().unwrap_or(file) } else { file }).ok_or_else(|| {
+        Error::machine(format!("`{name}` is not installed, and this agent is a program from npm"))
+            .hint("install Node.js with npm (Debian: `apt install nodejs npm`)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_broken_lock_is_told_in_npms_words_and_leaves_nothing() {
+        if program("npm").is_err() {
+            eprintln!("skipped: npm is not installed");
+            return;
+        }
+        let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        assert!(!is_npm(folder.path()));
+        std::fs::write(folder.path().join(PACKAGE), r#"{"name": "x", "dependencies": {"y": "1.0.0"}}"#).unwrap();
+        std::fs::write(
+            folder.path().join(LOCK),
+            r#"{"name": "x", "lockfileVersion": 3, "packages": {"": {"name": "x"}}}"#,
+        )
+        .unwrap();
+        let error = build(folder.path(), cache.path(), &|_| {}).await.unwrap_err();
+        assert!(error.to_string().contains("npm cannot install"), "{error}");
+        assert!(!is_built(folder.path(), cache.path()).unwrap());
+    }
+}

@@ -1,0 +1,250 @@
+//! What models can do: a table of what is known by their names, and the user's own description of one that is not.
+
+use std::path::Path;
+
+use genai::adapter::AdapterKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What a model can do and how it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Features {
+    /// Asked by OpenAI's responses instead of its chat completions.
+    pub(super) responses: bool,
+    /// Takes pictures.
+    pub(super) images: bool,
+    /// Reasons, and takes a word or a budget for how much.
+    pub(super) reasoning: bool,
+    /// Can be told to make one call at most.
+    pub(super) one_call: bool,
+    /// Takes temperature and `top_p` beside its reasoning.
+    pub(super) sampling: bool,
+}
+
+/// A model that is asked, with what it can do.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// The protocol.
+    pub(super) kind: AdapterKind,
+    /// Its name there.
+    pub(super) model: String,
+    /// Whether it is at a server of the user's own with OpenAI's protocol, of which nothing is known but what is described.
+    pub(super) own_server: bool,
+    /// What it can do.
+    pub(super) features: Features,
+}
+
+/// What the user says of a model that this program does not know, or knows wrongly.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// `chat` or `responses`, of OpenAI's protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+    /// Whether it takes pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
+    /// Whether it takes an effort of reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<bool>,
+    /// Whether it can be told to make one call at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_call: Option<bool>,
+    /// Whether it takes temperature and `top_p`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<bool>,
+    /// Tokens of the longest reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u32>,
+    /// Tokens that it takes, read and written together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// Dollars per million tokens: read, written, and read from and written to the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Vec<f64>>,
+}
+
+/// Of OpenAI's two protocols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// Chat completions.
+    Chat,
+    /// Responses.
+    Responses,
+}
+
+const FORM: &str = "give `name=value,...` or a TOML file of such lines, of `api` (`chat`, `responses`), `images`, \
+                    `reasoning`, `one_call`, `sampling` (`true`, `false`), `output`, `context` (tokens) and `price` \
+                    (`[read, written, cached, cache_written]`; on the command line with `:` between them)";
+
+impl std::str::FromStr for Description {
+    type Err = Error;
+
+    /// Reads `name=value,...`, or the file of that name.
+    ///
+    /// # Errors
+    /// Kind `Usage` for another form, `Suite` with file and line for a broken file.
+    fn from_str(text: &str) -> Result<Self> {
+        if text.contains('=') {
+            let line = |pair: &str| match pair.split_once('=') {
+                Some(("api", value)) => format!("api = {value:?}"),
+                Some(("price", value)) => {
+                    let prices = value.split(':').map(|price| price.parse::<f64>().unwrap_or(f64::NAN));
+                    format!("price = {:?}", prices.collect::<Vec<_>>())
+                }
+                _ => pair.to_owned(),
+            };
+            let lines: Vec<String> = text.split(',').map(line).collect();
+            let wrong = |error: toml::de::Error| {
+                Error::usage(format!("`--describe {text}` is wrong: {}", error.message())).hint(FORM)
+            };
+            return toml::from_str::<Self>(&lines.join("\n")).map_err(wrong)?.checked();
+        }
+        let path = Path::new(text);
+        let said = std::fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("failed to read the description `{text}`")).because(error).hint(FORM)
+        })?;
+        let wrong = |error: toml::de::Error| {
+            let line = error.span().map(|span| crate::error::line_at(&said, span.start));
+            Error::usage(error.message().to_owned()).at(path, line).hint(FORM)
+        };
+        toml::from_str::<Self>(&said).map_err(wrong)?.checked()
+    }
+}
+
+impl Description {
+    fn checked(self) -> Result<Self> {
+        let is_right = self.price.as_ref().is_none_or(|price| {
+            matches!(price.len(), 2 | 4) && price.iter().all(|dollars| dollars.is_finite() && *dollars >= 0.0)
+        });
+        if is_right { Ok(self) } else { Err(Error::usage("a described `price` is none").hint(FORM)) }
+    }
+}
+
+/// OpenAI's models by how their names begin, the first that fits: whether they reason, take pictures, take
+/// `parallel_tool_calls`. Sources: the model pages of OpenAI's documentation.
+const OPENAI: [(&str, bool, bool, bool); 12] = [
+    ("gpt-5-chat", false, true, true),
+    ("o1-mini", true, false, false),
+    ("o3-mini", true, false, false),
+    ("o1", true, true, false),
+    ("o3", true, true, false),
+    ("o4", true, true, false),
+    ("codex-", true, true, true),
+    ("gpt-3", false, false, true),
+    ("gpt-4o", false, true, true),
+    ("gpt-4.", false, true, true),
+    ("gpt-4-turbo", false, true, true),
+    ("gpt-4", false, false, true),
+];
+
+impl Features {
+    /// What is known of a provider's model, or of one at a server of the user's own.
+    pub(super) fn of(kind: AdapterKind, model: &str, own_server: bool) -> Self {
+        let plain = Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true };
+        match kind {
+            AdapterKind::OpenAI if own_server => {
+                let one_call = !["o1", "o3", "o4"].iter().any(|family| model.starts_with(family));
+                Self { images: false, reasoning: false, one_call, ..plain }
+            }
+            AdapterKind::OpenAI => {
+                let known = OPENAI.iter().find(|row| model.starts_with(row.0));
+                let (reasoning, images, one_call) = match known {
+                    Some((_, reasoning, images, one_call)) => (*reasoning, *images, *one_call),
+                    // What is newer than the table is most like the newest in it.
+                    None => (generation(model) >= Some(5), true, true),
+                };
+                let responses = generation(model) >= Some(5) && !model.starts_with("gpt-5-chat")
+                    || ["-codex", "-pro", "-deep-research"].iter().any(|part| model.contains(part))
+                    || model.starts_with("codex-");
+                Self { responses, images, reasoning, one_call, sampling: !reasoning }
+            }
+            AdapterKind::Anthropic => {
+                let early =
+                    ["claude-2", "claude-instant", "claude-3-5", "claude-3-haiku", "claude-3-opus", "claude-3-sonnet"];
+                Self { reasoning: !early.iter().any(|name| model.starts_with(name)), ..plain }
+            }
+            AdapterKind::Gemini => {
+                let early = ["gemini-1", "gemini-2.0"];
+                Self { reasoning: !early.iter().any(|name| model.starts_with(name)), one_call: false, ..plain }
+            }
+            _ => plain,
+        }
+    }
+
+    /// These with what the user says instead.
+    pub(super) fn described(self, said: &Description) -> Self {
+        Self {
+            responses: said.api.map_or(self.responses, |api| api == Api::Responses),
+            images: said.images.unwrap_or(self.images),
+            reasoning: said.reasoning.unwrap_or(self.reasoning),
+            one_call: said.one_call.unwrap_or(self.one_call),
+            sampling: said.sampling.unwrap_or(self.sampling),
+        }
+    }
+}
+
+/// The number in `gpt-5.1-mini`: 5.
+fn generation(model: &str) -> Option<u32> {
+    let rest = model.strip_prefix("gpt-")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+impl Target {
+    /// A model of this name.
+    pub(super) fn new(kind: AdapterKind, model: &str, has_url: bool, said: &Description) -> Self {
+        let own_server = has_url && kind == AdapterKind::OpenAI;
+        let features = Features::of(kind, model, own_server).described(said);
+        let kind = if features.responses && kind == AdapterKind::OpenAI { AdapterKind::OpenAIResp } else { kind };
+        Self { kind, model: model.to_owned(), own_server, features }
+    }
+
+    /// Whether it speaks either of OpenAI's protocols.
+    pub(super) fn is_openai(&self) -> bool {
+        matches!(self.kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn openai(model: &str) -> Features {
+        Features::of(AdapterKind::OpenAI, model, false)
+    }
+
+    #[test]
+    fn a_model_s_name_says_what_it_can_and_a_newer_one_can_what_the_newest_known_can() {
+        for model in ["gpt-5", "gpt-5.1-codex-mini", "gpt-5-pro", "gpt-6-astra", "o3-pro", "codex-mini-latest"] {
+            assert!(openai(model).responses && openai(model).reasoning, "{model}");
+        }
+        for model in ["gpt-4o-mini", "gpt-4.1", "o4-mini", "gpt-5-chat-latest"] {
+            assert!(!openai(model).responses, "{model}");
+        }
+        assert!(!openai("gpt-4o").reasoning && openai("o3").reasoning && !openai("o3").one_call);
+        assert!(!openai("gpt-4-0613").images && openai("gpt-4.1").images);
+        assert!(!Features::of(AdapterKind::Anthropic, "claude-3-5-haiku-latest", false).reasoning);
+        assert!(!Features::of(AdapterKind::OpenAI, "qwen", true).images);
+    }
+
+    #[test]
+    fn a_model_is_described_in_a_line_or_a_file_and_a_wrong_description_says_what_it_takes() {
+        let said: Description = "api=responses,images=true,output=32000,price=1:2:0.1:1.25".parse().unwrap();
+        assert_eq!((said.api, said.images, said.output), (Some(Api::Responses), Some(true), Some(32_000)));
+        assert_eq!(said.price.as_deref(), Some(&[1.0, 2.0, 0.1, 1.25][..]));
+        let target = Target::new(AdapterKind::OpenAI, "next", true, &said);
+        assert_eq!((target.kind, target.features.images), (AdapterKind::OpenAIResp, true));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.toml");
+        std::fs::write(&path, "context = 200000\nreasoning = true\n").unwrap();
+        let said: Description = path.to_str().unwrap().parse().unwrap();
+        assert_eq!((said.context, said.reasoning), (Some(200_000), Some(true)));
+        for wrong in ["api=mail", "eyes=true", "price=1", "price=a:b", "nowhere.toml"] {
+            let error = wrong.parse::<Description>().unwrap_err();
+            assert!(error.hint.as_deref().unwrap_or_default().contains("responses"), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Gemini's contents, read and written.
+
+use serde_json::{Value, json};
+
+use super::parts::{self, Reader, list, text};
+use super::stream::Events;
+use super::{Finish, Head, Read, Refusal, Why, thoughts};
+use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+
+/// Fields that are read, and those that mean nothing here.
+const FIELDS: [&str; 9] = [
+    "contents",
+    "systemInstruction",
+    "system_instruction",
+    "tools",
+    "toolConfig",
+    "generationConfig",
+    "safetySettings",
+    "model",
+    "labels",
+];
+const SETTINGS: [&str; 11] = [
+    "temperature",
+    "topP",
+    "maxOutputTokens",
+    "stopSequences",
+    "thinkingConfig",
+    "responseMimeType",
+    "responseSchema",
+    "responseJsonSchema",
+    "candidateCount",
+    "responseModalities",
+    "seed",
+];
+
+/// Reads a request. Whether a stream is wanted its path says.
+pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
+    let contents = body.get("contents").and_then(Value::as_array);
+    let contents = contents.ok_or_else(|| Refusal::invalid("`contents` is missing"))?;
+    if body.get("cachedContent").is_some_and(|name| !name.is_null()) {
+        return Err(Refusal::invalid("this gateway keeps nothing between calls, so there is no `cachedContent`"));
+    }
+    let settings = body.get("generationConfig").unwrap_or(&Value::Null);
+    if settings.get("candidateCount").and_then(Value::as_u64).is_some_and(|count| count > 1) {
+        return Err(Refusal::invalid("this gateway gives one candidate a call: leave `candidateCount` at 1"));
+    }
+    let mut reader = Reader::default();
+    reader.leave_out_fields(body, "", &FIELDS);
+    reader.leave_out_fields(settings, "generationConfig.", &SETTINGS);
+    let mut messages = Vec::new();
+    if let Some(system) = body.get("systemInstruction").or_else(|| body.get("system_instruction")) {
+        let system = reader.content(system.get("parts").or(Some(system)).filter(|said| !said.is_object()))?;
+        messages.push(system.message(Role::System));
+    }
+    let mut conversation = Conversation { messages, waiting: Vec::new(), calls: 0 };
+    for content in contents {
+        conversation.add(content, &mut reader);
+    }
+    let thinking = settings.get("thinkingConfig").unwrap_or(&Value::Null);
+    Ok(Read {
+        request: Request {
+            messages: conversation.messages,
+            tools: list(body, "tools").iter().flat_map(|said| tools(said, &mut reader)).collect(),
+            sampling: Sampling {
+                temperature: settings.get("temperature").and_then(Value::as_f64),
+                max_tokens: parts::count(settings, "maxOutputTokens"),
+                // A negative one leaves it to the model.
+                reasoning_tokens: parts::count(thinking, "thinkingBudget"),
+                effort: parts::effort(thinking.get("thinkingLevel")),
+                ..Sampling::default()
+            },
+            wishes: Wishes {
+                choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
+                format: format(settings),
+                top_p: settings.get("topP").and_then(Value::as_f64),
+                verbosity: None,
+            },
+            foreign: true,
+            ..Request::default()
+        },
+        stops: list(settings, "stopSequences").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        model: String::new(),
+        streams: false,
+        counts: true,
+        thinks: thinking.get("includeThoughts").and_then(Value::as_bool) == Some(true),
+        kinds: super::HashMap::new(),
+        left_out: reader.left_out,
+    })
+}
+
+/// A conversation as it is read. Their calls need no ids: a result is of the first call of its name that waits for one.
+struct Conversation {
+    messages: Vec<Message>,
+    /// Name and id.
+    waiting: Vec<(String, String)>,
+    calls: usize,
+}
+
+impl Conversation {
+    fn add(&mut self, content: &Value, reader: &mut Reader) {
+        let is_model = content.get("role").and_then(Value::as_str) == Some("model");
+        let mut own = Message::new(if is_model { Role::Assistant } else { Role::User }, "");
+        let (mut texts, mut results) = (Vec::new(), false);
+        for part in list(content, "parts") {
+            own.thoughts.extend(thoughts::placeholder(&text(part, "thoughtSignature")));
+            if let Some(call) = part.get("functionCall") {
+                own.tool_calls.push(self.call(call));
+            } else if let Some(response) = part.get("functionResponse") {
+                self.result(response, reader);
+                results = true;
+            } else if part.get("thought").and_then(Value::as_bool) != Some(true) {
+                reader.part(part, &mut texts, &mut own.images);
+            }
+        }
+        if !texts.is_empty() || !own.tool_calls.is_empty() || !own.images.is_empty() || !results {
+            own.content = texts.join("\n");
+            self.messages.push(own);
+        }
+    }
+
+    fn call(&mut self, call: &Value) -> ToolCall {
+        let name = text(call, "name");
+        let given = Some(text(call, "id")).filter(|id| !id.is_empty());
+        let id = given.unwrap_or_else(|| format!("call-{}", self.calls));
+        self.calls += 1;
+        self.waiting.push((name.clone(), id.clone()));
+        ToolCall { id, name, arguments: call.get("args").cloned().unwrap_or_else(|| json!({})) }
+    }
+
+    fn result(&mut self, response: &Value, reader: &mut Reader) {
+        let (name, given) = (text(response, "name"), text(response, "id"));
+        let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
+        let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
+        let said = response.get("response").unwrap_or(&Value::Null);
+        // Most programs say one thing under one of these names.
+        let alone = said
+            .as_object()
+            .filter(|fields| fields.len() == 1)
+            .and_then(|fields| ["output", "result", "error"].iter().find_map(|name| fields.get(*name)?.as_str()));
+        let mut message = Message::new(Role::Tool, alone.map_or_else(|| said.to_string(), str::to_owned));
+        for part in list(response, "parts") {
+            let mut texts = Vec::new();
+            reader.part(part, &mut texts, &mut message.images);
+            message.content.extend(texts.iter().map(|text| format!("\n{text}")));
+        }
+        message.tool_call_id = Some(id.unwrap_or(given));
+        self.messages.push(message);
+    }
+}
+
+fn tools(said: &Value, reader: &mut Reader) -> Vec<Tool> {
+    for (name, _) in said.as_object().into_iter().flatten().filter(|(name, _)| *name != "functionDeclarations") {
+        reader.leave_out(format!("the tool `{name}`"));
+    }
+    let function = |said: &Value| Tool {
+        name: text(said, "name"),
+        description: text(said, "description"),
+        parameters: said
+            .get("parametersJsonSchema")
+            .cloned()
+            .or_else(|| said.get("parameters").map(json_schema))
+            .unwrap_or_else(super::openai::no_arguments),
+    };
+    list(said, "functionDeclarations").iter().map(function).collect()
+}
+
+/// Their own schemas name types in capitals.
+fn json_schema(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(kind) if name == "type" => (name.clone(), json!(kind.to_lowercase())),
+                value => (name.clone(), json_schema(value)),
+            })
+            .collect(),
+        Value::Array(values) => values.iter().map(json_schema).collect(),
+        other => other.clone(),
+    }
+}
+
+fn choice(config: Option<&Value>) -> Option<Choice> {
+    let config = config?;
+    match config.get("mode")?.as_str()? {
+        "AUTO" => Some(Choice::Auto),
+        "NONE" => Some(Choice::None),
+        "ANY" => match list(config, "allowedFunctionNames") {
+            [Value::String(name)] => Some(Choice::Tool(name.clone())),
+            _ => Some(Choice::Required),
+        },
+        _ => None,
+    }
+}
+
+fn format(settings: &Value) -> Option<Format> {
+    let schema = settings.get("responseJsonSchema").cloned();
+    let schema = schema.or_else(|| settings.get("responseSchema").map(json_schema));
+    match schema {
+        Some(schema) => Some(Format::Schema { name: "reply".to_owned(), schema, strict: None }),
+        None => (text(settings, "responseMimeType") == "application/json").then_some(Format::Json),
+    }
+}
+
+/// How many tokens a request has.
+pub(super) fn count(tokens: u64) -> Value {
+    json!({"totalTokens": tokens})
+}
+
+/// The models that are said to be there.
+pub(super) fn models(name: &str) -> Value {
+    json!({"models": [model(name)]})
+}
+
+/// One of them.
+pub(super) fn model(name: &str) -> Value {
+    json!({
+        "name": format!("models/{name}"), "displayName": name, "version": "1",
+        "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+    })
+}
+
+/// The reply as one body.
+pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
+    let mut parts = Vec::new();
+    if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| head.thinks) {
+        parts.push(json!({"text": reasoning, "thought": true}));
+    }
+    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+        parts.push(json!({"text": reply.text}));
+    }
+    parts.extend(calls(head, reply));
+    said(head, &parts, Some(finish), &reply.usage)
+}
+
+/// A reply as a stream.
+pub(super) struct Chunks {
+    head: Head,
+}
+
+impl Chunks {
+    pub(super) const fn new(head: Head) -> Self {
+        Self { head }
+    }
+
+    fn chunk(&self, parts: &[Value]) -> String {
+        format!("data: {}\n\n", said(&self.head, parts, None, &Usage::default()))
+    }
+}
+
+impl Events for Chunks {
+    fn begin(&mut self) -> String {
+        String::new()
+    }
+
+    fn piece(&mut self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => self.chunk(&[json!({"text": text})]),
+            Piece::Reasoning(text) if self.head.thinks => self.chunk(&[json!({"text": text, "thought": true})]),
+            Piece::Reasoning(_) => String::new(),
+        }
+    }
+
+    fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
+        let mut parts = calls(&self.head, reply);
+        if parts.is_empty() {
+            parts.push(json!({"text": ""}));
+        }
+        format!("data: {}\n\n", said(&self.head, &parts, Some(finish), &reply.usage))
+    }
+}
+
+/// The calls, the first with the token of the thoughts that led to them.
+fn calls(head: &Head, reply: &Reply) -> Vec<Value> {
+    let part = |(place, call): (usize, &ToolCall)| {
+        let args = if call.arguments.is_object() {
+            call.arguments.clone()
+        } else {
+            json!({"malformed_arguments": call.arguments})
+        };
+        let mut part = json!({"functionCall": {"id": call.id, "name": call.name, "args": args}});
+        if place == 0 && !reply.thoughts.is_empty() {
+            part["thoughtSignature"] = json!(head.token());
+        }
+        part
+    };
+    reply.tool_calls.iter().enumerate().map(part).collect()
+}
+
+fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) -> Value {
+    let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
+    let mut said = json!({"modelVersion": head.model, "responseId": format!("reply-{}", head.number)});
+    if let Some(finish) = finish {
+        candidate["finishReason"] = json!(if *finish == Finish::Length { "MAX_TOKENS" } else { "STOP" });
+        said["usageMetadata"] = json!({
+            "promptTokenCount": usage.input, "cachedContentTokenCount": usage.cached,
+            "candidatesTokenCount": usage.output.saturating_sub(usage.reasoning),
+            "thoughtsTokenCount": usage.reasoning, "totalTokenCount": usage.input.saturating_add(usage.output),
+        });
+    }
+    said["candidates"] = json!([candidate]);
+    said
+}
+
+/// A refusal as a body.
+pub(super) fn error(refusal: &Refusal) -> Value {
+    let status = match refusal.why {
+        Why::Budget | Why::Closed => "PERMISSION_DENIED",
+        Why::Invalid | Why::ContextLength | Why::Filtered => "INVALID_ARGUMENT",
+    };
+    json!({"error": {"code": refusal.why.status(), "message": refusal.message, "status": status}})
+}

@@ -1,0 +1,170 @@
+//! What the readers of all protocols share: contents with pictures, what is left out, what is refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::Refusal;
+use crate::model::{Choice, Effort, Format, Image, Message, Role};
+
+/// Kinds of pictures that every provider with eyes takes.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Characters of a name that is repeated.
+const SHOWN: usize = 80;
+
+/// What is read of a request, and what is left out of it.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// In words, each once.
+    pub(super) left_out: Vec<String>,
+}
+
+/// A message's content.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) text: String,
+    pub(super) images: Vec<Image>,
+}
+
+impl Content {
+    pub(super) fn message(self, role: Role) -> Message {
+        Message { images: self.images, ..Message::new(role, self.text) }
+    }
+}
+
+impl Reader {
+    /// Notes what nobody is told.
+    pub(super) fn leave_out(&mut self, what: impl Into<String>) {
+        let what: String = what.into().chars().take(SHOWN).collect();
+        if !self.left_out.contains(&what) && self.left_out.len() < 100 {
+            self.left_out.push(what);
+        }
+    }
+
+    /// Notes the fields of an object that are neither read nor without meaning here.
+    pub(super) fn leave_out_fields(&mut self, body: &Value, within: &str, known: &[&str]) {
+        let fields = body.as_object().into_iter().flatten();
+        for (name, _) in fields.filter(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
+            self.leave_out(format!("`{within}{name}`"));
+        }
+    }
+
+    /// The content of a message: a text, or parts in the words of any of the protocols.
+    pub(super) fn content(&mut self, content: Option<&Value>) -> Result<Content, Refusal> {
+        match content {
+            None | Some(Value::Null) => Ok(Content::default()),
+            Some(Value::String(text)) => Ok(Content { text: text.clone(), images: Vec::new() }),
+            Some(Value::Array(parts)) => {
+                let mut texts = Vec::new();
+                let mut images = Vec::new();
+                for part in parts {
+                    self.part(part, &mut texts, &mut images);
+                }
+                Ok(Content { text: texts.join("\n"), images })
+            }
+            Some(_) => Err(Refusal::invalid("`content` is neither a text nor a list of parts")),
+        }
+    }
+
+    /// A part of a content: a text, a picture, or a note in the place of anything else.
+    pub(super) fn part(&mut self, part: &Value, texts: &mut Vec<String>, images: &mut Vec<Image>) {
+        if let Some(text) = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) {
+            texts.push(text.to_owned());
+            return;
+        }
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or("part of another kind");
+        match picture(part) {
+            Some(image) => images.push(image),
+            None => texts.push(self.missing(kind)),
+        }
+    }
+
+    /// The note in the place of what cannot be passed on.
+    pub(super) fn missing(&mut self, kind: &str) -> String {
+        let kind: String = kind.chars().take(SHOWN).collect();
+        self.leave_out(format!("a `{kind}` in the conversation"));
+        format!("[a `{kind}` stood here, which the gateway does not pass on]")
+    }
+}
+
+/// A picture in the words of any of the protocols, where its bytes are with it: there is no network to fetch others from.
+fn picture(part: &Value) -> Option<Image> {
+    let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str);
+    let (media_type, data) = match text("/type") {
+        Some("image") => (text("/source/media_type")?, text("/source/data")?),
+        Some("image_url" | "input_image") => of_address(text("/image_url/url").or_else(|| text("/image_url"))?)?,
+        None => (text("/inlineData/mimeType")?, text("/inlineData/data")?),
+        Some(_) => return None,
+    };
+    // What is no picture would make the provider refuse the whole conversation.
+    let is_whole = PICTURES.contains(&media_type) && STANDARD.decode(data).is_ok_and(|bytes| !bytes.is_empty());
+    is_whole.then(|| Image { media_type: media_type.to_owned(), data: data.to_owned() })
+}
+
+/// Kind and bytes of `data:image/png;base64,...`.
+fn of_address(address: &str) -> Option<(&str, &str)> {
+    address.strip_prefix("data:")?.split_once(";base64,")
+}
+
+/// A list in a field, or none.
+pub(super) fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+    body.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A text in a field, or none.
+pub(super) fn text(body: &Value, name: &str) -> String {
+    body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A count in a field.
+pub(super) fn count(body: &Value, name: &str) -> Option<u32> {
+    body.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok())
+}
+
+/// An effort of reasoning in OpenAI's and Anthropic's words, which Gemini's are, too.
+pub(super) fn effort(word: Option<&Value>) -> Option<Effort> {
+    serde_json::from_value(Value::String(word?.as_str()?.to_lowercase())).ok()
+}
+
+/// Arguments that are written as a text.
+pub(super) fn arguments(written: Option<&Value>) -> Value {
+    match written {
+        Some(Value::String(written)) if written.trim().is_empty() => json!({}),
+        Some(Value::String(written)) => {
+            serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.clone()))
+        }
+        Some(other) => other.clone(),
+        None => json!({}),
+    }
+}
+
+/// Which tools to call, in OpenAI's words; `name` is where the tool's name stands.
+pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<Choice> {
+    match choice? {
+        Value::String(word) => match word.as_str() {
+            "auto" => Some(Choice::Auto),
+            "none" => Some(Choice::None),
+            "required" => Some(Choice::Required),
+            _ => None,
+        },
+        object => Some(Choice::Tool(object.pointer(name)?.as_str()?.to_owned())),
+    }
+}
+
+/// How to write, in OpenAI's words; `within` is the field that holds a schema's, if it is one of its own.
+pub(super) fn format(format: Option<&Value>, within: Option<&str>) -> Option<Format> {
+    let format = format?;
+    match format.get("type")?.as_str()? {
+        "json_object" => Some(Format::Json),
+        "json_schema" => {
+            let said = within.map_or(Some(format), |within| format.get(within))?;
+            let name = said.get("name").and_then(Value::as_str).unwrap_or("reply").to_owned();
+            Some(Format::Schema {
+                name,
+                schema: said.get("schema")?.clone(),
+                strict: said.get("strict").and_then(Value::as_bool),
+            })
+        }
+        _ => None,
+    }
+}

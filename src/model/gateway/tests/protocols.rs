@@ -1,0 +1,218 @@
+//! What programs ask for in each protocol, and what comes back to them.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::super::{Ask, Given, anthropic, gemini, openai, responses};
+use super::{PATHS, ask_for};
+use crate::model::{Choice, Effort, Format, Reply, Request, Role, Thought, ToolCall, Usage};
+
+/// A small picture.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn thinking() -> Reply {
+    let call = ToolCall { id: "c1".into(), name: "bash".into(), arguments: json!({"command": "ls"}) };
+    Reply {
+        text: "Let me look.".into(),
+        reasoning: Some("Hm.".into()),
+        tool_calls: vec![call],
+        thoughts: vec![Thought::Block(json!({"type": "thinking", "thinking": "Hm.", "signature": "s"}))],
+        usage: Usage { input: 100, cached: 40, output: 7, reasoning: 3, ..Usage::default() },
+        ..Reply::default()
+    }
+}
+
+/// Asks, and what the model was asked, with what was left out.
+async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
+    let kept = Arc::new(Mutex::new(None));
+    let keeps = kept.clone();
+    let (status, body) = ask_for(path, streams, more, move |ask: Ask| {
+        *keeps.lock().unwrap() = Some((ask.request, ask.left_out));
+        ask.answer.send(Ok(Given { reply: thinking(), most: None })).unwrap();
+    })
+    .await;
+    assert_eq!(status, 200, "{body}");
+    let (request, left_out) = kept.lock().unwrap().take().unwrap();
+    (body, request, left_out)
+}
+
+#[tokio::test]
+async fn what_a_program_asks_for_is_read_in_every_protocol() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let chat = json!({
+        "reasoning_effort": "high", "top_p": 0.9, "temperature": 0.3, "max_completion_tokens": 99, "top_k": 4,
+        "parallel_tool_calls": false, "tool_choice": {"type": "function", "function": {"name": "bash"}},
+        "tools": [{"type": "function", "function": {"name": "bash", "parameters": schema}}, {"type": "browser"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
+    });
+    let messages = json!({
+        "output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}, "top_p": 0.9, "temperature": 0.3,
+        "max_tokens": 99, "top_k": 4, "tool_choice": {"type": "tool", "name": "bash", "disable_parallel_tool_use": true},
+        "tools": [{"name": "bash", "input_schema": schema, "cache_control": {"type": "ephemeral"}}, {"type": "browser"}],
+        "output_format": {"type": "json_schema", "schema": schema},
+    });
+    let of_responses = json!({
+        "reasoning": {"effort": "high", "summary": "auto"}, "top_p": 0.9, "temperature": 0.3, "max_output_tokens": 99,
+        "top_k": 4, "parallel_tool_calls": false, "tool_choice": {"type": "function", "name": "bash"},
+        "tools": [{"type": "function", "name": "bash", "parameters": schema}, {"type": "browser"}],
+        "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}, "store": false,
+    });
+    let contents = json!({
+        "generationConfig": {"thinkingConfig": {"thinkingLevel": "HIGH"}, "topP": 0.9, "temperature": 0.3, "topK": 4,
+            "maxOutputTokens": 99, "responseJsonSchema": schema},
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["bash"]}},
+        "tools": [{"functionDeclarations": [{"name": "bash", "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}]},
+            {"browser": {}}],
+    });
+    for (path, more) in PATHS.into_iter().zip([chat, messages, of_responses, contents]) {
+        let (_, request, left_out) = asked(path, false, more).await;
+        let (sampling, wishes) = (&request.sampling, &request.wishes);
+        assert_eq!((sampling.effort, wishes.top_p), (Some(Effort::High), Some(0.9)), "{path}");
+        assert_eq!((sampling.temperature, sampling.max_tokens), (Some(0.3), Some(99)), "{path}");
+        assert_eq!(wishes.choice, Some(Choice::Tool("bash".into())), "{path}");
+        assert!(
+            matches!(&wishes.format, Some(Format::Schema { schema: asked, .. }) if *asked == schema),
+            "{path}: {wishes:?}"
+        );
+        assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
+        assert_eq!(request.one_call, !path.contains("beta"), "{path}: Gemini has no such field");
+        let named = left_out.join(" ");
+        assert!(named.contains("browser") && (named.contains("top_k") || named.contains("topK")), "{path}: {named}");
+        assert_eq!(left_out.len(), 2, "{path}: {left_out:?}");
+    }
+}
+
+#[tokio::test]
+async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
+    let wants = |path: &str| match path {
+        "/v1/messages" => json!({"thinking": {"type": "adaptive"}}),
+        _ if path.contains("beta") => json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}}),
+        _ => json!({}),
+    };
+    for path in PATHS {
+        for streams in [false, true] {
+            let (body, ..) = asked(path, streams, wants(path)).await;
+            assert!(body.contains("Hm."), "{path}: {body}");
+            // Chat completions have no place for a token: there a call's id is what they come back by.
+            assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
+        }
+    }
+}
+
+#[test]
+fn a_token_is_read_where_it_was_written() {
+    let token = "autoexperiment-thoughts-0";
+    let messages = json!({"messages": [{"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": token}, {"type": "text", "text": "yes"}]}]});
+    let items = json!({"input": [{"type": "reasoning", "summary": [], "encrypted_content": token},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]},
+        {"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"}]});
+    let contents = json!({"contents": [{"role": "model", "parts": [{"text": "yes"},
+        {"functionCall": {"name": "bash", "args": {}}, "thoughtSignature": token}]}]});
+    for read in [anthropic::read(&messages), responses::read(&items), gemini::read(&contents)] {
+        let mut messages = read.unwrap().request.messages;
+        assert_eq!((messages.len(), messages[0].role, messages[0].content.as_str()), (1, Role::Assistant, "yes"));
+        let mut given = super::super::thoughts::Given::default();
+        given.put_back(&mut messages.clone());
+        given.keep(0, &thinking().thoughts);
+        given.put_back(&mut messages);
+        assert_eq!(messages[0].thoughts, thinking().thoughts);
+    }
+}
+
+#[test]
+fn pictures_are_passed_on_and_a_note_stands_for_what_is_no_picture() {
+    let address = format!("data:image/png;base64,{PNG}");
+    let chat = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": address}}, {"type": "input_audio"}]}]});
+    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}});
+    let messages = json!({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t",
+        "content": [{"type": "text", "text": "see"}, picture, {"type": "document"}]}]}]});
+    let items = json!({"input": [{"type": "function_call_output", "call_id": "t", "output": [
+        {"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": address},
+        {"type": "input_image", "image_url": "https://example.org/a.png"}]}]});
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "see"},
+        {"inlineData": {"mimeType": "image/png", "data": PNG}}, {"inlineData": {"mimeType": "image/png", "data": "?"}}]}]});
+    for read in [openai::read(&chat), anthropic::read(&messages), responses::read(&items), gemini::read(&contents)] {
+        let read = read.unwrap();
+        let message = &read.request.messages[0];
+        assert_eq!((message.images.len(), message.images[0].media_type.as_str()), (1, "image/png"));
+        assert!(message.content.starts_with("see\n[a `"), "{}", message.content);
+        assert_eq!(read.left_out.len(), 1, "{:?}", read.left_out);
+    }
+}
+
+#[tokio::test]
+async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
+    let (whole, ..) = asked("/v1/responses", false, json!({})).await;
+    let (text, ..) = asked("/v1/responses", true, json!({})).await;
+    let events: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!((kinds[0], *kinds.last().unwrap()), ("response.created", "response.completed"));
+    let numbers: Vec<u64> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted() && numbers.len() == *numbers.last().unwrap() as usize + 1, "{numbers:?}");
+    let done: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| &event["item"])
+        .collect();
+    let types: Vec<&str> = done.iter().map(|item| item["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["reasoning", "message", "function_call"]);
+    assert_eq!(events.last().unwrap()["response"]["output"], json!(done));
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["output"], json!(done));
+    assert_eq!(whole["usage"]["input_tokens_details"]["cached_tokens"], 40);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_no_plain_function_is_called_back_as_what_it_is() {
+    let tools = json!({"tools": [{"type": "custom", "name": "bash", "description": "runs",
+        "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+        {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]}]});
+    let (body, request, left_out) = asked("/v1/responses", false, tools).await;
+    let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!((names, left_out.len()), (vec!["bash", "agents__spawn"], 0));
+    assert!(request.tools[0].description.contains("start: /.+/"));
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let call = &body["output"][2];
+    assert_eq!((&call["type"], &call["input"]), (&json!("custom_tool_call"), &json!("{\"command\":\"ls\"}")));
+    let back = json!({"input": [{"type": "custom_tool_call", "call_id": "a", "name": "bash", "input": "ls"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "out"},
+        {"type": "function_call", "call_id": "b", "name": "spawn", "namespace": "agents", "arguments": "{}"}]});
+    let messages = responses::read(&back).unwrap().request.messages;
+    assert_eq!(messages[0].tool_calls[0].arguments, json!({"input": "ls"}));
+    assert_eq!((messages[1].content.as_str(), messages[2].tool_calls[0].name.as_str()), ("out", "agents__spawn"));
+}
+
+#[test]
+fn results_of_gemini_find_their_calls_without_ids() {
+    let part = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
+    let result = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
+    let read = gemini::read(&json!({"contents": [
+        {"role": "model", "parts": [part("a"), part("b"), part("a")]},
+        {"role": "user", "parts": [result("b", "1"), result("a", "2"), result("a", "3")]},
+    ]}));
+    let messages = read.unwrap().request.messages;
+    let ids: Vec<&str> = messages[0].tool_calls.iter().map(|call| call.id.as_str()).collect();
+    let of = |place: usize| (messages[place].tool_call_id.as_deref().unwrap(), messages[place].content.as_str());
+    assert_eq!([of(1), of(2), of(3)], [(ids[1], "1"), (ids[0], "2"), (ids[2], "3")]);
+}
+
+#[tokio::test]
+async fn a_reply_that_is_cut_or_stopped_says_so() {
+    for (path, reply, word) in [
+        (PATHS[0], Reply { cut: true, ..Reply::default() }, "\"finish_reason\":\"length\""),
+        (PATHS[1], Reply { text: "a END".into(), ..Reply::default() }, "\"stop_sequence\":\"END\""),
+        (PATHS[2], Reply { cut: true, ..Reply::default() }, "\"status\":\"incomplete\""),
+        (PATHS[3], Reply { cut: true, ..Reply::default() }, "\"finishReason\":\"MAX_TOKENS\""),
+    ] {
+        for streams in [false, true] {
+            let reply = reply.clone();
+            let answers = move |ask: Ask| ask.answer.send(Ok(Given { reply: reply.clone(), most: None })).unwrap();
+            let (_, body) = ask_for(path, streams, json!({"stop_sequences": ["END"]}), answers).await;
+            assert!(body.contains(word), "{path}: {body}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! OpenAI's Responses API as a provider's: a conversation becomes items, and items become a reply. What is not known of an
+//! item is kept as it came, so that the model can go on from its thoughts.
+//!
+//! Rules, from OpenAI's documentation: nothing is stored (`store` off), so reasoning comes encrypted and goes back without
+//! its id, before what it led to; the conversation's beginning is cached under a key.
+
+use std::sync::{Mutex, PoisonError};
+
+use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef};
+use serde_json::{Map, Value, json};
+
+use super::features::Target;
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, shown};
+
+/// Adds what `genai` has no place for to a request: its items, and that reasoning is to come encrypted.
+pub(super) fn complete(target: &Target, request: &Request, options: &mut ChatOptions, extra: &mut Map<String, Value>) {
+    if target.features.reasoning {
+        extra.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+    }
+    if !target.features.sampling {
+        options.temperature = None;
+    }
+    extra.insert("input".to_owned(), Value::Array(items(target, &request.messages)));
+}
+
+fn items(target: &Target, messages: &[Message]) -> Vec<Value> {
+    let mut items = Vec::new();
+    for message in messages {
+        let text = shown::text(target, message);
+        match (message.role, &message.tool_call_id) {
+            (Role::System, _) => items.push(json!({"role": "developer", "content": text})),
+            (Role::Tool, Some(id)) => {
+                let output = content(target, message, &text);
+                items.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+            }
+            (Role::User | Role::Tool, _) => {
+                items.push(json!({"role": "user", "content": content(target, message, &text)}));
+            }
+            (Role::Assistant, _) => replied(message, &text, &mut items),
+        }
+    }
+    items
+}
+
+/// A text, or parts where there are pictures with it.
+fn content(target: &Target, message: &Message, text: &str) -> Value {
+    if !target.features.images || message.images.is_empty() {
+        return json!(text);
+    }
+    let mut parts = vec![json!({"type": "input_text", "text": text})];
+    parts.extend(message.images.iter().map(|image| {
+        let address = format!("data:{};base64,{}", image.media_type, image.data);
+        json!({"type": "input_image", "detail": "auto", "image_url": address})
+    }));
+    Value::Array(parts)
+}
+
+fn replied(message: &Message, text: &str, items: &mut Vec<Value>) {
+    for thought in &message.thoughts {
+        if let Thought::Block(block) = thought
+            && block["type"] == "reasoning"
+        {
+            items.push(block.clone());
+        }
+    }
+    if message.tool_calls.is_empty() || !message.content.trim().is_empty() {
+        let content = json!([{"type": "output_text", "text": text}]);
+        items.push(json!({"type": "message", "role": "assistant", "content": content}));
+    }
+    for call in &message.tool_calls {
+        let arguments = match &call.arguments {
+            Value::String(written) => json!({"malformed_arguments": written}).to_string(),
+            other => other.to_string(),
+        };
+        let (id, name) = (&call.id, &call.name);
+        items.push(json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}));
+    }
+}
+
+/// The reply in a response's body; `None` when it is none.
+pub(super) fn reply(body: &Value) -> Option<Reply> {
+    let mut reply = Reply { usage: usage(body), ..Reply::default() };
+    let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
+    for item in body.get("output")?.as_array()? {
+        let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+        match text("type") {
+            "message" => texts.extend(texts_of(item, "content")),
+            "reasoning" => {
+                thoughts.extend(texts_of(item, "summary"));
+                thoughts.extend(texts_of(item, "content"));
+                let mut block = item.clone();
+                if let Some(fields) = block.as_object_mut() {
+                    // Nothing is stored under it.
+                    fields.remove("id");
+                    fields.remove("status");
+                }
+                // One that is not encrypted cannot be read back.
+                if item.get("encrypted_content").is_some_and(Value::is_string) {
+                    reply.thoughts.push(Thought::Block(block));
+                }
+            }
+            "function_call" => {
+                let written = text("arguments");
+                let arguments = if written.trim().is_empty() { json!({}) } else { parsed(written) };
+                reply.tool_calls.push(ToolCall { id: text("call_id").into(), name: text("name").into(), arguments });
+            }
+            _ => {}
+        }
+    }
+    reply.text = texts.concat();
+    reply.reasoning = Some(thoughts.join("\n\n")).filter(|text| !text.is_empty());
+    reply.cut = body.pointer("/incomplete_details/reason").and_then(Value::as_str) == Some("max_output_tokens");
+    Some(reply)
+}
+
+fn parsed(written: &str) -> Value {
+    serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.to_owned()))
+}
+
+fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {
+    let parts = item.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    parts.iter().filter_map(|part| part.get("text").or_else(|| part.get("refusal"))?.as_str()).collect()
+}
+
+/// What comes of a response in a stream: its items, whole and one by one, which not all servers say again at the end.
+#[derive(Debug, Default)]
+pub(super) struct Collected(Mutex<(Vec<Value>, Option<Value>)>);
+
+impl ChatFrameSink for Collected {
+    fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
+        let is_one = ["response.output_item.done", "response.completed", "response.incomplete"];
+        if !is_one.iter().any(|kind| frame.data.contains(kind)) {
+            return;
+        }
+        let Some(mut event) = frame.json() else { return };
+        let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if event["type"] == is_one[0] {
+            collected.0.push(event["item"].take());
+        } else if is_one[1..].iter().any(|kind| event["type"] == *kind) {
+            collected.1 = Some(event["response"].take());
+        }
+    }
+}
+
+/// The reply of a stream; `None` where none was collected.
+pub(super) fn streamed(collected: &Collected) -> Option<Reply> {
+    let mut collected = collected.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut body = collected.1.take()?;
+    let items = std::mem::take(&mut collected.0);
+    if !items.is_empty() {
+        body["output"] = Value::Array(items);
+    }
+    reply(&body)
+}
+
+/// The tokens that a response reports.
+pub(super) fn usage(body: &Value) -> Usage {
+    let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("/usage/input_tokens"),
+        cached: count("/usage/input_tokens_details/cached_tokens"),
+        cache_written: count("/usage/input_tokens_details/cache_write_tokens"),
+        output: count("/usage/output_tokens"),
+        reasoning: count("/usage/output_tokens_details/reasoning_tokens"),
+    }
+}

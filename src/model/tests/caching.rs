@@ -1,0 +1,220 @@
+//! The share of a conversation that its provider reads from its cache, by the rules of its documentation, over 30 steps.
+//!
+//! - Anthropic ("Prompt caching"): up to four marks; what ends at a mark is written; from each mark the cache is searched
+//!   back over at most 20 blocks for something that was written.
+//! - OpenAI ("Prompt caching", GPT-5.6 and later): one implicit breakpoint at the end of the newest message, unless the mode
+//!   is explicit; a prefix is matched exactly at earlier breakpoints; calls of one key go to one machine.
+//! - Gemini ("Context caching", implicit): the longest beginning that an earlier request has had.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::server::{Answer, Server};
+use super::{open_here, options, request};
+use crate::model::{Description, Image, Message, Options, Reply, Request, Role, Thought, ToolCall};
+
+const STEPS: usize = 30;
+
+/// The conversation after so many steps, of one call each, and of twelve in every fifth.
+fn after(steps: usize) -> Request {
+    let mut asked = request();
+    asked.messages = vec![
+        Message::new(Role::System, "You are careful. ".repeat(200)),
+        Message::new(Role::User, "Write the function again. ".repeat(300)),
+    ];
+    for step in 0..steps {
+        let calls = if step % 5 == 4 { 12 } else { 1 };
+        let mut said = Message::new(Role::Assistant, format!("Step {step}."));
+        for call in 0..calls {
+            let arguments = json!({"path": format!("file-{call}")});
+            said.tool_calls.push(ToolCall { id: format!("c{step}-{call}"), name: "list_files".into(), arguments });
+        }
+        let calls = said.tool_calls.clone();
+        asked.messages.push(said);
+        for call in calls {
+            let shown = format!("what {} showed: {}", call.id, "a line of code\n".repeat(40));
+            asked.messages.push(Message { tool_call_id: Some(call.id), ..Message::new(Role::Tool, shown) });
+        }
+    }
+    asked
+}
+
+async fn sent(spec: &str, version: &str, describe: &str, answer: Value) -> Vec<Value> {
+    let server = Server::start(vec![Answer::ok(answer)]).await;
+    let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
+    let options = Options { description, ..options(&format!("{}/{version}", server.url)) };
+    let model = open_here(spec, &options);
+    for step in 0..STEPS {
+        model.query(&after(step)).await.unwrap();
+    }
+    server.asked().into_iter().map(|asked| asked.body).collect()
+}
+
+/// The share that is cached of all parts of all requests, in bytes: `cached` says how many parts of one are.
+fn share(requests: &[Vec<Value>], mut cached: impl FnMut(usize, &[Value]) -> usize) -> f64 {
+    let size = |parts: &[Value]| parts.iter().map(|part| part.to_string().len()).sum::<usize>();
+    let (mut all, mut read) = (0, 0);
+    for (number, parts) in requests.iter().enumerate() {
+        all += size(parts);
+        read += size(&parts[..cached(number, parts)]);
+    }
+    read as f64 / all as f64
+}
+
+fn key(parts: &[Value]) -> String {
+    json!(parts).to_string()
+}
+
+/// Takes the mark off a block.
+fn unmarked(block: &Value) -> (Value, bool) {
+    let mut block = block.clone();
+    let marked = block.as_object_mut().is_some_and(|block| block.remove("cache_control").is_some());
+    (block, marked)
+}
+
+#[tokio::test]
+async fn nine_tenths_of_a_long_conversation_are_read_from_anthropics_cache() {
+    let answer = json!({"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 10, "output_tokens": 1}});
+    let bodies = sent("anthropic:claude-m", "v1", "", answer).await;
+    let mut marks = Vec::new();
+    let mut requests = Vec::new();
+    for body in &bodies {
+        let blocks = |value: &Value| match value {
+            Value::Array(blocks) => blocks.clone(),
+            other => vec![json!({"type": "text", "text": other})],
+        };
+        let said = body["messages"].as_array().unwrap().iter().flat_map(|message| blocks(&message["content"]));
+        let all = blocks(&body["tools"]).into_iter().chain(blocks(&body["system"])).chain(said);
+        let (parts, marked): (Vec<Value>, Vec<bool>) = all.map(|block| unmarked(&block)).unzip();
+        assert!(marked.iter().filter(|marked| **marked).count() <= 4, "it refuses more marks");
+        marks.push(marked);
+        requests.push(parts);
+    }
+    let mut written = HashSet::new();
+    let share = share(&requests, |number, parts| {
+        let places = || marks[number].iter().enumerate().filter(|(_, marked)| **marked).map(|(place, _)| place);
+        let found =
+            |mark: usize| (mark.saturating_sub(20)..=mark).rev().find(|end| written.contains(&key(&parts[..=*end])));
+        let hit = places().filter_map(found).max().map_or(0, |end| end + 1);
+        written.extend(places().map(|place| key(&parts[..=place])));
+        hit
+    });
+    println!("Anthropic: {share:.3}");
+    assert!(share >= 0.9, "{share}");
+}
+
+#[tokio::test]
+async fn nine_tenths_of_a_long_conversation_are_read_from_openais_cache() {
+    let chat = super::openai_text("ok");
+    let of_responses = json!({"id": "r", "object": "response", "status": "completed", "model": "m",
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]}],
+        "usage": {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}});
+    for (describe, answer, items) in [("", chat, "messages"), ("api=responses,reasoning=true", of_responses, "input")] {
+        let bodies = sent("openai:gpt-5.6", "v1", describe, answer).await;
+        let requests: Vec<Vec<Value>> = bodies
+            .iter()
+            .map(|body| {
+                assert_ne!(body["prompt_cache_options"]["mode"], "explicit", "nothing would be written");
+                let key = &body["prompt_cache_key"];
+                assert!(items == "messages" || *key == bodies[0]["prompt_cache_key"] && key.is_string(), "{key}");
+                let mut parts = vec![body["tools"].clone()];
+                parts.extend(body[items].as_array().unwrap().clone());
+                parts
+            })
+            .collect();
+        let mut written = HashSet::new();
+        let share = share(&requests, |_, parts| {
+            let hit = (1..=parts.len()).rev().find(|end| written.contains(&key(&parts[..*end]))).unwrap_or(0);
+            written.insert(key(parts));
+            hit
+        });
+        println!("OpenAI, {items}: {share:.3}");
+        assert!(share >= 0.9, "{items}: {share}");
+    }
+}
+
+#[tokio::test]
+async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
+    let answer = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 1, "totalTokenCount": 11}});
+    let bodies = sent("gemini:gemini-m", "v1beta", "", answer).await;
+    let requests: Vec<Vec<Value>> = bodies
+        .iter()
+        .map(|body| {
+            let mut parts = vec![body["systemInstruction"].clone(), body["tools"].clone()];
+            parts.extend(body["contents"].as_array().unwrap().clone());
+            parts
+        })
+        .collect();
+    let share = share(&requests, |number, parts| {
+        let common = |earlier: &Vec<Value>| earlier.iter().zip(parts).take_while(|(one, other)| one == other).count();
+        requests[..number].iter().map(common).max().unwrap_or(0)
+    });
+    println!("Gemini: {share:.3}");
+    assert!(share >= 0.9, "{share}");
+}
+
+/// "Reasoning models", "Keeping reasoning items in context": encrypted items go back as they came, without ids that nothing
+/// is stored under, before the calls that they led to.
+#[tokio::test]
+async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_back() {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
+        "encrypted_content": "sealed"});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "list_files", "arguments": "{\"path\":\"src\"}"});
+    let body = json!({"id": "r", "object": "response", "status": "completed", "model": "m", "output": [reasoning, call],
+        "usage": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120,
+            "input_tokens_details": {"cached_tokens": 60}, "output_tokens_details": {"reasoning_tokens": 15}}});
+    let server = Server::start(vec![Answer::ok(body)]).await;
+    let description = "api=responses,reasoning=true,images=true,sampling=false".parse().unwrap();
+    let model = open_here("openai:next", &Options { description, ..options(&format!("{}/v1", server.url)) });
+    let mut asked = request();
+    asked.one_call = true;
+    asked.sampling.effort = Some(crate::model::Effort::High);
+    let reply: Reply = model.query(&asked).await.unwrap();
+    assert_eq!((reply.reasoning.as_deref(), reply.usage.cached, reply.usage.reasoning), (Some("Hm."), 60, 15));
+    let sealed = json!({"type": "reasoning", "summary": reasoning["summary"], "encrypted_content": "sealed"});
+    assert_eq!(reply.thoughts, [Thought::Block(sealed.clone())]);
+    assert_eq!(reply.tool_calls[0].arguments, json!({"path": "src"}));
+
+    let mut said = Message::new(Role::Assistant, "");
+    (said.tool_calls, said.thoughts) = (reply.tool_calls, reply.thoughts);
+    let image = Image { media_type: "image/png".into(), data: "iVBORw==".into() };
+    let result = Message { tool_call_id: Some("c1".into()), images: vec![image], ..Message::new(Role::Tool, "done") };
+    asked.messages.extend([said, result]);
+    model.query(&asked).await.unwrap();
+    let sent = &server.asked()[1];
+    assert!(sent.head.starts_with("post /v1/responses "), "{}", sent.head);
+    let items = sent.body["input"].as_array().unwrap();
+    let last: Vec<&Value> = items.iter().rev().take(3).rev().collect();
+    assert_eq!(*last[0], sealed);
+    assert_eq!((&last[1]["type"], &last[1]["call_id"]), (&json!("function_call"), &json!("c1")));
+    assert_eq!(last[2]["output"][1]["image_url"], "data:image/png;base64,iVBORw==");
+    assert_eq!((&sent.body["store"], &sent.body["include"][0]), (&json!(false), &json!("reasoning.encrypted_content")));
+    assert_eq!((&sent.body["reasoning"]["effort"], &sent.body["parallel_tool_calls"]), (&json!("high"), &json!(false)));
+    assert_eq!((sent.body.get("seed"), sent.body.get("temperature")), (None, None), "it takes neither");
+    assert_eq!(sent.body["tools"][0]["name"], "list_files");
+}
+
+#[tokio::test]
+async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
+    let image = Image { media_type: "image/png".into(), data: "iVBORw==".into() };
+    let mut asked = request();
+    asked.messages.push(Message { images: vec![image], ..Message::new(Role::User, "see") });
+    let anthropic = json!({"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 10, "output_tokens": 1}});
+    for (spec, describe, answer, sees) in [
+        ("anthropic:claude-m", "", anthropic, true),
+        ("openai:m", "images=true", super::openai_text("ok"), true),
+        ("openai:m", "images=false", super::openai_text("ok"), false),
+    ] {
+        let server = Server::start(vec![Answer::ok(answer)]).await;
+        let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
+        let model = open_here(spec, &Options { description, ..options(&format!("{}/v1", server.url)) });
+        model.query(&asked).await.unwrap();
+        let sent = server.asked()[0].body.to_string();
+        assert_eq!((sent.contains("iVBORw=="), sent.contains("a picture stood here")), (sees, !sees), "{spec} {sent}");
+        assert_eq!(model.leaves_out(&asked).is_empty(), sees, "{spec}");
+    }
+}

@@ -1,0 +1,87 @@
+//! How much a model is to reason, in its provider's words.
+
+use genai::adapter::AdapterKind;
+use genai::chat::ReasoningEffort;
+
+use super::features::Target;
+use super::{Effort, Sampling};
+
+/// The least budget for thoughts that Anthropic takes.
+const LEAST_OF_ANTHROPIC: u32 = 1024;
+
+/// How many tokens a reply may have beyond what was asked for, because the model thinks first.
+pub(super) fn beyond(target: &Target, sampling: &Sampling) -> u32 {
+    let takes_budget = !target.own_server && target.features.reasoning;
+    let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
+    if target.kind != AdapterKind::Anthropic {
+        return budget;
+    }
+    let budget = if budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { 0 };
+    budget.saturating_add(sampling.effort.map_or(0, thoughts))
+}
+
+/// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.
+pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
+    match effort {
+        Effort::None => ReasoningEffort::Zero,
+        Effort::Minimal => ReasoningEffort::Minimal,
+        Effort::Low => ReasoningEffort::Low,
+        Effort::Medium => ReasoningEffort::Medium,
+        Effort::High => ReasoningEffort::High,
+        Effort::XHigh => ReasoningEffort::XHigh,
+        Effort::Max => ReasoningEffort::Max,
+    }
+}
+
+/// Tokens that Anthropic's models may think with at an effort: those without a word for it get them as a budget, which has
+/// to be less than all that may be written.
+const fn thoughts(effort: Effort) -> u32 {
+    match effort {
+        Effort::None => 0,
+        Effort::Minimal | Effort::Low => 1024,
+        Effort::Medium => 8000,
+        Effort::High | Effort::XHigh | Effort::Max => 24_000,
+    }
+}
+
+/// A budget of tokens as the provider takes it. 0 stands for no reasoning, where the model can be told so; a model that
+/// always reasons, or whose words for it are not known, is left at its own default.
+pub(super) fn effort(target: &Target, budget: u32) -> Option<ReasoningEffort> {
+    let model = target.model.as_str();
+    let kind = if target.is_openai() { AdapterKind::OpenAI } else { target.kind };
+    match (kind, budget) {
+        (AdapterKind::OpenAI, 0) => {
+            let sizes = ["gpt-5", "gpt-5-mini", "gpt-5-nano"];
+            let is_dated = |rest: &str| rest.is_empty() || rest.starts_with("-20");
+            let is_known = sizes.iter().any(|size| model.strip_prefix(size).is_some_and(is_dated));
+            is_known.then_some(ReasoningEffort::Minimal)
+        }
+        (AdapterKind::OpenAI, 1..=2048) => Some(ReasoningEffort::Low),
+        (AdapterKind::OpenAI, 2049..=8192) => Some(ReasoningEffort::Medium),
+        (AdapterKind::OpenAI, _) => Some(ReasoningEffort::High),
+        (AdapterKind::Gemini, 0) => model.starts_with("gemini-2.5-flash").then_some(ReasoningEffort::Budget(0)),
+        (_, 0) => None,
+        (AdapterKind::Anthropic, tokens) => Some(ReasoningEffort::Budget(tokens.max(LEAST_OF_ANTHROPIC))),
+        (_, tokens) => Some(ReasoningEffort::Budget(tokens)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::features::Description;
+    use super::*;
+
+    #[test]
+    fn a_budget_for_openai_is_a_word_that_the_model_knows() {
+        let target = |model: &str| Target::new(AdapterKind::OpenAI, model, false, &Description::default());
+        let told = |model: &str, budget| effort(&target(model), budget);
+        assert!(matches!(told("o3", 512), Some(ReasoningEffort::Low)));
+        assert!(matches!(told("gpt-5-mini", 4096), Some(ReasoningEffort::Medium)));
+        assert!(matches!(told("gpt-5", 32_000), Some(ReasoningEffort::High)));
+        for (model, has_minimal) in
+            [("gpt-5-mini-2025-08-07", true), ("gpt-5", true), ("gpt-5.1", false), ("o3", false)]
+        {
+            assert_eq!(matches!(told(model, 0), Some(ReasoningEffort::Minimal)), has_minimal, "{model}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a program asks for beside its conversation, as a model is told it, and what no model is told.
+
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ToolChoice};
+use serde_json::{Map, Value, json};
+
+use super::features::Target;
+use super::{Choice, Effort, Format, Request};
+
+/// Puts the wishes of a request where its provider wants them. What it has no place for, or would refuse the whole request
+/// for, is left out and comes back in words.
+pub(super) fn apply(
+    target: &Target,
+    request: &Request,
+    options: &mut ChatOptions,
+    extra: &mut Map<String, Value>,
+) -> Vec<String> {
+    let (wishes, features) = (&request.wishes, target.features);
+    let mut left_out = Vec::new();
+    // Of OpenAI's responses.
+    let mut text = Map::new();
+    if request.foreign && !features.sampling && options.temperature.take().is_some() {
+        left_out.push("`temperature`".to_owned());
+    }
+    match wishes.top_p {
+        Some(top_p) if takes_top_p(target, options) => options.top_p = Some(top_p),
+        Some(_) => left_out.push("`top_p`".to_owned()),
+        None => {}
+    }
+    if !request.tools.is_empty() {
+        choose(target, request, options, extra, &mut left_out);
+    }
+    if let Some(format) = &wishes.format
+        && !write_as(target, format, request, options, extra, &mut text)
+    {
+        left_out.push("the reply's format".to_owned());
+    }
+    if let Some(verbosity) = &wishes.verbosity {
+        match target.kind {
+            AdapterKind::OpenAIResp => text.insert("verbosity".to_owned(), json!(verbosity)),
+            AdapterKind::OpenAI if features.reasoning || target.own_server => {
+                extra.insert("verbosity".to_owned(), json!(verbosity))
+            }
+            _ => {
+                left_out.push("`verbosity`".to_owned());
+                None
+            }
+        };
+    }
+    if !text.is_empty() {
+        extra.insert("text".to_owned(), Value::Object(text));
+    }
+    if !features.images && request.messages.iter().any(|message| !message.images.is_empty()) {
+        left_out.push("pictures, which this model does not take".to_owned());
+    }
+    left_out
+}
+
+/// Anthropic refuses it beside a temperature, and beside thoughts; OpenAI's models that reason refuse it altogether.
+fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
+    match target.kind {
+        AdapterKind::Anthropic => options.temperature.is_none() && options.reasoning_effort.is_none(),
+        _ => target.features.sampling,
+    }
+}
+
+/// Which tools to call, and how many.
+fn choose(
+    target: &Target,
+    request: &Request,
+    options: &mut ChatOptions,
+    extra: &mut Map<String, Value>,
+    left_out: &mut Vec<String>,
+) {
+    let thinks = options.reasoning_effort.is_some();
+    let mut choice = request.wishes.choice.as_ref().filter(|choice| **choice != Choice::Auto);
+    // "Tool use with thinking only supports auto and none" (Anthropic, extended thinking).
+    if target.kind == AdapterKind::Anthropic && thinks && matches!(choice, Some(Choice::Required | Choice::Tool(_))) {
+        choice = None;
+        left_out.push("`tool_choice` beside thinking".to_owned());
+    }
+    options.tool_choice = choice.map(|choice| match choice {
+        Choice::Auto => ToolChoice::Auto,
+        Choice::None => ToolChoice::None,
+        Choice::Required => ToolChoice::Required,
+        Choice::Tool(name) => ToolChoice::tool(name.as_str()),
+    });
+    if !request.one_call {
+        return;
+    }
+    if !target.features.one_call {
+        left_out.push("one call at most in a reply".to_owned());
+    } else if target.kind == AdapterKind::Anthropic {
+        let kind = match choice {
+            None | Some(Choice::Auto) => json!({"type": "auto"}),
+            // It takes no such switch.
+            Some(Choice::None) => return,
+            Some(Choice::Required) => json!({"type": "any"}),
+            Some(Choice::Tool(name)) => json!({"type": "tool", "name": name}),
+        };
+        let mut kind = kind;
+        kind["disable_parallel_tool_use"] = json!(true);
+        extra.insert("tool_choice".to_owned(), kind);
+    } else {
+        extra.insert("parallel_tool_calls".to_owned(), Value::Bool(false));
+    }
+}
+
+/// How to write; whether the provider can be told.
+fn write_as(
+    target: &Target,
+    format: &Format,
+    request: &Request,
+    options: &mut ChatOptions,
+    extra: &mut Map<String, Value>,
+    text: &mut Map<String, Value>,
+) -> bool {
+    match (target.kind, format) {
+        (AdapterKind::OpenAI, Format::Json) => {
+            extra.insert("response_format".to_owned(), json!({"type": "json_object"}));
+        }
+        (AdapterKind::OpenAI, Format::Schema { name, schema, strict }) => {
+            let schema = json!({"name": name, "schema": schema, "strict": strict.unwrap_or(false)});
+            extra.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
+        }
+        (AdapterKind::OpenAIResp, Format::Json) => {
+            text.insert("format".to_owned(), json!({"type": "json_object"}));
+        }
+        (AdapterKind::OpenAIResp, Format::Schema { name, schema, strict }) => {
+            let strict = strict.unwrap_or(false);
+            let format = json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict});
+            text.insert("format".to_owned(), format);
+        }
+        // Gemini refuses a format beside functions.
+        (AdapterKind::Gemini, Format::Schema { .. }) if !request.tools.is_empty() => return false,
+        (AdapterKind::Anthropic | AdapterKind::Gemini, Format::Schema { name, schema, .. }) => {
+            let spec = JsonSpec::new(name.as_str(), schema.clone());
+            options.response_format = Some(ChatResponseFormat::JsonSpec(spec));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// An effort that a program asks for, in the words that every model which reasons knows.
+#[must_use]
+pub(crate) const fn plain(effort: Effort) -> Effort {
+    match effort {
+        Effort::None | Effort::Minimal | Effort::Low => Effort::Low,
+        Effort::Medium => Effort::Medium,
+        Effort::High | Effort::XHigh | Effort::Max => Effort::High,
+    }
+}
