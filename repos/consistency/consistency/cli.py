@@ -45,6 +45,7 @@ def build_parser():
     add("--held", type=int, default=100, help="for induction: points that the graph does not see")
     add("--sigmas", type=numbers(float), default=[0.5, 1.0, 2.0], help="for selection")
     add("--alphas", type=numbers(float), default=[0.5, 0.9, 0.99], help="for selection")
+    add("--group", default="parts", help="of small cases: parts, solutions")
     add("--out", help="write the result here as JSON, too")
     add("--plain", action="store_true", help="print `name: value` lines, not JSON")
     return parser

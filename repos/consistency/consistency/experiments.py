@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import metrics, theory
+from .cases import GROUPS, rounded
 from .datasets import load
 from .graph import GraphBuilder, Points
 from .labels import decide
@@ -194,3 +195,9 @@ def selection(args):
         row["given"] = metrics.error_rate(data.labels, given.labels_, partial)
         rows.append(row)
     return mean_rows(rows)
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())

@@ -32,6 +32,7 @@ def build_parser():
     parser.add_argument("--iterations", type=int, default=300, help="cap on Lloyd's iterations, for stopping")
     parser.add_argument("--batches", type=int, default=60, help="mini-batches")
     parser.add_argument("--swaps", type=int, default=20, help="exchanges tried by the local search")
+    parser.add_argument("--group", default="seeds", help="of small cases: seeds, iterations, measures")
     parser.add_argument("--out", help="write the result here as JSON, too")
     parser.add_argument("--plain", action="store_true", help="print `name: value` lines, not JSON")
     return parser

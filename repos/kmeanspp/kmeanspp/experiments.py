@@ -4,6 +4,7 @@ import numpy as np
 
 from . import metrics, theory
 from .accelerated import HamerlyKMeans, MiniBatchKMeans
+from .cases import GROUPS, rounded
 from .datasets import load
 from .distances import COUNTER, potential
 from .lloyd import KMeans, StoppingRule
@@ -188,3 +189,9 @@ def stopping(args):
             }
             result[f"{method}, tolerance={tolerance:g}"] = {key: row[key] for key in args.columns if key in row}
     return result
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())

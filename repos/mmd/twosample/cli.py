@@ -42,6 +42,7 @@ def build_parser():
     parser.add_argument("--pieces", type=int, default=10, help="cuts of a stream")
     parser.add_argument("--attributes", type=int, default=10, help="attributes to match")
     parser.add_argument("--features", type=numbers(int), default=[10, 100])
+    parser.add_argument("--group", default="draws", help="of small cases: draws, estimates, tests")
     parser.add_argument("--out", help="write the result here as JSON, too")
     parser.add_argument("--plain", action="store_true", help="print `name: value` lines, not JSON")
     return parser

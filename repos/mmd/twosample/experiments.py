@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .cases import GROUPS, rounded
 from .datasets import two_databases
 from .estimators import LinearStatistic, block_mmd, mmd_variance, pooled_gram, unbiased_mmd, witness_profile
 from .evaluation import kernel_test, run_test, summarise
@@ -163,3 +164,9 @@ def features(args):
             "estimate": float(np.mean(estimates)),
         }
     return {"exact": float(np.mean(exact)), "variance": float(np.mean(variances)), **result}
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())

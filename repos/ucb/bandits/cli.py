@@ -36,6 +36,7 @@ def build_parser():
     parser.add_argument("--shrink", type=float, default=1.0, help="factor of the intervals of elimination")
     parser.add_argument("--reach", type=int, default=100, help="how far beyond the horizon bounds are followed")
     parser.add_argument("--freedoms", type=listed(int), default=[1], help="degrees of freedom")
+    parser.add_argument("--group", default="policies", help="of small cases: policies, measures")
     parser.add_argument("--out", help="write the result here as JSON, too")
     return parser
 

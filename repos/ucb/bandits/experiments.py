@@ -3,6 +3,7 @@
 import numpy as np
 
 from .bounds import greedy_bound, lower_rate, normal_bound, ucb1_bound, ucb2_bound
+from .cases import GROUPS, rounded
 from .metrics import crossing, friedman, growth, paired, sensitivity, summarise
 from .policies import POLICIES, Elimination
 from .problems import PROBLEMS, random_coins
@@ -148,3 +149,9 @@ def conjectures(args):
     for freedom in args.freedoms:
         result[f"s={freedom}"] = dict(zip(["student", "end", "chi-square"], conjecture_ratios(freedom)))
     return result
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())

@@ -7,8 +7,10 @@
 //!
 //! The kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
 //! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some
-//! for the code of experiments: array slices and axes, keyword arguments, `min` for `max`.
+//! for the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
+//! semantic: what a model writes that has read the paper carelessly (`careless`).
 
+mod careless;
 mod choice;
 mod places;
 mod tables;
@@ -56,6 +58,22 @@ pub enum Kind {
     Condition,
     /// A function of a related name called: `min` for `max`, `mean` for `sum`.
     Name,
+    /// The last of several equal values for the first.
+    Tie,
+    /// The other side of an edge for a value that lies on it.
+    Side,
+    /// n - 1 for n.
+    Degree,
+    /// A divisor or a root left out.
+    Scale,
+    /// A limit or an absolute value left out.
+    Guard,
+    /// A step of the method left out, or made once where it is to be repeated.
+    Step,
+    /// Two steps exchanged, so that the second one reads an old value, or the first one a new one.
+    Order,
+    /// A change relative to the other of two values.
+    Relative,
 }
 
 impl Kind {
@@ -74,6 +92,14 @@ impl Kind {
             Self::Return => "return",
             Self::Condition => "condition",
             Self::Name => "name",
+            Self::Tie => "tie",
+            Self::Side => "side",
+            Self::Degree => "degree",
+            Self::Scale => "scale",
+            Self::Guard => "guard",
+            Self::Step => "step",
+            Self::Order => "order",
+            Self::Relative => "relative",
         }
     }
 }

@@ -64,13 +64,13 @@ fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tre
     Some(node)
 }
 
-struct Walk<'source> {
-    source: &'source [u8],
+pub(super) struct Walk<'source> {
+    pub(super) source: &'source [u8],
     edits: Vec<Edit>,
     /// Names that occur before the node.
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares to be its outer function's.
-    nonlocal: HashSet<&'source [u8]>,
+    pub(super) nonlocal: HashSet<&'source [u8]>,
     /// The first parameters (but `self` and `cls`) of the functions entered so far.
     scopes: Vec<Option<Range<usize>>>,
 }
@@ -122,7 +122,10 @@ impl<'source> Walk<'source> {
     /// Adds the changes at a node; whether those inside it are wanted too.
     fn visit(&mut self, node: Node<'_>, scope: usize) -> bool {
         match node.kind() {
-            "binary_operator" | "boolean_operator" => self.operator(node),
+            "binary_operator" | "boolean_operator" => {
+                self.operator(node);
+                self.division(node);
+            }
             "augmented_assignment" => self.augmented(node),
             "comparison_operator" => self.comparison(node),
             "unary_operator" | "not_operator" => self.unary(node),
@@ -135,7 +138,10 @@ impl<'source> Walk<'source> {
             "keyword_argument" => return self.keyword(node),
             "subscript" => self.subscript(node),
             "slice" => self.slice(node),
-            "expression_statement" => return self.statement(node),
+            "expression_statement" => {
+                self.order(node);
+                return self.statement(node);
+            }
             "delete_statement" | "break_statement" | "continue_statement" => {
                 self.push(Kind::Statement, node.byte_range(), "pass");
             }
@@ -143,6 +149,11 @@ impl<'source> Walk<'source> {
             "if_statement" | "elif_clause" | "while_statement" => {
                 if let Some(condition) = node.child_by_field_name("condition") {
                     self.condition(condition);
+                }
+                match node.kind() {
+                    "if_statement" => self.guarded_step(node),
+                    "while_statement" => self.single_round(node),
+                    _ => {}
                 }
             }
             "if_clause" => {
@@ -219,6 +230,7 @@ impl<'source> Walk<'source> {
             return;
         }
         let all: Vec<Node<'_>> = parts(arguments).collect();
+        self.careless_call(node, name, &all);
         if matches!(name, "range" | "arange") {
             self.range(&all);
         }
@@ -274,17 +286,19 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// An axis of 0 or 1 becomes the other one; whether to go on inside.
+    /// An axis of 0 or 1, or a side, becomes the other one; whether to go on inside.
     fn keyword(&mut self, node: Node<'_>) -> bool {
         let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
             return true;
         };
-        let other = match (self.text(name), self.text(value)) {
-            ("axis", "0") => "1",
-            ("axis", "1") => "0",
+        let (kind, other) = match (self.text(name), self.text(value)) {
+            ("axis", "0") => (Kind::Boundary, "1"),
+            ("axis", "1") => (Kind::Boundary, "0"),
+            ("side", "\"left\"") => (Kind::Side, "\"right\""),
+            ("side", "\"right\"") => (Kind::Side, "\"left\""),
             _ => return true,
         };
-        self.push(Kind::Boundary, value.byte_range(), other);
+        self.push(kind, value.byte_range(), other);
         false
     }
 
@@ -354,6 +368,7 @@ impl<'source> Walk<'source> {
             return;
         }
         let text = self.text(value);
+        self.last_step(value);
         if matches!(value.kind(), "expression_list" | "tuple") {
             for pair in parts(value).collect::<Vec<_>>().windows(2) {
                 self.swap(pair[0], pair[1]);
@@ -422,16 +437,16 @@ impl<'source> Walk<'source> {
         self.add(kind, node.byte_range(), replacement, false);
     }
 
-    fn push(&mut self, kind: Kind, range: Range<usize>, replacement: &str) {
+    pub(super) fn push(&mut self, kind: Kind, range: Range<usize>, replacement: &str) {
         self.add(kind, range, replacement.as_bytes().to_vec(), false);
     }
 
-    fn add(&mut self, kind: Kind, range: Range<usize>, replacement: Vec<u8>, trivial: bool) {
+    pub(super) fn add(&mut self, kind: Kind, range: Range<usize>, replacement: Vec<u8>, trivial: bool) {
         self.edits.push(Edit { kind, range, replacement, trivial });
     }
 
     /// A node's text, for comparison with plain ones: empty for what is not UTF-8.
-    fn text(&self, node: Node<'_>) -> &'source str {
+    pub(super) fn text(&self, node: Node<'_>) -> &'source str {
         std::str::from_utf8(&self.source[node.byte_range()]).unwrap_or_default()
     }
 
@@ -449,7 +464,7 @@ impl<'source> Walk<'source> {
     }
 }
 
-fn is_keyword(argument: Node<'_>) -> bool {
+pub(super) fn is_keyword(argument: Node<'_>) -> bool {
     argument.kind() == "keyword_argument"
 }
 
@@ -458,13 +473,13 @@ fn is_sequence(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "concatenated_string" | "list" | "list_comprehension" | "tuple")
 }
 
-fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'_>> {
+pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'_>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }
 
 /// The named children, without comments and backslashes at the ends of lines.
-fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     children(node).filter(|child| child.is_named() && !is_space(*child))
 }
 

@@ -67,11 +67,13 @@ def normalise(x, axis=0):
     boundary:5.37 0 -> 1
     operator:5.40 - -> +
     swap:6.12 total / len(x), total -> total, total / len(x)
+    scale:6.12 total / len(x) -> total
     return:6.12 total / len(x), total -> x
     return:6.12 total / len(x), total -> 0
     return:6.12 total / len(x), total -> None
     operator:6.18 / -> *
     operator:6.18 / -> //
+    degree:6.20 len(x) -> (len(x) - 1)
     ");
 }
 
@@ -189,6 +191,76 @@ fn related_functions_are_called_instead() {
 }
 
 #[test]
+fn the_last_of_equals_comes_in_place_of_the_first() {
+    let last = "return (lambda ties: np.shape(ties)[1] - 1 - np.argmin(np.flip(ties, axis=1), axis=1))(a + b)";
+    assert_eq!(of(Kind::Tie, "return np.argmin(a + b, axis=1)"), [last]);
+    let last = "return (lambda ties: np.size(ties) - 1 - np.argmax(np.flip(ties)))(a)";
+    assert_eq!(of(Kind::Tie, "return np.argmax(a)"), [last]);
+    let sorted = "np.argsort(np.flip(ties, axis=-1), axis=-1, kind=\"stable\")";
+    let last = format!("return (lambda ties: np.shape(ties)[-1] - 1 - {sorted})(-a)");
+    assert_eq!(of(Kind::Tie, "return np.argsort(-a, kind='stable')"), [last]);
+    assert_eq!(of(Kind::Tie, "return np.argsort(a), a.argmin(), np.argmin(a, 1), np.argmin(*a)"), Vec::<String>::new());
+}
+
+#[test]
+fn values_on_edges_go_to_the_other_side() {
+    let body = "return g(a, side='x', b=1), np.searchsorted(a, b, side=\"left\"), np.searchsorted(a, b)";
+    let changed = |from: &str, to: &str| body.replacen(from, to, 1);
+    let plain = body.strip_suffix(", np.searchsorted(a, b)").unwrap();
+    assert_eq!(
+        of(Kind::Side, body),
+        [changed("\"left\"", "\"right\""), format!("{plain}, np.searchsorted(a, b, side=\"right\")")]
+    );
+}
+
+#[test]
+fn counts_lose_one_and_deviations_become_those_of_a_sample() {
+    assert_eq!(of(Kind::Degree, "return a / len(b)"), ["return a / (len(b) - 1)"]);
+    assert_eq!(of(Kind::Degree, "return np.divide(a, b.size)"), ["return np.divide(a, (b.size - 1))"]);
+    assert_eq!(of(Kind::Degree, "return a / n_points"), ["return a / (n_points - 1)"]);
+    assert_eq!(of(Kind::Degree, "return a.std() / b"), ["return a.std(ddof=1) / b"]);
+    assert_eq!(of(Kind::Degree, "return np.var(a, axis=0)"), ["return np.var(a, axis=0, ddof=1)"]);
+    assert_eq!(of(Kind::Degree, "return np.std(a, ddof=1) / 2"), Vec::<String>::new());
+}
+
+#[test]
+fn divisors_roots_limits_and_absolute_values_are_left_out() {
+    assert_eq!(of(Kind::Scale, "return (a - b) / np.sum(a)"), ["return (a - b)"]);
+    assert_eq!(of(Kind::Scale, "return np.divide(a - b, a, out=b)"), ["return (a - b)"]);
+    assert_eq!(of(Kind::Scale, "return np.sqrt(a) / 2.0"), ["return a / 2.0"]);
+    assert_eq!(of(Kind::Guard, "return max(0.0, a - b)"), ["return (a - b)"]);
+    assert_eq!(of(Kind::Guard, "return np.clip(a, 0, 1)"), ["return a"]);
+    assert_eq!(of(Kind::Guard, "return np.abs(a) - np.maximum(a, b)"), ["return a - np.maximum(a, b)"]);
+}
+
+#[test]
+fn steps_are_left_out_or_made_once() {
+    assert_eq!(of(Kind::Step, "if a:\n    g()\nh()"), ["pass\nh()"]);
+    assert_eq!(of(Kind::Step, "if a:\n    g()\nelse:\n    h()"), Vec::<String>::new());
+    assert_eq!(of(Kind::Step, "if a:\n    raise b"), Vec::<String>::new());
+    assert_eq!(of(Kind::Step, "while a:\n    g()"), ["if a:\n    g()"]);
+    assert_eq!(of(Kind::Step, "while a:\n    break"), Vec::<String>::new());
+    assert_eq!(of(Kind::Step, "return np.sort(a + b)"), ["return (a + b)"]);
+    assert_eq!(of(Kind::Step, "return g.mean(a)"), Vec::<String>::new());
+}
+
+#[test]
+fn neighbouring_steps_are_exchanged_where_one_reads_what_the_other_changes() {
+    assert_eq!(of(Kind::Order, "c = a - b\nb = a"), ["b = a\nc = a - b"]);
+    assert_eq!(of(Kind::Order, "a += b\nc = g(a)"), ["c = g(a)\na += b"]);
+    assert_eq!(of(Kind::Order, "a.x[b] = 1\ng(a.x)"), ["g(a.x)\na.x[b] = 1"]);
+    assert_eq!(of(Kind::Order, "c = a\nd = c\ng(b)"), Vec::<String>::new());
+}
+
+#[test]
+fn changes_are_relative_to_the_other_value() {
+    assert_eq!(of(Kind::Relative, "return (a - b) / a"), ["return (a - b) / b"]);
+    assert_eq!(of(Kind::Relative, "return (a - b) / b"), ["return (a - b) / a"]);
+    assert_eq!(of(Kind::Relative, "return (a - b * 2) / a"), ["return (a - b * 2) / (b * 2)"]);
+    assert_eq!(of(Kind::Relative, "return (a + b) / a, (a - b) / 2"), Vec::<String>::new());
+}
+
+#[test]
 fn docstrings_strings_annotations_decorators_and_raised_errors_stay() {
     let source = "def f(a):\n    '''1 + 2'''\n    x: g[1]\n    'no - docstring'\n    @h(1)\n    def g(b: 2 = None) -> 3:\n        '''3 - 4'''\n        f'{1 + 2}'\n    raise ValueError(1 + 2)\n    assert 1 < 2\n";
     assert_eq!(listed(source), "");
@@ -253,7 +325,7 @@ fn a_smaller_choice_is_a_prefix_of_a_larger_one_and_follows_from_the_seed() {
 fn a_choice_takes_every_kind_and_line_before_it_takes_one_again_and_trivial_ones_last() {
     let mutants = module(BODY).mutants(0).unwrap();
     let kinds: HashSet<Kind> = mutants.iter().filter(|it| !it.trivial).map(|it| it.kind).collect();
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
     for seed in 0..20 {
         let first: HashSet<Kind> = choose(&mutants, kinds.len(), seed).iter().map(|it| it.kind).collect();
         assert_eq!(first, kinds);

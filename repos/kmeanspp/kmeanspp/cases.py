@@ -1,0 +1,173 @@
+"""Small cases by hand: ties, empty clusters, repeated points, few points. Each group is one experiment.
+
+Several numbers are reported as one, their signature; everything is rounded to 9 decimals.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import metrics, theory
+from .accelerated import HamerlyKMeans, MiniBatchKMeans
+from .distances import COUNTER, two_nearest
+from .lloyd import KMeans, StoppingRule, repair_empty_clusters
+from .sampling import trial_generator
+from .seeding import ScalableSeeding, make_seeding, swap_search
+from .synthetic import NormMixture, cloud_like, intrusion_like
+
+GROUPS = {}
+
+#: A grid of two rows and four columns, whose mean is equally near to its four middle points.
+GRID = np.array([[float(row), float(column)] for row in range(2) for column in range(4)])
+
+#: Seven points at four places.
+REPEATED = np.array([[1.0, 2.0], [4.0, 0.0], [1.0, 2.0], [0.0, 3.0], [4.0, 0.0], [5.0, 5.0], [1.0, 2.0]])
+
+#: Points on a line, symmetric around 0.
+LINE = np.array([[-7.0], [-3.0], [-3.0], [0.0], [3.0], [3.0], [7.0], [0.0]])
+
+
+def group(function):
+    """Decorator: make a group of cases available by its name."""
+    GROUPS[function.__name__] = function
+    return function
+
+
+def signature(values):
+    """The sum of all numbers, each times its place, counted from 1 in row order."""
+    flat = np.ravel(np.asarray(values, dtype=float))
+    return float(np.dot(flat, np.arange(1.0, len(flat) + 1.0)))
+
+
+def rounded(result):
+    return {name: round(float(value), 9) for name, value in result.items()}
+
+
+def scattered(n_points, key):
+    """Points of overlapping clusters."""
+    return NormMixture(4, 2, 10.0, 1.5).sample(n_points, trial_generator(41, key)).points
+
+
+@group
+def seeds():
+    result = {}
+    data = NormMixture(3, 2, 10.0, 0.5).sample(7, trial_generator(1))
+    result["mixture"] = signature(data.points) + signature(data.labels) + signature(data.centers)
+    for name, draw, options in (("cloud", cloud_like, {"n_features": 4, "n_regimes": 2, "n_factors": 2}),
+                                ("intrusion", intrusion_like, {"n_features": 5, "n_kinds": 3})):
+        drawn = draw(9, trial_generator(2), **options)
+        result[name] = signature(drawn.points) + signature(drawn.labels)
+    for name in ("random", "partition", "kmeans++", "greedy"):
+        rngs = [trial_generator(3, trial) for trial in range(8)]
+        result[f"{name}, grid"] = np.mean([signature(make_seeding(name, 3)(GRID, rng)) for rng in rngs])
+        result[f"{name}, line"] = np.mean([signature(make_seeding(name, 4)(LINE, rng) + 9.0) for rng in rngs])
+    for k in (3, 6):
+        draws = [make_seeding("random", k)(REPEATED, trial_generator(4, trial)) for trial in range(8)]
+        result[f"random, repeated, k={k}"] = np.mean([signature(centers) for centers in draws])
+    result["farthest"] = signature(np.vstack([make_seeding("farthest", k)(GRID, None) for k in (1, 4)]))
+    weighted = make_seeding("kmeans++", 3, exponent=3.0)
+    weights = np.array([0, 1, 3, 2, 0, 5, 1, 1])
+    draws = [weighted(GRID, trial_generator(5, trial), weights=weights) for trial in range(12)]
+    result["weighted"] = np.mean([signature(centers) for centers in draws])
+    draws = [ScalableSeeding(3, 1.5, 3)(scattered(30, 1), trial_generator(6, trial)) for trial in range(8)]
+    result["kmeans||"] = np.mean([signature(centers) for centers in draws])
+    moved, accepted, start = [], [], np.array([[-7.0], [-3.0], [0.0]])
+    for trial in range(8):
+        centers, exchanges = swap_search(LINE, start, trial_generator(7, trial), 3)
+        moved.append(signature(centers + 9.0))
+        accepted.append(exchanges)
+    result["swaps"], result["swaps, accepted"] = np.mean(moved), signature(accepted)
+    even = np.array([[0.0], [2.0], [10.0], [12.0]])
+    result["swaps, none"] = swap_search(even, even[::2], trial_generator(8), 9)[1] + signature(start + 9.0)
+    return result
+
+
+def ended(values, labels=None, tolerance=0.125, patience=2, cap=9):
+    """When and why a run with these potentials ends; labels differ from each other unless they are given."""
+    rule = StoppingRule(cap, tolerance, patience)
+    rule.restart()
+    for number, value in enumerate(values):
+        if rule.update(np.array([number, 1] if labels is None else labels[number]), value):
+            break
+    return rule.iterations, {None: 0, "assignment": 1, "tolerance": 2, "iterations": 3}[rule.reason]
+
+
+def lloyd_row(model):
+    row = [model.potential_, model.seed_potential_, model.n_iterations_, model.repairs_]
+    return signature([*row, {"assignment": 1, "tolerance": 2, "iterations": 3}[model.reason_]])
+
+
+@group
+def iterations():
+    result = {}
+    centers = np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 3.0]])
+    labels, first, second = two_nearest(GRID, centers)
+    result["nearest"], result["distances"] = signature(labels), signature([first, second])
+    stops = [
+        ended([64, 56.5, 49.5, 49.0, 48.5]),
+        ended([64, 56, 49, 48, 47]),
+        ended([64, 60, 40, 39, 38]),
+        ended([64, 80, 100, 50]),
+        ended([64, 60, 40, 39, 20, 19, 18], patience=3),
+        ended([8, 8, 8, 8], tolerance=0.0),
+        ended([64, 63, 62], [[0, 1], [1, 1], [1, 1]]),
+        ended([64, 63], [[1, 0], [1, 0]], patience=1),
+        ended([64, 32, 16], [[1, 0], [0, 1], [0, 1]], cap=3),
+        ended([64], cap=1),
+        ended([64, 62, 60], cap=3),
+    ]
+    result["stops"], result["reasons"] = signature([at for at, _ in stops]), signature([why for _, why in stops])
+    given = np.array([0, 0, 1, 2, 2, 2])
+    for name, labels, closest, k in (("spare", given, [4.0, 1.0, 9.0, 5.0, 5.0, 0.0], 5),
+                                     ("sizes", [0, 0, 1, 1, 1], [9.0, 8.0, 1.0, 1.0, 1.0], 4)):
+        repaired, count = repair_empty_clusters(np.array(labels), np.array(closest), k)
+        result[f"repair, {name}"] = signature([*repaired, count])
+    apart = np.array([[0.0], [1.0], [10.0]])
+    far = np.array([[0.0], [100.0], [200.0]])
+    model = KMeans(3).fit(apart, None, centers=far)
+    result["empty"], result["history"] = lloyd_row(model), signature(model.history_)
+    result["again"] = lloyd_row(model.fit(LINE, None, centers=far)) + signature(model.labels_)
+    result["kept"] = signature(far)
+    capped = KMeans(2, stopping=StoppingRule(2)).fit(scattered(40, 2), trial_generator(9))
+    result["capped"] = lloyd_row(capped) + signature(capped.centers_)
+    slow = KMeans(5, stopping=StoppingRule(50, 0.25, 1)).fit(scattered(40, 3), trial_generator(10))
+    result["slow"] = lloyd_row(slow) + signature(slow.labels_)
+    COUNTER.reset()
+    searched = []
+    for k, cap in ((2, 50), (4, 3), (6, 50)):
+        model = HamerlyKMeans(k, max_iterations=cap).fit(scattered(60, k), trial_generator(11))
+        searched.extend([*model.searched_, model.n_iterations_, model.potential_, signature(model.labels_)])
+    result["hamerly"], result["evaluations"] = signature(searched), COUNTER.reset()
+    for batches in (1, 3):
+        model = MiniBatchKMeans(3, "random", 4, batches).fit(scattered(12, 7), trial_generator(12))
+        result[f"batches={batches}"] = signature(model.centers_) + signature(model.counts_) + model.potential_
+        result[f"smoothed={batches}"] = model.smoothed_
+    return result
+
+
+@group
+def measures():
+    result = {}
+    labels = np.array([5, 5, 2, 2, 2, 5, 9, 9])
+    expected, deviation = theory.expected_uniform_potentials(GRID, labels)
+    result["expected"], result["deviation"] = signature(expected), signature(deviation)
+    for exponent in (2.0, 1.0):
+        ratios = theory.expected_weighted_ratios(GRID, labels, GRID[[1, 3]], exponent)
+        result[f"ratios, l={exponent:g}"] = signature(ratios)
+    centers = np.array([[0.5, 0.0], [0.0, 1.0], [0.0, 2.5]])
+    kinds = np.array([3, 3, 1, 3, 1, 4, 7, 4])
+    result["covered"], result["missed"], result["crowding"] = theory.coverage(GRID, kinds, centers)
+    runs = [SimpleNamespace(potential_=p, seed_potential_=s, n_iterations_=i) for p, s, i in ((4, 9, 2), (1, 8, 3), (7, 7, 8))]
+    row = theory.summarise(runs, {"mean": 3.0})
+    result["row"], result["spread"], result["gain"] = signature([row["mean"], row["min"], row["seed"], row["iterations"]]), row["spread"], row["gain"]
+    truth, found = np.array([4, 4, 4, 1, 1, 6, 6, 6]), np.array([0, 0, 3, 3, 3, 3, 5, 0])
+    result["rand"] = metrics.adjusted_rand_index(truth, found)
+    result["information"] = metrics.normalised_mutual_information(truth, found)
+    result["accuracy"] = metrics.matched_accuracy(np.arange(8) % 4, found)
+    tables = ([[7, 5, 1], [6, 1, 0], [8, 7, 2]], [[1.5, 2.5, 0.0, 9.0], [2.0, 9.5, 1.0, 9.0]], [[-3.0, -1.0], [-2.0, -4.0]], [[4, 8, 8]])
+    result["matching"] = signature(np.concatenate([metrics.best_assignment(np.array(table)) + 1 for table in tables[:3]]))
+    result["matching, tied"] = tables[3][0][int(metrics.best_assignment(np.array(tables[3]))[0])]
+    codes = np.array([2, 2, 0, 7, 0, 0, 7, 4])
+    result["silhouette"] = metrics.silhouette(GRID, codes)
+    result["davies_bouldin"] = metrics.davies_bouldin(GRID, np.array([0, 0, 1, 2, 0, 1, 1, 2]), np.array([[0.5, 0.5], [0.5, 2.0], [1.0, 3.0]]))
+    return result

@@ -1,0 +1,144 @@
+"""Small cases by hand: ties, values on edges, few plays, few runs. Each group is one experiment.
+
+Several numbers are reported as one, their signature; everything is rounded to 9 decimals.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from .arms import Polygon
+from .bounds import greedy_bound, ucb2_bound
+from .divergence import bounded_divergence
+from .metrics import crossing, friedman, growth, paired, sensitivity, summarise
+from .policies import KLUCB, UCB1, UCB2, DecreasingGreedy, Elimination, StudentThompson, UCB1Normal, UCB1Tuned
+from .policies import epoch_ladder
+from .problems import PROBLEMS, coins
+from .randomness import generator
+from .simulation import play
+from .tails import binomial_tail, conjecture_ratios, student_tail
+
+GROUPS = {}
+
+
+def group(function):
+    """Decorator: make a group of cases available by its name."""
+    GROUPS[function.__name__] = function
+    return function
+
+
+def signature(*arrays):
+    """The sum of all numbers, each times its place, counted from 1 in row order."""
+    flat = np.concatenate([np.ravel(np.asarray(values, dtype=float)) for values in arrays])
+    return float(np.dot(flat, np.arange(1.0, len(flat) + 1.0)))
+
+
+def rounded(result):
+    return {name: round(float(value), 9) for name, value in result.items()}
+
+
+def after(policy, counts, sums, squares):
+    """A policy that has seen these plays; a row for each run."""
+    counts = np.array(counts, dtype=float)
+    policy.start(counts.shape[1], len(counts), generator(5))
+    policy.counts, policy.sums, policy.squares = counts, np.array(sums, dtype=float), np.array(squares, dtype=float)
+    policy.time = int(np.sum(counts[0]))
+    return policy
+
+
+def played(policy, rewards, plays, runs=2):
+    """What a policy chooses where machine j gives run r the reward ``rewards[j]``, less a little in later runs."""
+    policy.start(len(rewards), runs, generator(6))
+    chosen = []
+    for _ in range(plays):
+        chosen.append(policy.choose())
+        policy.observe(chosen[-1], np.array(rewards)[chosen[-1]] - 0.125 * np.arange(runs) * (chosen[-1] == 0))
+    return chosen
+
+
+@group
+def policies():
+    result = {}
+    polygons = Polygon((0.0, 1.0, 3.0), (1.0, 1.0, 0.0)), Polygon((-1.0, 0.5, 1.0, 2.0), (0.5, 2.0, 1.0, 3.0))
+    result["moments"] = signature(*[polygon.moments for polygon in polygons])
+    levels = np.array([0.0, 0.125, 0.25, 0.5, 0.75, 0.9375])
+    result["quantiles"] = signature(*[polygon.quantile(levels) for polygon in polygons])
+    for name, times in (("looks", [1, 5, 12]), ("default looks", None)):
+        trace = play(UCB1(), PROBLEMS["shapes"], 12, 3, 7, times)
+        result[name] = signature(trace.plays, trace.collected, trace.times)
+    counts, sums, squares = [[1, 4, 3], [2, 2, 4]], [[0.5, 4.0, 0.0], [0.5, 1.5, 2.0]], [[0.25, 4.0, 0.0], [0.25, 1.25, 1.25]]
+    result["ucb1"] = signature(after(UCB1(1.5), counts, sums, squares).index())
+    result["tuned"] = signature(after(UCB1Tuned(), counts, sums, squares).index())
+    few = [[40, 9], [1, 48]], [[30.0, 1.0], [0.5, 24.0]], [[25.0, 0.5], [0.25, 14.0]]
+    result["tuned, sure"] = signature(after(UCB1Tuned(), *few).index())
+    for halvings in (3, 24):
+        policy = after(KLUCB(), counts, sums, squares)
+        policy.halvings = halvings
+        result[f"klucb, {halvings}"] = signature(policy.index())
+    odd = [[4, 4], [3, 5]], [[2.0, -2.0], [0.9, 1.0]], [[1.5, 3.0], [0.27 - 1e-12, 0.5]]
+    result["student"] = signature(after(StudentThompson(), *odd).index())
+    result["ladders"] = signature(epoch_ladder(0.5, 8), epoch_ladder(1.0, 8), epoch_ladder(0.125, 9))
+    result["ucb2"] = signature(played(UCB2(0.5, 100), [0.5, 0.5, 0.75], 30), played(UCB2(0.125, 100), [0.5, 0.25], 25))
+    result["greedy"] = signature(played(DecreasingGreedy(0.5, 0.25), [-0.5, -0.25, 0.5, 0.5], 16, 3))
+    normal = (
+        [[34, 36], [36, 34], [35, 35], [35, 35], [35, 35], [35, 35]],
+        [[0.0, 90.0], [90.0, 0.0], [0.0, 48.8145], [0.0, 48.7511], [17.5, 14.0], [7.0, 7.0]],
+        [[5.0, 400.0], [400.0, 5.0], [136.0, 102.0814], [136.0, 101.9048], [8.75, 5.6 - 1e-9], [35.0, 35.0]],
+    )
+    result["normal"] = signature(after(UCB1Normal(), *normal).choose() + 1)
+    result["normal, start"] = signature(played(UCB1Normal(), [0.5, 1.0, 0.25], 14))
+    for shrink in (0.125, 0.5):
+        policy = Elimination(0.25, shrink)
+        chosen = played(policy, [0.5, 1.0, 0.25, 0.875], 40)
+        result[f"elimination, {shrink}"] = signature(chosen) + signature(np.minimum(policy.settled, 99.0))
+    policy = after(Elimination(shrink=0.125), [[3, 3, 3, 5], [2, 4, 4, 4]], [[1.5, 3.0, 0.5, 9.0], [1.0, 2.0, 3.0, 0.0]], np.zeros((2, 4)))
+    policy.active = np.array([[True, True, True, False], [False, True, True, True]])
+    result["elimination, active"] = signature(policy.choose() + 1, policy.active, np.minimum(policy.settled, 99.0))
+    return result
+
+
+def trace_of(times, regret, shortfall, best_share):
+    arrays = [np.array(values, dtype=float) for values in (regret, shortfall, best_share)]
+    return SimpleNamespace(times=np.array(times), regret=arrays[0], shortfall=arrays[1], best_share=arrays[2])
+
+
+@group
+def measures():
+    result = {}
+    problem = coins(0.75, 0.25, 0.5)
+    result["ucb2 bound"] = signature(ucb2_bound(problem, [1, 7, 8, 9, 100], 0.5)) + signature(ucb2_bound(coins(0.75, 0.25), [1, 2, 3], 0.25))
+    for gap, c in ((0.5, 0.5), (1.0, 10.0)):
+        result[f"greedy bound, {gap}"] = signature(greedy_bound(problem, np.array([1, 5, 6, 7, 20, 30, 31, 32, 100, 900]), gap, c))
+    values, weights = np.array([0.0, 0.25, 0.5, 1.0]), np.array([0.25, 0.25, 0.25, 0.25])
+    result["divergence"] = signature([bounded_divergence(values, weights, target) for target in (0.25, 0.5, 0.75)])
+    result["divergence, few"] = signature([bounded_divergence(values, weights, target, 3) for target in (0.25, 0.5, 0.75)])
+    result["binomial"] = signature([binomial_tail(n, p, k) for n, p, k in ((5, 0.25, 0), (5, 0.25, 2), (5, 0.5, 5), (1, 0.5, 1))])
+    result["binomial, many"] = binomial_tail(3000, 0.25, 800)
+    result["student"] = signature([student_tail(value, freedom) for value in (0.0, 0.75, 3.0) for freedom in range(1, 7)])
+    result["conjectures"] = signature(conjecture_ratios(3, 4), conjecture_ratios(4, 3))
+    rows = np.array([[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0], [5.0, 8.0, 9.0, 7.0, 12.0, 3.0, 2.0, 3.0, 8.0, 4.0]])
+    for runs in (10, 7):
+        row = summarise(trace_of([2, 4], rows[:, :runs], rows[::-1, :runs], rows[:, :runs] / 16.0))
+        result[f"row, {runs}"] = signature([row[name] for name in ("regret", "error", "high", "skew", "shortfall", "best")])
+    trace = trace_of([1, 2, 4, 8, 16], np.outer([1.0, 2.0, 4.0, 5.0, 9.0], [1.0, 0.5]), np.ones((5, 2)),
+                     np.outer([0.125, 0.25, 0.375, 0.25, 0.75], [1.0, 0.5]))
+    result["growth"] = signature(growth(trace))
+    result["crossing"] = signature([crossing(trace, level) for level in (0.0625, 0.09375, 0.1875, 0.25, 0.28125, 0.5, 0.9)])
+    pairs = [([1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 2.0, 2.0, 7.0, 5.5]), ([1.0, 2.0, 3.0, 4.0], [2.0, 1.5, 2.0, 6.0])]
+    for number, (first, second) in enumerate(pairs):
+        one, other = (SimpleNamespace(shortfall=np.array([[9.0] * len(it), it])) for it in (first, second))
+        row = paired(one, other)
+        result[f"paired, {number}"] = signature([row[name] for name in ("difference", "t", "p", "wins", "sign")])
+    ranks, statistic, p = friedman([[1.0, 1.0, 3.0], [2.0, 5.0, 4.0], [7.0, 7.0, 7.0], [0.0, 2.0, 1.0]])
+    result["friedman"] = signature(ranks, statistic, p)
+    curves = {
+        "middle": [4.0, 3.0, 2.0, 2.0, 2.5, 3.0, 8.0],
+        "edge": [2.0, 3.0, 6.0, 2.5, 9.0, 9.0, 9.0],
+        "far edge": [9.0, 7.0, 9.0, 4.0, 3.5, 4.0, 2.5],
+        "touching": [9.0, 2.5, 3.0, 2.0, 3.0, 2.5, 9.0],
+        "flat": [2.0, 2.5, 2.0, 2.75, 2.0, 2.0, 2.5],
+    }
+    for name, curve in curves.items():
+        row = sensitivity([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0], curve)
+        result[f"sensitivity, {name}"] = signature([row[key] for key in ("best", "plateau", "penalty")])
+    return result

@@ -1,0 +1,244 @@
+//! Changes as a careless reader of the paper makes them: the last of several equals for the first, the other side of an
+//! edge, n - 1 for n, a normalisation, a guard or a step left out, two steps exchanged, the new value for the old one.
+//!
+//! They are written so that the code still runs: what is wrong shows in values, and only on inputs that have ties,
+//! edges or small counts.
+
+use tree_sitter::Node;
+
+use super::Kind;
+use super::places::{Walk, children, is_keyword, parts};
+
+/// Calls whose first argument stands for the whole where a step is left out at the end of a function.
+const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
+
+/// Names that hold a number of things.
+const COUNTS: &[&str] = &["count", "m", "n", "runs", "size", "total", "trials"];
+
+impl<'source> Walk<'source> {
+    /// A call of `name` with these arguments, keywords included.
+    pub(super) fn careless_call(&mut self, node: Node<'_>, name: &str, arguments: &[Node<'_>]) {
+        if arguments.iter().any(|argument| argument.kind().contains("splat")) {
+            return;
+        }
+        let positional: Vec<Node<'_>> = arguments.iter().copied().filter(|it| !is_keyword(*it)).collect();
+        let keywords: Vec<(&str, &str)> =
+            arguments.iter().filter(|it| is_keyword(**it)).filter_map(|it| self.named(*it)).collect();
+        match (name, &positional[..]) {
+            ("argmin" | "argmax", [values]) => self.last_extreme(node, name, *values, &keywords),
+            ("argsort", [values]) => self.last_of_equals(node, *values, &keywords),
+            ("searchsorted", [_, last]) if keywords.iter().all(|(name, _)| *name != "side") => {
+                self.push(Kind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
+            }
+            ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => self.sample_deviation(node, arguments),
+            ("divide" | "true_divide", [above, below, ..]) => {
+                self.becomes(Kind::Scale, node, *above);
+                self.one_less(*below);
+            }
+            ("sqrt", [value]) => self.becomes(Kind::Scale, node, *value),
+            ("abs" | "absolute" | "fabs", [value]) | ("clip", [value, ..]) => self.becomes(Kind::Guard, node, *value),
+            ("max" | "min" | "maximum" | "minimum" | "fmax" | "fmin", [one, other]) => {
+                match (is_number(*one), is_number(*other)) {
+                    (false, true) => self.becomes(Kind::Guard, node, *one),
+                    (true, false) => self.becomes(Kind::Guard, node, *other),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `a / b` without its divisor, with a count one less, and relative to the other of two values.
+    pub(super) fn division(&mut self, node: Node<'_>) {
+        let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
+        let [Some(left), Some(operator), Some(right)] = fields else { return };
+        if operator.kind() != "/" {
+            return;
+        }
+        if !is_number(right) {
+            self.becomes(Kind::Scale, node, left);
+        }
+        self.one_less(right);
+        let difference = inner(left);
+        let sides = ["left", "right"].map(|field| difference.child_by_field_name(field));
+        let minus = difference.child_by_field_name("operator").is_some_and(|it| it.kind() == "-");
+        if let ([Some(one), Some(other)], true) = (sides, minus) {
+            if self.text(one) == self.text(right) {
+                self.becomes(Kind::Relative, right, other);
+            } else if self.text(other) == self.text(right) {
+                self.becomes(Kind::Relative, right, one);
+            }
+        }
+    }
+
+    /// An `if` without `else` left out, with what it guards.
+    pub(super) fn guarded_step(&mut self, node: Node<'_>) {
+        let Some(block) = node.child_by_field_name("consequence") else { return };
+        let only_raises = parts(block).all(|statement| matches!(statement.kind(), "raise_statement" | "pass_statement"));
+        if node.child_by_field_name("alternative").is_none() && !only_raises && !self.holds_nonlocal(node) {
+            self.push(Kind::Step, node.byte_range(), "pass");
+        }
+    }
+
+    /// A `while` that is done once.
+    pub(super) fn single_round(&mut self, node: Node<'_>) {
+        if let Some(word) = node.child(0)
+            && !descendants(node).any(|it| matches!(it.kind(), "break_statement" | "continue_statement"))
+        {
+            self.push(Kind::Step, word.byte_range(), "if");
+        }
+    }
+
+    /// `return np.sort(x)` without its last step.
+    pub(super) fn last_step(&mut self, value: Node<'_>) {
+        let callee = value.child_by_field_name("function").filter(|_| value.kind() == "call");
+        let Some(name) = callee.and_then(|callee| callee.child_by_field_name("attribute")) else { return };
+        let first = value.child_by_field_name("arguments").and_then(|arguments| parts(arguments).next());
+        if let Some(first) = first.filter(|first| !is_keyword(*first) && !first.kind().contains("splat"))
+            && LAST_STEPS.contains(&self.text(name))
+        {
+            self.becomes(Kind::Step, value, first);
+        }
+    }
+
+    /// A statement and the one after it exchanged, where one changes what the other reads and both can still run.
+    pub(super) fn order(&mut self, node: Node<'_>) {
+        let next = node.next_named_sibling().filter(|next| next.kind() == "expression_statement");
+        let Some(next) = next else { return };
+        let (Some(first), Some(second)) = (parts(node).next(), parts(next).next()) else { return };
+        let later = target(second).is_some_and(|(_, left)| self.reads(first, self.base(left)));
+        let earlier = target(first).is_some_and(|(plain, left)| {
+            (!plain || left.kind() != "identifier") && self.reads(second, self.base(left))
+        });
+        if later || earlier {
+            let between = &self.source[node.end_byte()..next.start_byte()];
+            let replacement = [&self.source[next.byte_range()], between, &self.source[node.byte_range()]].concat();
+            let unknown = target(second).is_some_and(|(plain, left)| plain && self.reads(second, self.base(left)));
+            self.add(Kind::Order, node.start_byte()..next.end_byte(), replacement, unknown && !later);
+        }
+    }
+
+    /// The last of several smallest values.
+    fn last_extreme(&mut self, node: Node<'_>, name: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
+        let (length, axis) = match keywords {
+            [] => ("np.size(ties)".to_owned(), String::new()),
+            [("axis", axis)] => (format!("np.shape(ties)[{axis}]"), format!(", axis={axis}")),
+            _ => return,
+        };
+        let body = format!("{length} - 1 - np.{name}(np.flip(ties{axis}){axis})");
+        self.of_ties(node, &body, values);
+    }
+
+    /// A stable order in which the last of equal values comes first.
+    fn last_of_equals(&mut self, node: Node<'_>, values: Node<'_>, keywords: &[(&str, &str)]) {
+        let stable = |value: &str| matches!(value, "\"stable\"" | "'stable'");
+        let axis = match keywords {
+            [("kind", kind)] if stable(kind) => "-1",
+            [("axis", axis), ("kind", kind)] | [("kind", kind), ("axis", axis)] if stable(kind) => axis,
+            _ => return,
+        };
+        let sorted = format!("np.argsort(np.flip(ties, axis={axis}), axis={axis}, kind=\"stable\")");
+        self.of_ties(node, &format!("np.shape(ties)[{axis}] - 1 - {sorted}"), values);
+    }
+
+    /// A function of `ties`, called with what was given: it is evaluated once.
+    fn of_ties(&mut self, node: Node<'_>, body: &str, values: Node<'_>) {
+        let value = &self.source[values.byte_range()];
+        let replacement = [b"(lambda ties: ", body.as_bytes(), b")(", value, b")"].concat();
+        self.add(Kind::Tie, node.byte_range(), replacement, false);
+    }
+
+    fn sample_deviation(&mut self, node: Node<'_>, arguments: &[Node<'_>]) {
+        match arguments.last() {
+            Some(last) => self.push(Kind::Degree, last.end_byte()..last.end_byte(), ", ddof=1"),
+            None => self.push(Kind::Degree, node.end_byte() - 1..node.end_byte() - 1, "ddof=1"),
+        }
+    }
+
+    /// A count becomes one less.
+    fn one_less(&mut self, node: Node<'_>) {
+        let text = self.text(node);
+        let count = match node.kind() {
+            "identifier" => COUNTS.contains(&text) || text.starts_with("n_"),
+            "call" => text.starts_with("len("),
+            "attribute" => text.ends_with(".size"),
+            _ => false,
+        };
+        if count {
+            self.push(Kind::Degree, node.byte_range(), &format!("({text} - 1)"));
+        }
+    }
+
+    /// An expression becomes a part of it, or another one, in parentheses unless it is simple.
+    fn becomes(&mut self, kind: Kind, node: Node<'_>, part: Node<'_>) {
+        let text = &self.source[part.byte_range()];
+        let simple = matches!(
+            part.kind(),
+            "identifier" | "integer" | "float" | "attribute" | "subscript" | "call" | "parenthesized_expression" | "list"
+        ) || (part.kind() == "binary_operator" && node.kind() == "binary_operator");
+        let replacement = if simple { text.to_vec() } else { [b"(", text, b")"].concat() };
+        self.add(kind, node.byte_range(), replacement, false);
+    }
+
+    /// A keyword argument's name and value.
+    fn named(&self, argument: Node<'_>) -> Option<(&'source str, &'source str)> {
+        let field = |field| argument.child_by_field_name(field).map(|node| self.text(node));
+        Some((field("name")?, field("value")?))
+    }
+
+    fn holds_nonlocal(&self, node: Node<'_>) -> bool {
+        descendants(node).any(|it| it.kind() == "identifier" && self.nonlocal.contains(&self.source[it.byte_range()]))
+    }
+
+    /// What an assignment to `left` changes: a name, an attribute, or that of which an item is set.
+    fn base(&self, left: Node<'_>) -> &'source str {
+        let mut left = left;
+        while left.kind() == "subscript" {
+            let Some(value) = left.child_by_field_name("value") else { break };
+            left = value;
+        }
+        self.text(left)
+    }
+
+    /// Whether a statement reads a name or an attribute: in the value that it assigns, or in a call.
+    fn reads(&self, statement: Node<'_>, name: &str) -> bool {
+        let value = match statement.kind() {
+            "assignment" => statement.child_by_field_name("right"),
+            _ => Some(statement),
+        };
+        !name.is_empty() && value.is_some_and(|value| descendants(value).any(|it| self.text(it) == name))
+    }
+}
+
+/// What a statement assigns to, and whether it does nothing else with it.
+fn target(statement: Node<'_>) -> Option<(bool, Node<'_>)> {
+    statement.child_by_field_name("left").map(|left| (statement.kind() == "assignment", left))
+}
+
+/// A node and everything below it.
+fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut stack = vec![root];
+    std::iter::from_fn(move || {
+        let node = stack.pop()?;
+        stack.extend(children(node));
+        Some(node)
+    })
+}
+
+/// What parentheses hold.
+fn inner(node: Node<'_>) -> Node<'_> {
+    let mut node = node;
+    while node.kind() == "parenthesized_expression" {
+        let Some(child) = parts(node).next() else { break };
+        node = child;
+    }
+    node
+}
+
+fn is_number(node: Node<'_>) -> bool {
+    match node.kind() {
+        "integer" | "float" => true,
+        "unary_operator" => node.child_by_field_name("argument").is_some_and(is_number),
+        _ => false,
+    }
+}
