@@ -30,7 +30,9 @@ impl<'source> Walk<'source> {
             ("searchsorted", [_, last]) if keywords.iter().all(|(name, _)| *name != "side") => {
                 self.push(Kind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
-            ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => self.sample_deviation(node, arguments),
+            ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => {
+                self.sample_deviation(node, arguments)
+            }
             ("divide" | "true_divide", [above, below, ..]) => {
                 self.becomes(Kind::Scale, node, *above);
                 self.one_less(*below);
@@ -74,7 +76,8 @@ impl<'source> Walk<'source> {
     /// An `if` without `else` left out, with what it guards.
     pub(super) fn guarded_step(&mut self, node: Node<'_>) {
         let Some(block) = node.child_by_field_name("consequence") else { return };
-        let only_raises = parts(block).all(|statement| matches!(statement.kind(), "raise_statement" | "pass_statement"));
+        let only_raises =
+            parts(block).all(|statement| matches!(statement.kind(), "raise_statement" | "pass_statement"));
         if node.child_by_field_name("alternative").is_none() && !only_raises && !self.holds_nonlocal(node) {
             self.push(Kind::Step, node.byte_range(), "pass");
         }
@@ -174,7 +177,14 @@ impl<'source> Walk<'source> {
         let text = &self.source[part.byte_range()];
         let simple = matches!(
             part.kind(),
-            "identifier" | "integer" | "float" | "attribute" | "subscript" | "call" | "parenthesized_expression" | "list"
+            "identifier"
+                | "integer"
+                | "float"
+                | "attribute"
+                | "subscript"
+                | "call"
+                | "parenthesized_expression"
+                | "list"
         ) || (part.kind() == "binary_operator" && node.kind() == "binary_operator");
         let replacement = if simple { text.to_vec() } else { [b"(", text, b")"].concat() };
         self.add(kind, node.byte_range(), replacement, false);
