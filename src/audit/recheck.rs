@@ -116,7 +116,8 @@ async fn mutants(
     let mut all = Vec::new();
     for (place, function) in paper.units.iter().enumerate() {
         let Some(evidence) = stored.functions.get(&function.at) else { continue };
-        let mutants = loaded.mutants(place)?;
+        let mut mutants = loaded.mutants(place)?;
+        mutants.retain(|mutant| !(stored.plain && mutant.kind.is_semantic()));
         all.extend(choose(&mutants, evidence.mutants, MUTANT_SEED).into_iter().map(|mutant| (place, mutant.clone())));
     }
     let chosen = part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));

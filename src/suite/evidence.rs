@@ -19,6 +19,9 @@ pub struct Evidence {
     pub format: u32,
     /// Digest of the repo that it was measured on: sha256, hex.
     pub repo: String,
+    /// Whether its mutants were drawn when there were none of the semantic kinds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
     /// By the functions' selectors.
     pub functions: BTreeMap<String, FunctionEvidence>,
 }

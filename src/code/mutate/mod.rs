@@ -77,6 +77,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is of what a careless reader of the paper would write.
+    #[must_use]
+    pub fn is_semantic(self) -> bool {
+        self >= Self::Tie
+    }
+
     /// As it begins an id.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -191,6 +191,11 @@ fn related_functions_are_called_instead() {
 }
 
 #[test]
+fn kinds_from_ties_on_are_semantic() {
+    assert!(!Kind::Name.is_semantic() && Kind::Tie.is_semantic() && Kind::Relative.is_semantic());
+}
+
+#[test]
 fn the_last_of_equals_comes_in_place_of_the_first() {
     let last = "return (lambda ties: np.shape(ties)[1] - 1 - np.argmin(np.flip(ties, axis=1), axis=1))(a + b)";
     assert_eq!(of(Kind::Tie, "return np.argmin(a + b, axis=1)"), [last]);
