@@ -31,7 +31,7 @@ impl<'source> Walk<'source> {
                 self.push(Kind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
             ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => {
-                self.sample_deviation(node, arguments)
+                self.sample_deviation(node, arguments);
             }
             ("divide" | "true_divide", [above, below, ..]) => {
                 self.becomes(Kind::Scale, node, *above);
@@ -164,7 +164,7 @@ impl<'source> Walk<'source> {
         let count = match node.kind() {
             "identifier" => COUNTS.contains(&text) || text.starts_with("n_"),
             "call" => text.starts_with("len("),
-            "attribute" => text.ends_with(".size"),
+            "attribute" => text.rsplit('.').next() == Some("size"),
             _ => false,
         };
         if count {
