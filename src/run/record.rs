@@ -63,6 +63,7 @@ pub struct AttemptRecord {
     /// Tokens.
     pub usage: Usage,
     /// Dollars.
+    #[serde(deserialize_with = "dollars")]
     pub cost: f64,
     /// Seconds of tool time.
     pub tool_seconds: f64,
@@ -114,6 +115,17 @@ pub(super) fn masked() -> String {
 #[allow(clippy::ptr_arg, reason = "serde asks so")]
 pub(super) fn is_masked(family: &String) -> bool {
     family == MASKED
+}
+
+/// Dollars of a record that may not be ours: nothing costs less than nothing.
+fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let dollars = f64::deserialize(deserializer)?;
+    if dollars >= 0.0 && dollars.is_finite() {
+        // -0 is 0.
+        Ok(dollars + 0.0)
+    } else {
+        Err(serde::de::Error::custom(format!("a cost of {dollars} dollars")))
+    }
 }
 
 impl AttemptRecord {

@@ -53,10 +53,10 @@ fn inspect_ai_reads_the_logs_with_all_its_readers() {
         for readers in ["samples", "summaries", "rows"] {
             assert_eq!(log[readers], 8, "{agent} {readers}");
         }
-        assert_eq!(log["columns"], json!(["score_reported", "score_verified"]));
+        assert_eq!(log["columns"], json!(["score_pass", "score_reported", "score_verified"]));
     }
-    assert_eq!(found["gold"]["scores"], json!({ "reported": 1.0, "verified": 1.0 }));
-    assert_eq!(found["noop"]["scores"], json!({ "reported": 0.0, "verified": 0.0 }));
+    assert_eq!(found["gold"]["scores"], json!({ "pass": 1.0, "reported": 1.0, "verified": 1.0 }));
+    assert_eq!(found["noop"]["scores"], json!({ "pass": 0.0, "reported": 0.0, "verified": 0.0 }));
     let react = &found["react"];
     assert_eq!(react["messages"], 8 * 12, "every message of the model's once: {react}");
     let first = &react["first"];
@@ -67,7 +67,7 @@ fn inspect_ai_reads_the_logs_with_all_its_readers() {
     assert_eq!(first["known"], true, "what the model was shown are messages of the sample");
     assert_eq!(first["tools"], json!(["command_line", "command_line", "read_file", "read_file"]));
     assert_eq!((&first["tokens"], &first["event_tokens"]), (&json!(550), &json!(550)));
-    assert_eq!(first["scores"], json!({ "reported": "I", "verified": "I" }));
+    assert_eq!(first["scores"], json!({ "pass": "I", "reported": "I", "verified": "I" }));
 }
 
 /// Inspect's own viewer of a folder of logs, on loopback; stopped when dropped.

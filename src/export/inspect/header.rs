@@ -36,7 +36,7 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Value
             "created": Moment::of(run.created),
             "task": super::TASK,
             "task_id": log.id,
-            "task_display_name": "AutoExperiment",
+            "task_display_name": format!("AutoExperiment: {}", log.agent),
             "task_args": settings,
             "solver": log.agent,
             "dataset": { "name": "autoexperiment", "samples": samples.len(), "sample_ids": samples, "shuffled": true },
@@ -90,7 +90,7 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Valu
     let began = attempts.iter().map(|record| record.started).min();
     let ended = attempts.iter().map(|record| Moment::of(record.started).after(record.wall_seconds).timestamp()).max();
     let scores: Vec<Value> =
-        ["reported", "verified"].into_iter().filter_map(|scorer| score(scorer, attempts)).collect();
+        ["pass", "reported", "verified"].into_iter().filter_map(|scorer| score(scorer, attempts)).collect();
     header["status"] = status.into();
     header["results"] = json!({
         "total_samples": planned.max(attempts.len()),
@@ -111,10 +111,14 @@ fn score(scorer: &'static str, attempts: &[&AttemptRecord]) -> Option<Value> {
     let mut samples: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     let mut scored = 0;
     for record in attempts {
-        let verdict = if scorer == "reported" { &record.reported } else { &record.verified };
-        if let Some(verdict) = verdict {
+        let passed_by = match scorer {
+            "pass" => (!record.is_infrastructure()).then_some(record.pass),
+            "reported" => record.reported.as_ref().map(|verdict| verdict.pass),
+            _ => record.verified.as_ref().map(|verdict| verdict.pass),
+        };
+        if let Some(pass) = passed_by {
             let (passed, all) = samples.entry(&record.sample).or_default();
-            *passed += f64::from(u8::from(verdict.pass));
+            *passed += f64::from(u8::from(pass));
             *all += 1.0;
             scored += 1;
         }

@@ -209,7 +209,12 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             }),
         ))
     });
-    scored.collect()
+    // The headline: Inspect shows the first score.
+    let pass = (!record.is_infrastructure()).then(|| {
+        let explanation = "reported within tolerance of gold and, where it was verified, borne out by the code";
+        ("pass", json!({ "value": if record.pass { "C" } else { "I" }, "explanation": explanation }))
+    });
+    pass.into_iter().chain(scored).collect()
 }
 
 /// Why a verdict is what it is, a line an experiment.

@@ -11,7 +11,7 @@ pub mod files;
 pub mod files;
 mod scaling;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -126,7 +126,12 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
 /// How the whiskers were made.
 fn whiskers(source: &Source<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.population.legend());
-    format!("Whiskers: {level:.0}% intervals, {over}.")
+    let counting = source.records.iter().filter(|record| !record.is_infrastructure());
+    let (samples, attempts) = counting.fold((BTreeSet::new(), 0_usize), |(mut samples, attempts), record| {
+        samples.insert(record.sample.as_str());
+        (samples, attempts + 1)
+    });
+    format!("From {attempts} attempts at {} samples. Whiskers: {level:.0}% intervals, {over}.", samples.len())
 }
 
 /// Pass rate by n, a line a contender.

@@ -9,6 +9,7 @@
 //! the one script and the one style sheet by their digests, so that nothing else would run were it to get in.
 
 mod document;
+mod headline;
 mod index;
 mod material;
 mod overview;
@@ -16,6 +17,7 @@ mod pack;
 mod template;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use document::{Document, page, policy};
 pub use index::{AttemptEntry, Details, SampleEntry, index, papers_text, samples};

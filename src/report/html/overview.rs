@@ -6,16 +6,16 @@ use minijinja::context;
 use minijinja::value::Serde;
 use serde_json::json;
 
+use super::headline::headline;
 use super::material::Material;
 use super::template::render;
+use super::words::{percent, with_interval};
 use crate::error::Result;
 use crate::report::compare::p_value;
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{Source, Table, figures};
 use crate::report::summary::Row;
-use crate::report::terminal::TOO_FEW;
 use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
-use crate::stats::Interval;
 
 /// Most comparisons that are shown: with many agents the first is compared with each of the others.
 const EVERY_PAIR: usize = 5;
@@ -34,16 +34,19 @@ pub fn overview(material: &Material) -> Result<String> {
         conditions: &material.conditions,
         intervals: options.intervals,
     };
-    let mut drawn = Vec::new();
+    let (mut drawn, mut undrawn) = (Vec::new(), Vec::new());
     for figure in figures(&source) {
         let svg = match &figure.chart {
             Some(chart) => Some(draw(chart, Canvas::SCREEN)?.replace(INK, "currentColor")),
             None => None,
         };
-        let missing = figure.missing.unwrap_or_default();
+        if svg.is_none() {
+            undrawn.push([figure.title.to_owned(), figure.missing.unwrap_or_default()]);
+            continue;
+        }
         drawn.push(json!({
-            "id": figure.id, "title": figure.title, "caption": figure.caption, "svg": svg, "missing": missing,
-            "table": figure.table,
+            "id": figure.id, "title": figure.title, "caption": figure.caption, "svg": svg,
+            "table": without_empty(figure.table),
         }));
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
@@ -56,6 +59,8 @@ pub fn overview(material: &Material) -> Result<String> {
         .map(|run| json!({ "name": run.name, "created": run.created, "facts": run.facts }))
         .collect();
     let (comparisons, comparison_legend) = comparisons(material);
+    // The first picture stands above the tables.
+    let further = drawn.split_off(drawn.len().min(1));
     render(
         "overview.html",
         context! {
@@ -66,11 +71,15 @@ pub fn overview(material: &Material) -> Result<String> {
             notes => Serde(notes),
             runs => Serde(runs),
             whiskers,
-            results => Serde(results(&summary.rows)),
-            figures => Serde(drawn),
-            comparisons => Serde(comparisons),
+            headline => Serde(headline(material, &summary)),
+            results => Serde(without_empty(results(&summary.rows))),
+            took => Serde(without_empty(took(&summary.rows))),
+            first_figure => Serde(drawn),
+            figures => Serde(further),
+            undrawn => Serde(undrawn),
+            comparisons => Serde(without_empty(comparisons)),
             comparison_legend,
-            ends => Serde(ends(&summary.rows)),
+            ends => Serde(without_empty(ends(&summary.rows))),
         },
     )
 }
@@ -83,52 +92,55 @@ fn n_of(n: Option<usize>) -> String {
     n.map_or_else(|| "all".to_owned(), |n| n.to_string())
 }
 
-fn percent(rate: f64) -> String {
-    format!("{:.1}", 100.0 * rate)
+/// A table without the columns in which nothing stands.
+fn without_empty(table: Table) -> Table {
+    let is_told = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
+    let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_told(place)).collect();
+    let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
+    Table { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
 }
 
-fn with_interval(rate: Option<f64>, interval: Option<Interval>) -> String {
-    let Some(rate) = rate else { return "–".to_owned() };
-    let bounds = interval.map(|it| format!("[{}, {}]", percent(it.low), percent(it.high)));
-    format!("{} {}", percent(rate), bounds.as_deref().unwrap_or(TOO_FEW))
+/// What a row is of.
+fn key(row: &Row) -> Vec<String> {
+    vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
-/// A row for each agent, model and n.
+/// Rates, and what they rest on: a row for each agent, model and n.
 fn results(rows: &[Row]) -> Table {
-    let mut columns = cells(["agent", "model", "n", "samples", "attempts"]);
+    let mut columns = cells(["agent", "model", "n"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     columns.extend(ks.iter().map(|k| format!("pass@{k} %")));
     columns.extend(ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k} %")));
-    columns.extend(cells([
-        "reported %",
-        "verified %",
-        "unsupported",
-        "lost: pass@1 %",
-        "steps",
-        "$ a sample",
-        "$ in all",
-    ]));
-    columns.extend(cells(["tool s", "model s"]));
+    columns.extend(cells(["lost %", "pass@1 % with lost", "samples", "attempts"]));
+    let of = |row: &Row| {
+        let mut cells = key(row);
+        let rates = row.pass_at.iter().chain(&row.pass_all);
+        cells.extend(rates.map(|at| with_interval(at.rate, at.interval)));
+        let all = row.lost + row.attempts;
+        cells.push(format!("{} [{} of {all}]", percent(row.lost as f64 / all.max(1) as f64), row.lost));
+        let bounds = row.pass_at_worst.zip(row.pass_at_best);
+        cells.push(bounds.map_or_else(|| "–".to_owned(), |(worst, best)| format!("{} to {}", percent(worst), percent(best))));
+        cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
+        cells
+    };
+    Table { columns, rows: rows.iter().map(of).collect() }
+}
+
+/// How attempts were checked, and what they took.
+fn took(rows: &[Row]) -> Table {
+    let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported", "steps"]);
+    columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s"]));
     let number =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.digits$}"));
-    let rows = rows
-        .iter()
-        .map(|row| {
-            let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)];
-            cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
-            let rates = row.pass_at.iter().chain(&row.pass_all);
-            cells.extend(rates.map(|at| with_interval(at.rate, at.interval)));
-            cells.extend([row.reported, row.verified].map(|rate| with_interval(rate, None)));
-            let bounds = row.pass_at_worst.zip(row.pass_at_best);
-            let bounds = bounds.map(|(worst, best)| format!(": {} to {}", percent(worst), percent(best)));
-            cells.extend([row.unsupported.to_string(), format!("{}{}", row.lost, bounds.unwrap_or_default())]);
-            cells.push(number(row.steps, 1));
-            cells.extend([number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
-            cells.extend([row.tool_seconds, row.model_seconds].map(|seconds| number(seconds, 1)));
-            cells
-        })
-        .collect();
-    Table { columns, rows }
+    let of = |row: &Row| {
+        let mut cells = key(row);
+        cells.extend([row.reported, row.verified].map(|rate| rate.map_or_else(|| "–".to_owned(), percent)));
+        cells.extend([row.unsupported.to_string(), number(row.steps, 1)]);
+        cells.extend([number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
+        cells.extend([row.tool_seconds, row.model_seconds].map(|seconds| number(seconds, 1)));
+        cells
+    };
+    Table { columns, rows: rows.iter().map(of).collect() }
 }
 
 /// How often attempts ended in which way.
@@ -142,7 +154,7 @@ fn ends(rows: &[Row]) -> Table {
     let rows = rows
         .iter()
         .map(|row| {
-            let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)];
+            let mut cells = key(row);
             cells.extend(totals.keys().map(|end| row.ends.get(end).copied().unwrap_or_default().to_string()));
             cells
         })

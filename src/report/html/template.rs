@@ -14,6 +14,7 @@ pub(super) fn render(name: &str, values: Value) -> Result<String> {
         // By their names minijinja knows that these are HTML.
         environment.add_template("page.html", include_str!("page.html"))?;
         environment.add_template("overview.html", include_str!("overview.html"))?;
+        environment.add_template("figures.html", include_str!("figures.html"))?;
         environment.add_template("table.html", include_str!("table.html"))?;
         Ok(environment)
     });

@@ -2,6 +2,10 @@
 let index = JSON.parse(document.getElementById('index').textContent);
 const $ = (id) => document.getElementById(id);
 
+/** Text whose characters that turn or hide what stands beside them are written as visible escapes. */
+const HIDDEN = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const unhidden = (value) => (typeof value === 'string' ? value.replace(HIDDEN, (c) => `\\u{${c.charCodeAt(0).toString(16)}}`) : value);
+
 /** An element with properties and children; strings become text. */
 const h = (tag, properties, ...children) => {
   const element = document.createElement(tag);
@@ -9,11 +13,13 @@ const h = (tag, properties, ...children) => {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (name === 'class') element.className = value;
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : name === 'title' ? unhidden(value) : value);
   }
   for (const child of children.flat(Infinity)) {
-    if (child !== undefined && child !== null && child !== false) element.append(child);
+    if (child !== undefined && child !== null && child !== false) element.append(unhidden(child));
   }
+  // What may scroll can be reached by keyboard.
+  if (/\b(scroll|code|text|sides)\b/.test(element.className)) element.tabIndex = 0;
   return element;
 };
 const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1));

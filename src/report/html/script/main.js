@@ -4,7 +4,7 @@ const route = async () => {
   const mine = ++turn;
   const parts = location.hash.replace(/^#\/?/, '').split('/').map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   const pages = {
-    samples: () => samplesPage(),
+    samples: () => samplesPage(parts[1], parts[2]),
     sample: () => samplePage(parts[1], parts[2]),
     compare: () => comparePage(Number(parts[1] || NaN), Number(parts[2] || NaN), parts[3]),
   };
@@ -131,7 +131,20 @@ const follow = async () => {
   setTimeout(follow, 2000);
 };
 
+/** A page that was gone to is named in the window's title and read out; within one the focus stays. */
+const title = document.title;
+const pageOf = () => location.hash.split('/').slice(1, 3).join('/');
+let were = pageOf();
+const arrive = () => {
+  const heading = ($('page').hidden ? $('overview') : $('page')).querySelector('h1');
+  document.title = heading && !$('page').hidden ? `${heading.textContent} · ${title}` : title;
+  if (!heading || pageOf() === were) return;
+  were = pageOf();
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+};
+
 dressTables(document);
-addEventListener('hashchange', async () => { await route(); if (!/^#\/(results|pass|scaling|context|ends|diff)/.test(location.hash)) scrollTo(0, 0); });
-route();
+addEventListener('hashchange', async () => { await route(); arrive(); if (!/^#\/(results|took|pass|scaling|context|ends|diff)/.test(location.hash)) scrollTo(0, 0); });
+route().then(arrive);
 if (index.live) follow();

@@ -42,10 +42,10 @@ const attemptBlock = (details, functions) => {
   return h('section', { class: 'attempt', 'data-key': `${details.contender}.${details.attempt}`, 'data-state': details.state },
     h('h3', {}, `${contender(details.contender)}, attempt ${details.attempt}: `, h('span', { class: `badge ${details.state}` }, `${SIGNS[details.state] || ''} ${WORDS[details.state] || details.state}`)),
     h('dl', {}, facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-    record && [h('h3', {}, 'Verdict'), verdictTable(record)],
-    written.length > 0 && [h('h3', {}, 'What it wrote'), written],
-    details.patch && h('details', {}, h('summary', {}, `All that it changed${details.patch_cut ? ' (the beginning)' : ''}`), patchBlock(details.patch)),
-    h('h3', {}, 'Trajectory'), trajectory(details.events || [], details.problems));
+    h('div', { class: 'beside' }, h('div', {}, record && [h('h3', {}, 'Verdict'), verdictTable(record)],
+      written.length > 0 && [h('h3', {}, 'What it wrote'), written],
+      details.patch && h('details', {}, h('summary', {}, `All that it changed${details.patch_cut ? ' (the beginning)' : ''}`), patchBlock(details.patch))),
+    h('div', {}, h('h3', {}, 'Trajectory'), trajectory(details.events || [], details.problems))));
 };
 
 const keyOf = (one) => `${one.c ?? one.contender}.${one.a ?? one.attempt}`;
@@ -65,7 +65,11 @@ const samplePage = async (id, chosen) => {
   const details = await loadSample(id).catch((error) => ({ attempts: [], functions: [], problem: error.message }));
   const sample = find();
   const current = details.attempts.find((one) => keyOf(one) === chosen) || details.attempts[0];
-  return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.extent),
+  const place = index.samples.indexOf(sample);
+  const step = (by, word) => index.samples[place + by] && h('a', { href: `#/sample/${encodeURIComponent(index.samples[place + by].id)}`, rel: by < 0 ? 'prev' : 'next' }, `${word}: ${index.samples[place + by].id}`);
+  const masked = (details.functions || []).map((one) => one.at).join(', ');
+  return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.extent, masked && `: ${masked}`),
+    h('p', { class: 'steps' }, step(-1, 'Previous'), step(1, 'Next')),
     paperBlock(index.papers[sample.item], sample.item),
     details.problem && h('p', { class: 'missing' }, `What happened at this sample cannot be shown: ${details.problem}.`),
     details.asked && [h('h2', {}, 'What was asked'), h('pre', {}, details.asked)],

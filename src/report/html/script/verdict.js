@@ -30,6 +30,9 @@ const verdictTable = (details) => {
     const [reported, verified] = sides.map((verdict) => of(verdict, id));
     const paths = [];
     for (const side of [reported, verified]) for (const value of (side && side.values) || []) if (!paths.includes(value.path)) paths.push(value.path);
+    // What fails comes first.
+    const fails = (path) => [reported, verified].some((side) => ((side && side.values) || []).some((value) => value.path === path && !value.pass));
+    paths.sort((a, b) => fails(b) - fails(a));
     const heading = (word, side) => side && [`${word}: `, h('span', { class: side.pass ? 'pass' : 'fail' }, side.pass ? 'pass' : `fail${side.reason ? `: ${side.reason}` : ''}`), ' '];
     rows.push(h('tr', {}, h('th', { colspan: 6 }, h('b', {}, id), ' ', heading('reported', reported), heading('verified', verified))));
     for (const path of paths) {

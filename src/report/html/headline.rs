@@ -1,0 +1,123 @@
+//! What a reader should know first: what was compared, what came out, how sure it is, and what to distrust.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::material::Material;
+use super::words::{percent, plural, with_interval};
+use crate::report::compare::p_value;
+use crate::report::summary::{Row, Summary};
+use crate::report::{Contender, compare, contenders, full_name};
+
+/// Contenders whose rates are told in a sentence.
+const NAMED: usize = 4;
+/// Share of attempts lost to infrastructure from which on the page warns.
+const MUCH_LOST: f64 = 0.03;
+
+/// The first lines of the page.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Headline {
+    /// What was compared.
+    compared: String,
+    /// What came out, and how sure it is.
+    came_out: String,
+    /// What to distrust, a sentence each.
+    distrust: Vec<String>,
+}
+
+/// The headline; empty without attempts.
+pub(super) fn headline(material: &Material, summary: &Summary) -> Headline {
+    // Of each agent and model the row over all n, or its only one.
+    let is_whole = |row: &&Row| {
+        row.n.is_none()
+            || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
+    };
+    let mut rows: Vec<&Row> = summary.rows.iter().filter(is_whole).collect();
+    if rows.is_empty() {
+        return Headline::default();
+    }
+    let rate = |row: &Row| row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate);
+    rows.sort_by(|a, b| rate(b).unwrap_or(-1.0).total_cmp(&rate(a).unwrap_or(-1.0)));
+    let samples: BTreeSet<&str> = material.records.iter().map(|record| record.sample.as_str()).collect();
+    let papers: BTreeSet<&str> = material.records.iter().map(|record| record.paper.as_str()).collect();
+    let attempts: usize = rows.iter().map(|row| row.attempts).sum();
+    let compared = format!(
+        "{}, {} of {}, {} that count.",
+        plural(rows.len(), "contender"),
+        plural(samples.len(), "sample"),
+        plural(papers.len(), "paper"),
+        plural(attempts, "attempt")
+    );
+    Headline { compared, came_out: came_out(material, &rows), distrust: distrust(&rows, summary) }
+}
+
+fn came_out(material: &Material, rows: &[&Row]) -> String {
+    let told: Vec<String> = rows
+        .iter()
+        .take(NAMED)
+        .filter_map(|row| {
+            let at = row.pass_at.iter().find(|at| at.k == 1)?;
+            at.rate?;
+            Some(format!("{} {}%", full_name(&row.agent, row.model.as_deref()), with_interval(at.rate, at.interval)))
+        })
+        .collect();
+    let more = if rows.len() > NAMED { format!("; and {} more", rows.len() - NAMED) } else { String::new() };
+    let mut text = if told.is_empty() { String::new() } else { format!("pass@1: {}{more}.", told.join("; ")) };
+    // Whether the first is ahead of the second by more than chance.
+    let all = contenders(&material.records);
+    let find = |row: &Row| {
+        let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
+        let name = format!("{}{model}", row.agent);
+        all.iter().find(|contender| contender.name == name).cloned()
+    };
+    if let [first, second, ..] = rows
+        && let (Some(first), Some(second)) = (find(first), find(second))
+    {
+        let pair: [Contender; 2] = [second, first];
+        if let [row] = compare(&pair, false, false, material.options.intervals).as_slice() {
+            let difference = row.shown_difference();
+            let (count, p) = (row.samples, p_value(row.p));
+            let both = plural(count, "sample");
+            let _ = write!(
+                text,
+                " The first is ahead of the second by {difference} points on the {both} that both have, p = {p}."
+            );
+        }
+    }
+    text
+}
+
+fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
+    let mut found = Vec::new();
+    let (lost, all) = rows.iter().fold((0, 0), |(lost, all), row| (lost + row.lost, all + row.lost + row.attempts));
+    let share = |lost: usize, all: usize| lost as f64 / all.max(1) as f64;
+    let most = rows.iter().map(|row| share(row.lost, row.lost + row.attempts)).fold(0.0, f64::max);
+    if most > MUCH_LOST {
+        let of_each = rows.iter().filter(|row| row.lost > 0).map(|row| {
+            let bounds = row.pass_at_worst.zip(row.pass_at_best);
+            let bounds = bounds.map(|(worst, best)| format!(", pass@1 between {} and {}% with them", percent(worst), percent(best)));
+            let name = full_name(&row.agent, row.model.as_deref());
+            format!("{name} {} of {}{}", row.lost, row.lost + row.attempts, bounds.unwrap_or_default())
+        });
+        found.push(format!(
+            "{}% of attempts ({lost} of {all}) were lost to infrastructure and count in no rate: {}.",
+            percent(share(lost, all)),
+            of_each.collect::<Vec<_>>().join("; ")
+        ));
+    }
+    found.extend(summary.notes.iter().filter_map(|note| Some(note.strip_prefix("WARNING ")?.to_owned())));
+    let unsupported: usize = rows.iter().map(|row| row.unsupported).sum();
+    if unsupported > 0 {
+        found.push(format!("{} reported what their code does not bear out.", plural(unsupported, "attempt")));
+    }
+    let unverified = rows.iter().filter(|row| row.verified.is_none() && row.attempts > 0).count();
+    if unverified > 0 {
+        found.push(format!("{} not verified: attempts pass by what they report alone.", plural(unverified, "contender")));
+    }
+    if rows.iter().any(|row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none())) {
+        found.push("Some rates rest on too few samples for an interval.".to_owned());
+    }
+    found
+}
