@@ -122,11 +122,9 @@ fn search_folds_jumps_and_copies_work() {
         browser.look(1280, 900, false).await;
         browser.open(&address).await;
         // The table of results as three formats.
-        for (format, part) in [
-            ("CSV", "agent,model,n,samples"),
-            ("Markdown", "| agent | model | n | samples"),
-            ("LaTeX", "\\begin{tabular}{"),
-        ] {
+        for (format, part) in
+            [("CSV", "agent,n,pass@1"), ("Markdown", "| agent | n | pass@1"), ("LaTeX", "\\begin{tabular}{")]
+        {
             let click = format!(
                 "[...document.querySelectorAll('#results button')].find((one) => one.textContent === '{format}').click()"
             );

@@ -97,7 +97,8 @@ fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
     if most > MUCH_LOST {
         let of_each = rows.iter().filter(|row| row.lost > 0).map(|row| {
             let bounds = row.pass_at_worst.zip(row.pass_at_best);
-            let bounds = bounds.map(|(worst, best)| format!(", pass@1 between {} and {}% with them", percent(worst), percent(best)));
+            let bounds = bounds
+                .map(|(worst, best)| format!(", pass@1 between {} and {}% with them", percent(worst), percent(best)));
             let name = full_name(&row.agent, row.model.as_deref());
             format!("{name} {} of {}{}", row.lost, row.lost + row.attempts, bounds.unwrap_or_default())
         });
@@ -114,7 +115,10 @@ fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
     }
     let unverified = rows.iter().filter(|row| row.verified.is_none() && row.attempts > 0).count();
     if unverified > 0 {
-        found.push(format!("{} not verified: attempts pass by what they report alone.", plural(unverified, "contender")));
+        found.push(format!(
+            "{} not verified: attempts pass by what they report alone.",
+            plural(unverified, "contender")
+        ));
     }
     if rows.iter().any(|row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none())) {
         found.push("Some rates rest on too few samples for an interval.".to_owned());

@@ -119,7 +119,9 @@ fn results(rows: &[Row]) -> Table {
         let all = row.lost + row.attempts;
         cells.push(format!("{} [{} of {all}]", percent(row.lost as f64 / all.max(1) as f64), row.lost));
         let bounds = row.pass_at_worst.zip(row.pass_at_best);
-        cells.push(bounds.map_or_else(|| "–".to_owned(), |(worst, best)| format!("{} to {}", percent(worst), percent(best))));
+        cells.push(
+            bounds.map_or_else(|| "–".to_owned(), |(worst, best)| format!("{} to {}", percent(worst), percent(best))),
+        );
         cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
         cells
     };
