@@ -46,7 +46,7 @@ pub fn overview(material: &Material) -> Result<String> {
         }
         drawn.push(json!({
             "id": figure.id, "title": figure.title, "caption": figure.caption, "svg": svg,
-            "table": without_empty(figure.table),
+            "table": without_empty(&figure.table),
         }));
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
@@ -72,14 +72,14 @@ pub fn overview(material: &Material) -> Result<String> {
             runs => Serde(runs),
             whiskers,
             headline => Serde(headline(material, &summary)),
-            results => Serde(without_empty(results(&summary.rows))),
-            took => Serde(without_empty(took(&summary.rows))),
+            results => Serde(without_empty(&results(&summary.rows))),
+            took => Serde(without_empty(&took(&summary.rows))),
             first_figure => Serde(drawn),
             figures => Serde(further),
             undrawn => Serde(undrawn),
-            comparisons => Serde(without_empty(comparisons)),
+            comparisons => Serde(without_empty(&comparisons)),
             comparison_legend,
-            ends => Serde(without_empty(ends(&summary.rows))),
+            ends => Serde(without_empty(&ends(&summary.rows))),
         },
     )
 }
@@ -93,7 +93,7 @@ fn n_of(n: Option<usize>) -> String {
 }
 
 /// A table without the columns in which nothing stands.
-fn without_empty(table: Table) -> Table {
+fn without_empty(table: &Table) -> Table {
     let is_told = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
     let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_told(place)).collect();
     let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
