@@ -4,7 +4,7 @@
 //! (the style is written down in DESIGN.md).
 
 use std::error::Error as StdError;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// What sort of failure it is. The command line turns it into an exit code.
@@ -97,6 +97,21 @@ impl Error {
         Self::machine(format!("failed to {verb} `{}`", path.display())).because(source)
     }
 
+    /// Several errors as one, with each of the others on a line of its own; `None` for none. One alone stays as it is.
+    #[must_use]
+    pub fn all(errors: Vec<Self>) -> Option<Self> {
+        let mut errors = errors.into_iter();
+        let mut first = errors.next()?;
+        for other in errors {
+            first.message.push('\n');
+            first.message.push_str(&with_causes(&other));
+            if let Some(hint) = other.hint.filter(|hint| first.hint.as_ref() != Some(hint)) {
+                let _ = write!(first.message, " ({hint})");
+            }
+        }
+        Some(first)
+    }
+
     /// Names the file, and the line (from 1) where known.
     #[must_use]
     pub fn at(mut self, path: impl Into<PathBuf>, line: Option<usize>) -> Self {
@@ -118,19 +133,31 @@ impl Error {
         self
     }
 
-    /// What to do: the hint, or what a full table of open files asks for.
+    /// What to do: the hint, or what a full table of open files or a full disk asks for.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
-        if causes(self).any(|below| says_too_many_files(&below.to_string())) || says_too_many_files(&self.message) {
+        let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
+        if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        self.hint.as_deref()
+        // Who knows which disk it is says what to do about it.
+        let general = self.hint.is_none() && says(says_full);
+        if general { Some(MORE_ROOM) } else { self.hint.as_deref() }
     }
 }
 
 /// What helps a process that may open no more files.
 const MORE_FILES: &str = "this process may open no more files: raise the limit with `ulimit -n 65536`, or make fewer \
                           attempts at once with `-j`";
+
+/// What helps where a disk is full.
+const MORE_ROOM: &str = "the disk is full: make room (`autoexperiment sweep` and `autoexperiment env prune` remove what is \
+                         not used), or put the cache on another disk with `--cache DIR` and workspaces with `--scratch DIR`";
+
+/// As the C library says it of a disk, and of a user's share of one.
+fn says_full(text: &str) -> bool {
+    text.contains("No space left on device") || text.contains("Disk quota exceeded")
+}
 
 /// As the C library says it, of a process and of a machine.
 fn says_too_many_files(text: &str) -> bool {
@@ -182,6 +209,20 @@ mod tests {
         let error = Error::new(Kind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));
         assert!(error.hint("see `doctor`").advice().unwrap().contains("ulimit -n"));
         assert_eq!(Error::usage("x").hint("do y").advice(), Some("do y"));
+    }
+
+    #[test]
+    fn a_full_disk_is_named_unless_somebody_knows_better() {
+        let full = || Error::io("write", Path::new("x"), std::io::Error::from_raw_os_error(nix::libc::ENOSPC));
+        assert!(full().advice().unwrap().contains("the disk is full"));
+        assert_eq!(full().hint("do y").advice(), Some("do y"));
+    }
+
+    #[test]
+    fn several_errors_are_told_line_by_line() {
+        let all = vec![Error::suite("a").at("f", Some(1)), Error::suite("b").at("f", Some(2)).hint("do c")];
+        assert_eq!(Error::all(all).unwrap().to_string(), "f:1: a\nf:2: b (do c)");
+        assert!(Error::all(Vec::new()).is_none());
     }
 
     #[test]

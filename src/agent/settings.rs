@@ -166,7 +166,7 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
 static KEYS: [Key; 14] = [
     Key {
         name: "paper",
-        option: "--paper",
+        option: "--paper-text",
         read: |settings, text| {
             settings.paper = Some(choice(text)?);
             Ok(())

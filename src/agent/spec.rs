@@ -19,6 +19,10 @@ const FORMS: &str = "`react`, `fixed`, `single`, `gold`, `noop`, `forger`, `muta
      `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
+/// The words before the colon.
+pub const NAMES: [&str; 11] =
+    ["react", "fixed", "single", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli"];
+
 /// An agent, as a user names it on the command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -141,6 +145,29 @@ impl AgentSpec {
     }
 }
 
+impl AgentSpec {
+    /// The agents of a list as `fixed:paper=none,repair=2,gold`: what begins with no agent's name belongs to the one
+    /// before it, as a setting or as the rest of a file's name.
+    #[must_use]
+    pub fn split(list: &str) -> Vec<String> {
+        let is_name = |part: &str| {
+            let name = part.split(':').next().unwrap_or_default();
+            NAMES.contains(&name)
+        };
+        let mut found: Vec<String> = Vec::new();
+        for part in list.split(',') {
+            match found.last_mut() {
+                Some(last) if !is_name(part) => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => found.push(part.to_owned()),
+            }
+        }
+        found
+    }
+}
+
 impl FromStr for AgentSpec {
     type Err = Error;
 
@@ -225,6 +252,18 @@ mod tests {
 
     fn read(spec: &str) -> AgentSpec {
         spec.parse().unwrap()
+    }
+
+    #[test]
+    fn a_list_is_split_where_an_agents_name_begins() {
+        let split = |list: &str| AgentSpec::split(list).join(" | ");
+        assert_eq!(split("gold,noop"), "gold | noop");
+        assert_eq!(
+            split("fixed:paper=none,repair=2,react:history=window:5,gold"),
+            "fixed:paper=none,repair=2 | react:history=window:5 | gold"
+        );
+        assert_eq!(split("scripted:a,b.jsonl,noop"), "scripted:a,b.jsonl | noop");
+        assert_eq!(split("golden,noop"), "golden | noop");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::trace::{Place, Trace, trace};
 use super::trial::{Bench, Job, Outcome, Trial};
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
-use crate::masked::gold::{gold_of, tolerance};
+use crate::masked::gold::{VARIES, differences, gold_of, tolerance};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
 use crate::score::score_experiment;
@@ -62,7 +62,13 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
     for (experiment, task) in bench.ready().experiments.iter().enumerate() {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
-            Ok(_) => confirm(bench, experiment, task).await,
+            Ok(outcome) => {
+                // Nothing but chance makes the same run give its gold once and another value the other time.
+                let gave = outcome.result.is_ok();
+                confirm(bench, experiment, task)
+                    .await
+                    .and_then(|()| if gave { Err(rare(bench, experiment)) } else { Ok(()) })
+            }
             Err(error) => Err(error),
         };
         errors.extend(ended.err());
@@ -116,6 +122,14 @@ pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
         .is_some_and(|gold| outcome.agrees(experiment, &gold.result))
 }
 
+/// An experiment of which one run gave its gold and another did not.
+fn rare(bench: &Bench, experiment: usize) -> Error {
+    let paper = &bench.loaded().paper;
+    let id = &paper.experiments[experiment].id;
+    let what = "its result varies, if rarely: one run of several did not give its gold";
+    Error::new(Kind::Baseline, format!("paper `{}`, experiment `{id}`: {what}", paper.id)).hint(VARIES)
+}
+
 async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     let task = &bench.ready().experiments[experiment];
     let seen = trace(bench, task, ask).await?;
@@ -151,6 +165,9 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
         }
         if agrees(bench, experiment, &first) {
             return Ok(());
+        }
+        if differences(bench.ready()).is_empty() {
+            return Err(wrong("its result varies: it is not its gold now".to_owned()).hint(VARIES));
         }
         return Err(wrong("it does not give its gold here".to_owned())
             .hint(format!("record gold for this repo and machine with `autoexperiment gold {paper}`")));

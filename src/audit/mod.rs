@@ -6,9 +6,11 @@
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
 mod baseline;
+pub mod believed;
 mod journal;
 pub mod leaks;
 pub mod matrix;
+mod measures;
 pub mod mutation;
 pub mod recheck;
 pub mod trace;

@@ -194,7 +194,7 @@ impl Mutation {
 
 /// How many mutants a function has, and which of them are run: in the order of [`choose`], until there are enough that
 /// the manifest does not mark.
-fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
+pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
     let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;
     let mut chosen = Vec::new();

@@ -4,26 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::baseline::two_threads;
+use super::believed::basis;
 use super::leaks::{self, LeakReport};
-use super::matrix::{Effort, Matrix};
+use super::matrix::Matrix;
+pub use super::measures::{MUTANT_SEED, Measures};
 use super::mutation::{self, Draw, Mutation};
 use super::trial::Bench;
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::run::event::Observer;
 use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper};
-
-/// Decides which mutants a function gets. Another number would change all evidence.
-pub const MUTANT_SEED: u64 = 0;
-
-/// What is measured, and how.
-#[derive(Debug, Clone, Copy)]
-pub struct Measures {
-    /// How the dependency matrix is.
-    pub effort: Effort,
-    /// Mutants a function; `None` leaves what is known of them as it is.
-    pub mutants: Option<usize>,
-}
 
 /// What was measured of a paper.
 #[derive(Debug)]
@@ -93,6 +83,11 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     };
     if let Some(evidence) = &mut evidence {
         add_leaks(evidence, &leaks);
+        if measures.mutants.is_some() {
+            let in_order = threads.is_ok() && leaks.is_clean() && matrix.inessential().is_empty();
+            let basis = if in_order { basis(bench.loaded(), measures).map_err(single)? } else { None };
+            evidence.basis = basis;
+        }
     }
     if let Some(evidence) = &evidence
         && stored.as_ref() != Some(evidence)

@@ -1,29 +1,34 @@
 //! `autoexperiment check`: is the suite in order?
 
-use super::shared::{SuiteOptions, print};
-use crate::error::{Error, Result};
+use super::env;
+use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print};
+use crate::env::Options;
+use crate::error::{Error, Kind, Result};
 use crate::run::family::{Basis, Families, Family};
 use crate::sample::MASKED;
 use crate::sandbox::doctor::in_sight;
-use crate::suite::{Evidence, LoadedPaper, Problem, check};
+use crate::suite::{Evidence, LoadedPaper, Problem, check, unfinished};
 use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
 ///
-/// Checks, among other things, that every selector names exactly one function that can be masked, that passages exist,
-/// that the paper's text contains no gold value, that gold covers every experiment, and that protected files contain no
-/// maskable function. Ends with exit code 3 if something is wrong.
+/// Checks, among other things, that nothing is left to write (`TODO`, a year of 0), that every selector names exactly one
+/// function that can be masked, that passages exist, that the paper's text contains no gold value, that gold covers every
+/// experiment, that protected files contain no maskable function, and that the env's lock fits its file. Warns of what
+/// has changed since it was measured, and of what was never measured. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp\n  \
                   autoexperiment check --family command")]
 pub struct Arguments {
-    /// Papers to check, or items of the family [default: all].
-    papers: Vec<String>,
+    #[command(flatten)]
+    papers: PaperOptions,
     /// Check the items of this kind of task.
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    places: PlaceOptions,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -31,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return family(Families::standard().get(name)?.as_ref(), arguments);
     }
     let suite = arguments.suite.open()?;
-    let papers = suite.select(&arguments.papers)?;
+    let papers = suite.select(&arguments.papers.all())?;
     for seen in in_sight(&[suite.root().to_owned()]) {
         talk!(
             "warning: the suite `{}` lies in `{}`, which sandboxes show: they cover it where they can and start no run \
@@ -40,23 +45,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             seen.shown.display()
         );
     }
-    let mut errors = 0;
+    let (mut errors, mut warnings) = (0, 0);
     for id in &papers {
         // A paper that cannot be loaded must not hide what is wrong with the others.
         let problems = match LoadedPaper::load(&suite, id) {
             Ok(loaded) => {
-                let mut problems = check(&loaded);
+                let mut problems = unfinished(&loaded);
+                problems.extend(check(&loaded));
+                problems.extend(arguments.env(&loaded)?);
                 problems.extend(digests(&loaded));
                 problems
             }
             Err(error) => vec![Problem::error(error)],
         };
         errors += problems.iter().filter(|problem| problem.fatal).count();
+        warnings += problems.iter().filter(|problem| !problem.fatal).count();
         let verdict = if problems.iter().any(|problem| problem.fatal) { "wrong" } else { "ok" };
         print(&format!("{id}: {verdict}\n"))?;
         for problem in &problems {
             let kind = if problem.fatal { "error" } else { "warning" };
-            print(&format!("  {kind}: {}\n", crate::report::clean(&problem.error.to_string())))?;
+            // Several faults of one file are a line each.
+            for (place, line) in problem.error.to_string().lines().enumerate() {
+                let kind = if place == 0 { format!("{kind}: ") } else { " ".repeat(kind.len() + 2) };
+                print(&format!("  {kind}{}\n", crate::report::clean(line)))?;
+            }
             if let Some(hint) = &problem.error.hint {
                 print(&format!("    hint: {}\n", crate::report::clean(hint)))?;
             }
@@ -65,13 +77,34 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if errors > 0 {
         return Err(Error::suite(format!("{errors} error(s) in {} paper(s)", papers.len())));
     }
+    if warnings == 0 {
+        talk!("{} paper(s) in order", papers.len());
+    } else {
+        talk!("{} paper(s) can be run, with {warnings} warning(s)", papers.len());
+    }
     Ok(())
+}
+
+impl Arguments {
+    /// What is wrong with a paper's env, as far as that shows without building it.
+    fn env(&self, loaded: &LoadedPaper) -> Result<Vec<Problem>> {
+        // That there is none at all is told by `check`.
+        if !loaded.env_dir.join("environment.yml").is_file() {
+            return Ok(Vec::new());
+        }
+        let states = env::states(&loaded.env_dir, &Options::default(), &self.places.cache()?)?;
+        let problem = |error: Error| match error.kind {
+            Kind::Suite => Problem::error(error),
+            _ => Problem::warning(error),
+        };
+        Ok(env::wrong(&loaded.paper.env, states).into_iter().map(problem).collect())
+    }
 }
 
 /// Checks the items of a family.
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
-    let items = family.items(&suite, &arguments.papers)?;
+    let items = family.items(&suite, &arguments.papers.all())?;
     let mut errors = 0;
     for id in &items {
         let problems = match family.load(&suite, id, Basis::default()) {

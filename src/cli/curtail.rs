@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::environment::EnvOptions;
 use super::model::parse_time;
 use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs};
-use super::shared::{SuiteOptions, print, print_json, table};
+use super::run::{MachineOptions, default_jobs, parse_jobs};
+use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use crate::audit::Bench;
 use crate::curtail::agreement::{Agreement, Rate};
 use crate::curtail::write::write;
@@ -33,8 +33,8 @@ Examples:
   Search, also with the solutions of a stored run, and write the result to the manifest:
     autoexperiment curtail kmeanspp --from 2026-11-21T10-30-00Z --write")]
 pub struct Arguments {
-    /// The paper.
-    paper: String,
+    #[command(flatten)]
+    paper: PaperOptions,
     /// Only these experiments.
     #[arg(long = "experiment", value_name = "ID")]
     experiments: Vec<String>,
@@ -61,8 +61,8 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Number of experiments to run at once [default: one per core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<usize>,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Places")]
     runs: PathBuf,
@@ -76,19 +76,17 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = if arguments.write { arguments.suite.open_own()? } else { arguments.suite.open()? };
-    suite.select(std::slice::from_ref(&arguments.paper))?;
-    let loaded = LoadedPaper::load(&suite, &arguments.paper)?;
+    let paper = arguments.paper.one()?;
+    suite.select(std::slice::from_ref(&paper))?;
+    let loaded = LoadedPaper::load(&suite, &paper)?;
     let experiments = chosen(&loaded.paper, &arguments.experiments)?;
     if loaded.dependencies.is_none() {
-        talk!(
-            "warning: which experiment needs which function is not measured: `autoexperiment verify {}`",
-            arguments.paper
-        );
+        talk!("warning: which experiment needs which function is not measured: `autoexperiment verify {}`", paper);
     }
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let progress = Progress::new(false);
     let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
-    let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);
+    let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     let bench = Arc::new(Bench::new(ready, machine, jobs, false)?);
     let mut pool = Pool::new(&bench, arguments.mutants, arguments.seed)?;
     for run in &arguments.from {
@@ -108,7 +106,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         show(&found)?;
     }
     if arguments.write {
-        let manifest = suite.paper_dir(&arguments.paper).join("paper.toml");
+        let manifest = suite.paper_dir(&paper).join("paper.toml");
         let new: Vec<_> = found
             .experiments
             .iter()
@@ -120,7 +118,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
         write(&manifest, &new)?;
         talk!("wrote {} of {} experiments to {}", new.len(), found.experiments.len(), manifest.display());
-        talk!("gold is of the settings before: record it again with `autoexperiment gold {}`", arguments.paper);
+        talk!("gold is of the settings before: record it again with `autoexperiment gold {}`", paper);
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `autoexperiment env`: lock, build, check, list and prune environments.
 
+use std::path::Path;
+
 use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, table};
@@ -35,6 +37,10 @@ enum Verb {
         /// Envs.
         #[arg(required = true)]
         envs: Vec<String>,
+        /// Lock venvs for this machine only, which takes seconds; without it, for all Pythons and processors that the
+        /// packages have wheels for.
+        #[arg(long)]
+        here: bool,
     },
     /// Build envs from their lock files, unless they are in the cache.
     #[command(after_help = "Example:\n  autoexperiment env build numpy-sklearn")]
@@ -70,7 +76,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let progress = Progress::new(false);
     let on_progress = |told| progress.on(RunEvent::Env(told));
     match &arguments.verb {
-        Verb::Lock { envs } => {
+        Verb::Lock { envs, here } => {
+            let options = Options { here: *here, ..options };
             let elsewhere = envs.iter().all(|id| id.contains('/'));
             let suite = if elsewhere { arguments.suite.open()? } else { arguments.suite.open_own()? };
             for id in envs {
@@ -121,35 +128,21 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// A row for each env and kind. An env needs one lock, and no lock may be outdated.
-fn check(suite: &Suite, envs: &[String], options: &Options, cache: &std::path::Path) -> Result<()> {
+fn check(suite: &Suite, envs: &[String], options: &Options, cache: &Path) -> Result<()> {
     let all = if envs.is_empty() { suite_envs(suite)? } else { envs.to_vec() };
-    let kinds = match options.kind {
-        EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],
-        EnvKind::Auto => vec![EnvKind::Venv],
-        one => vec![one],
-    };
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
     for id in &all {
-        let folder = folder(suite, id)?;
-        let mut locked = false;
-        for &kind in &kinds {
-            let state = Options { kind, ..options.clone() }.open()?.state(&folder, cache);
-            let (lock, built) = match &state {
+        let states = states(&folder(suite, id)?, options, cache)?;
+        for (kind, state) in &states {
+            let (lock, built) = match state {
                 Ok(State { locked: false, .. }) => ("none", "no"),
                 Ok(State { built, .. }) => ("up to date", if *built { "yes" } else { "no" }),
                 Err(error) if error.kind == Kind::Suite => ("wrong", "no"),
                 Err(_) => ("?", "no"),
             };
-            locked |= state.as_ref().map_or(true, |state| state.locked);
-            faults.extend(state.err());
             rows.push(vec![id.clone(), kind.to_string(), lock.to_owned(), built.to_owned()]);
         }
-        if !locked {
-            faults.push(
-                Error::suite(format!("the env `{id}` is not locked"))
-                    .hint(format!("type `autoexperiment env lock --env {} {id}`", kinds[0])),
-            );
-        }
+        faults.extend(wrong(id, states));
     }
     print(&table(&["env", "kind", "lock", "built"], &[], rows))?;
     let mut faults = faults.into_iter();
@@ -162,6 +155,33 @@ fn check(suite: &Suite, envs: &[String], options: &Options, cache: &std::path::P
             Err(first)
         }
     }
+}
+
+/// How far an env is for each kind that these options allow.
+type States = Vec<(EnvKind, Result<State>)>;
+
+/// How far the env of a folder is, by kind.
+pub fn states(folder: &Path, options: &Options, cache: &Path) -> Result<States> {
+    let kinds = match options.kind {
+        EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],
+        EnvKind::Auto => vec![EnvKind::Venv],
+        one => vec![one],
+    };
+    kinds.into_iter().map(|kind| Ok((kind, Options { kind, ..options.clone() }.open()?.state(folder, cache)))).collect()
+}
+
+/// What is wrong with an env: a broken or outdated lock of any kind, or no lock at all.
+pub fn wrong(id: &str, states: States) -> Vec<Error> {
+    let first = states.first().map_or(EnvKind::Venv, |(kind, _)| *kind);
+    let locked = states.iter().any(|(_, state)| state.as_ref().map_or(true, |state| state.locked));
+    let mut faults: Vec<Error> = states.into_iter().filter_map(|(_, state)| state.err()).collect();
+    if !locked {
+        faults.push(
+            Error::suite(format!("the env `{id}` is not locked"))
+                .hint(format!("type `autoexperiment env lock --env {first} {id}`")),
+        );
+    }
+    faults
 }
 
 /// The ids of all envs of a suite, sorted.

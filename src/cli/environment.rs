@@ -35,6 +35,6 @@ impl EnvOptions {
 impl ChannelOptions {
     /// The options for [`crate::env`], with a kind from elsewhere.
     pub fn options(&self, kind: EnvKind) -> Options {
-        Options { kind, alias: self.channel_alias.clone(), offline: self.offline }
+        Options { kind, alias: self.channel_alias.clone(), offline: self.offline, here: false }
     }
 }

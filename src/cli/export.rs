@@ -20,7 +20,7 @@ use crate::suite::Suite;
     after_help = "Examples:\n  autoexperiment export 2026-11-21T10-30-00Z --format inspect -o logs\n  autoexperiment export runs/a --format parquet -o tables\n  autoexperiment export runs/a --format csv -o attempts.csv"
 )]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
     /// Format to write.
     #[arg(long, value_enum)]
@@ -58,7 +58,7 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let source = Source::open(&run_folder(&arguments.run, &arguments.runs), &Families::standard())?;
+    let source = Source::open(&run_folder(&arguments.run, &arguments.runs)?, &Families::standard())?;
     let written = write(&source, arguments);
     // What is missing may be why nothing could be written.
     for note in source.notes() {

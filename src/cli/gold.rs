@@ -5,7 +5,7 @@ use serde_json::json;
 use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::MachineOptions;
-use super::shared::{SuiteOptions, print, print_json, table};
+use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use crate::command::{self, Commands};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -26,9 +26,8 @@ use crate::suite::{LoadedPaper, Protocol};
                         autoexperiment gold --family command kmeanspp"
 )]
 pub struct Arguments {
-    /// Papers to record, or repos with instructions.
-    #[arg(required = true)]
-    papers: Vec<String>,
+    #[command(flatten)]
+    papers: PaperOptions,
     /// The kind of task: `masked`, or `command`, whose right programs are run and changed.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
@@ -66,7 +65,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let machine = arguments.machine.open(&arguments.env.options(), suite.root()).await?;
     let progress = Progress::new(false);
     let mut checks = Vec::new();
-    for id in suite.select(&arguments.papers)? {
+    for id in suite.select(&arguments.papers.some()?)? {
         let ready = ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, protocol, &machine, &progress).await?;
         if arguments.check {
             let compared = compare(&ready, protocol, &machine, &progress).await?;
@@ -97,7 +96,7 @@ async fn commands(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.own_folder()?;
     let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;
     let progress = Progress::new(false);
-    for id in Commands.items(&suite, &arguments.papers)? {
+    for id in Commands.items(&suite, &arguments.papers.some()?)? {
         let ready = command::open(&suite, &id, &machine, &progress).await?;
         let gold = command::record(&ready, arguments.repeats as usize, &machine, &progress).await?;
         progress.finish();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::environment::EnvOptions;
 use super::progress::Progress;
-use super::shared::{PlaceOptions, SuiteOptions, print, print_json, table};
+use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json, table};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::{Machine, private};
@@ -38,11 +38,11 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Build the base and the images of papers, and print their names.
+    /// Build the base and the images of the papers that you name, and print their names.
     #[command(after_help = "Example:\n  autoexperiment image build kmeanspp")]
     Build {
-        /// Papers to build images for [default: only the base].
-        papers: Vec<String>,
+        #[command(flatten)]
+        papers: PaperOptions,
     },
     /// Push images to a registry.
     #[command(after_help = "Example:\n  autoexperiment image push registry.example.org/me")]
@@ -75,7 +75,7 @@ fn parse_engine(text: &str) -> Result<Flavour, String> {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let backend = Arc::new(DockerBackend::open(arguments.engine, None, None).await?);
     match &arguments.verb {
-        Verb::Build { papers } => build(arguments, backend, papers).await,
+        Verb::Build { papers } => build(arguments, backend, &papers.all()).await,
         Verb::Push { registry, images } => {
             let store = backend.store();
             let there: Vec<String> = store

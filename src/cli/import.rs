@@ -42,7 +42,7 @@ struct Mlrc {
     /// Folder that holds the papers' folders, or the folder of one paper.
     folder: PathBuf,
     /// Papers to import [default: all].
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long = "papers", alias = "paper", value_name = "PAPER", value_delimiter = ',')]
     paper: Vec<String>,
     /// Identify an ambiguous function, as `PAPER:NUMBER=FILE::NAME`. Can be repeated.
     #[arg(long, value_name = "PLACE")]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::shared::{SuiteOptions, described, print, print_json, table};
+use super::shared::{PaperOptions, SuiteOptions, described, print, print_json, table};
 use crate::error::Result;
 use crate::run::family::{Basis, Families, Family};
 use crate::sample::UnitChoice;
@@ -28,8 +28,8 @@ const COLUMNS: usize = 6;
                   autoexperiment list --family masked"
 )]
 pub struct Arguments {
-    /// Papers to show in detail, or the only items of the family to list.
-    papers: Vec<String>,
+    #[command(flatten)]
+    papers: PaperOptions,
     /// List the items of this kind of task.
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return family(Families::standard().get(name)?.as_ref(), arguments);
     }
     let suite = arguments.suite.open()?;
-    if !arguments.papers.is_empty() {
+    if !arguments.papers.all().is_empty() {
         return details(&suite, arguments);
     }
     let mut rows = Vec::new();
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
     let mut rows = Vec::new();
-    for id in family.items(&suite, &arguments.papers)? {
+    for id in family.items(&suite, &arguments.papers.all())? {
         let item = family.load(&suite, &id, Basis::default())?;
         let facts = item.facts();
         let samples = ASKED.map(|n| (n, item.count(n))).filter(|(_, count)| *count != Some(0)).collect();
@@ -155,7 +155,7 @@ fn row(loaded: &LoadedPaper) -> Row {
 fn details(suite: &Suite, arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     let mut all = Vec::new();
-    for id in suite.select(&arguments.papers)? {
+    for id in suite.select(&arguments.papers.all())? {
         let loaded = LoadedPaper::load(suite, &id)?;
         let paper = &loaded.paper;
         let statistics = loaded.statistics();

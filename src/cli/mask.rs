@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::shared::{PlaceOptions, SuiteOptions, print, print_json};
+use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json};
 use crate::agent::files::task_files;
 use crate::code::{Module, Target};
 use crate::error::{Error, Result};
@@ -25,12 +25,12 @@ use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
                         autoexperiment mask --source model.py --function Net.forward --function 'loss=The loss.'"
 )]
 pub struct Arguments {
-    /// The paper.
-    #[arg(required_unless_present = "source")]
-    paper: Option<String>,
-    /// Numbers of the functions to mask, as `autoexperiment list PAPER` shows them. Without any, nothing is masked.
-    #[arg(short, long, value_name = "I,J,...", value_delimiter = ',')]
-    functions: Vec<usize>,
+    #[command(flatten)]
+    paper: PaperOptions,
+    /// Functions to mask: their numbers in `autoexperiment list PAPER`, or their selectors. Without any, nothing is
+    /// masked.
+    #[arg(short, long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    functions: Vec<String>,
     /// Write the tree to this folder, which must not exist.
     #[arg(short, long, value_name = "DIR", conflicts_with = "diff")]
     output: Option<PathBuf>,
@@ -54,13 +54,14 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Some(paper) = &arguments.paper else {
-        return source(arguments.source.as_deref().unwrap_or(Path::new("-")), &arguments.function);
-    };
+    if let Some(file) = &arguments.source {
+        return source(file, &arguments.function);
+    }
     let suite = arguments.suite.open()?;
-    suite.select(std::slice::from_ref(paper))?;
-    let loaded = LoadedPaper::load(&suite, paper)?;
-    let mut functions = arguments.functions.clone();
+    let paper = arguments.paper.one()?;
+    suite.select(std::slice::from_ref(&paper))?;
+    let loaded = LoadedPaper::load(&suite, &paper)?;
+    let mut functions = arguments.functions.iter().map(|one| loaded.place(one)).collect::<Result<Vec<_>>>()?;
     functions.sort_unstable();
     functions.dedup();
     loaded.require(&functions)?;
@@ -86,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let experiments = task_experiments(&loaded, Protocol::Curtailed)?;
     let replication = replication(&loaded, &experiments, &functions);
-    let sample = Withheld { item: paper.clone(), units: functions };
+    let sample = Withheld { item: paper, units: functions };
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
     files.extend(task_files(&replication));
     let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;

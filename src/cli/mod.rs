@@ -33,6 +33,7 @@ mod model;
 mod naming;
 mod new;
 mod parity;
+mod plan;
 mod power;
 mod probe;
 mod progress;
@@ -42,6 +43,7 @@ mod report_files;
 mod resume;
 mod retrieve;
 mod run;
+mod runs;
 mod sample;
 mod score;
 mod scrub;
@@ -49,6 +51,7 @@ mod session;
 mod shards;
 mod shared;
 mod show;
+mod signals;
 mod slurm;
 mod status;
 mod strategy;
@@ -59,9 +62,10 @@ mod verify;
 mod verify_runs;
 mod view;
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Result, causes};
 use exit::Exit;
@@ -78,9 +82,45 @@ struct Arguments {
     verb: Verb,
 }
 
+/// The verbs by what they are about, in the order in which somebody who begins needs them.
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "Papers",
+        &[
+            "init", "list", "check", "new", "gold", "verify", "curtail", "scrub", "mask", "regions", "index", "suite",
+            "sample", "retrieve", "import",
+        ],
+    ),
+    (
+        "Runs",
+        &[
+            "agents",
+            "run",
+            "resume",
+            "cancel",
+            "runs",
+            "status",
+            "show",
+            "report",
+            "view",
+            "compare",
+            "score",
+            "verify-runs",
+            "export",
+            "parity",
+            "power",
+        ],
+    ),
+    ("This machine", &["doctor", "env", "image", "sweep", "completions", "man"]),
+];
+
+/// Columns of the list of verbs.
+const WIDTH: usize = 80;
+
 const EXAMPLES: &str = "\
 Examples:
-  autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold --agent noop
+  autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold,noop
+  autoexperiment check
   autoexperiment run -n 1..3 -k 5 --agent react --model openai:gpt-5-mini --max-cost 50
   autoexperiment resume 2026-11-21T10-30-00Z
   autoexperiment report runs/*
@@ -110,6 +150,7 @@ enum Verb {
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
     Resume(resume::Arguments),
+    Runs(runs::Arguments),
     Cancel(slurm::CancelArguments),
     Score(score::Arguments),
     Scrub(scrub::Arguments),
@@ -133,7 +174,11 @@ enum Verb {
 /// Parses the command line, runs the verb and renders its error, if any.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = command().get_matches();
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
     match dispatch(arguments.verb) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
@@ -143,15 +188,49 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The command line, whose help lists the verbs in groups.
+fn command() -> clap::Command {
+    let command = Arguments::command();
+    let verbs = verbs(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// The verbs in groups, each with its first sentence.
+fn verbs(command: &clap::Command) -> String {
+    let indent = 15;
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "{group}:");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
+            let mut line = format!("  {name:<12}");
+            for word in about.unwrap_or_default().split_whitespace() {
+                if line.len() + 1 + word.len() > WIDTH {
+                    let _ = writeln!(text, "{line}");
+                    line = " ".repeat(indent - 1);
+                }
+                line.push(' ');
+                line.push_str(word);
+            }
+            let _ = writeln!(text, "{line}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
 fn dispatch(verb: Verb) -> Result<Exit> {
     match verb {
         Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
+        Verb::Runs(arguments) => runs::run(&arguments),
         Verb::Cancel(arguments) => slurm::cancel(&arguments),
         Verb::List(arguments) => list::run(&arguments),
         Verb::Agents(arguments) => agents::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
-        Verb::New(arguments) => shared::block_on(new::run(&arguments)),
+        Verb::New(arguments) => signals::block_on_work(new::run(&arguments)),
         Verb::Import(arguments) => import::run(&arguments),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Init(arguments) => init::run(&arguments),
@@ -162,15 +241,15 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::Retrieve(arguments) => retrieve::run(&arguments),
         Verb::Env(arguments) => shared::block_on(env::run(&arguments)),
         Verb::Image(arguments) => shared::block_on(image::run(&arguments)),
-        Verb::Gold(arguments) => shared::block_on(gold::run(&arguments)),
+        Verb::Gold(arguments) => signals::block_on_work(gold::run(&arguments)),
         Verb::Score(arguments) => score::run(&arguments),
         Verb::Scrub(arguments) => scrub::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
         Verb::View(arguments) => shared::block_on(view::run(&arguments)),
-        Verb::Verify(arguments) => shared::block_on(verify::run(&arguments)),
-        Verb::Curtail(arguments) => shared::block_on(curtail::run(&arguments)),
+        Verb::Verify(arguments) => signals::block_on_work(verify::run(&arguments)),
+        Verb::Curtail(arguments) => signals::block_on_work(curtail::run(&arguments)),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Parity(arguments) => parity::run(&arguments),
         Verb::Power(arguments) => power::run(&arguments),
@@ -211,5 +290,22 @@ fn render_line(message: &str) {
 fn render_hint(hint: Option<&str>) {
     if let Some(hint) = hint {
         talk!("  hint: {}", crate::report::clean(hint));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_is_in_one_group_of_the_help_which_fits_a_terminal() {
+        let command = Arguments::command();
+        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        known.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(known, grouped);
+        let verbs = verbs(&command);
+        assert!(verbs.lines().all(|line| line.len() <= WIDTH), "{verbs}");
     }
 }

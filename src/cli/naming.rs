@@ -5,29 +5,74 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::report;
-use crate::run::Planned;
+use crate::run::{Planned, RunFile, Store};
 
-/// A run's folder: a path, or a name under `runs`.
-pub fn run_folder(run: &str, runs: &Path) -> PathBuf {
-    let named = runs.join(run);
-    if Path::new(run).join("run.json").exists() || !named.exists() { PathBuf::from(run) } else { named }
-}
+/// The word for the newest run.
+const LATEST: &str = "latest";
 
-/// The folders of runs.
+/// A run's folder: a path, a name under `runs`, or `latest` for the newest one there.
 ///
 /// # Errors
-/// Kind `Usage` when two are the same: its attempts would count twice.
+/// Kind `Usage` for one that does not exist.
+pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
+    let named = runs.join(run);
+    if Path::new(run).join("run.json").exists() {
+        return Ok(PathBuf::from(run));
+    }
+    if named.exists() {
+        return Ok(named);
+    }
+    if Path::new(run).exists() {
+        return Ok(PathBuf::from(run));
+    }
+    if run == LATEST {
+        return newest(runs)
+            .ok_or_else(|| Error::usage(format!("there are no runs in `{}`", runs.display())).hint(MAKE_ONE));
+    }
+    let hint = match newest(runs) {
+        Some(newest) => format!(
+            "`autoexperiment runs` lists those in `{}`; the newest, `latest`, is `{}`",
+            runs.display(),
+            newest.file_name().unwrap_or_default().to_string_lossy()
+        ),
+        None => format!("there are no runs in `{}`: {MAKE_ONE}", runs.display()),
+    };
+    Err(Error::usage(format!("there is no run `{run}`")).hint(hint))
+}
+
+const MAKE_ONE: &str = "make one with `autoexperiment run`, or name the folder of runs with `--runs DIR`";
+
+/// The runs of a folder, each with what it is, newest first.
+pub fn stored_runs(runs: &Path) -> Vec<(PathBuf, RunFile)> {
+    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.path().join("run.json").is_file())
+        .filter_map(|entry| Store::open(&entry.path()).ok().map(|(_, run)| (entry.path(), run)))
+        .collect();
+    found.sort_by(|a, b| b.1.created.cmp(&a.1.created).then_with(|| b.0.cmp(&a.0)));
+    found
+}
+
+fn newest(runs: &Path) -> Option<PathBuf> {
+    stored_runs(runs).into_iter().next().map(|(folder, _)| folder)
+}
+
+/// The folders of runs; that of the newest where none is named.
+///
+/// # Errors
+/// Kind `Usage` when one does not exist, and when two are the same: its attempts would count twice.
 pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     let mut real = BTreeSet::new();
+    let latest = [LATEST.to_owned()];
     let folder = |name: &String| {
-        let folder = run_folder(name, runs);
-        // One that is not there is told of by whoever reads it.
+        let folder = run_folder(name, runs)?;
         if folder.canonicalize().is_ok_and(|folder| !real.insert(folder)) {
             return Err(Error::usage(format!("run `{name}` is named twice"))
                 .hint("a run with several agents is several contenders: name it once"));
         }
         Ok(folder)
     };
+    let names = if names.is_empty() { &latest } else { names };
     names.iter().map(folder).collect()
 }
 

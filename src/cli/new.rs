@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::model::parse_time;
 use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs};
+use super::run::{MachineOptions, default_jobs, parse_jobs};
 use super::shared::{SuiteOptions, print, table};
 use super::verified::console;
 use crate::audit::verify::{Measures, verify};
 use crate::audit::{Bench, Effort};
 use crate::draft::command::{Wanted, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
-use crate::draft::manifest::{Sheet, TODO, rule};
+use crate::draft::manifest::{Sheet, rule};
+use crate::draft::metadata;
 use crate::draft::{Draft, Place, Proposal, Tried, environment, propose, repo, require_id, result, text, try_command};
 use crate::env::{Env, EnvKind, Options};
 use crate::error::{Error, Kind, Result};
@@ -22,7 +24,7 @@ use crate::masked::gold::record;
 use crate::masked::ready::{ReadyPaper, task_experiments};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, check};
+use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, TODO, check};
 use crate::workspace::Snapshot;
 
 /// Seconds of a curtailed experiment from which on samples take long to test.
@@ -32,14 +34,14 @@ const SLOW: f64 = 6.0;
 ///
 /// Runs each command once to see how its result can be read, and once traced to see which functions it enters. Proposes
 /// those of at least five lines that are not tests, do not read the command line and are not in an entry script. Writes
-/// `papers/PAPER`, `repos/PAPER` and, unless you pass `--env`, `envs/PAPER`: all of them or none. At the end it lists
+/// `papers/PAPER`, `repos/PAPER` and, unless you pass `--use-env`, `envs/PAPER`: all of them or none. At the end it lists
 /// what only a person can do. docs/new-paper.md walks through an example.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   autoexperiment new kmeans --repo ~/src/kmeans --requirements numpy==2.2.6 \\
     --command 'table=python -m kmeans table --n {n=full:10000,curtailed:500}'
-  autoexperiment new kmeans --repo ~/src/kmeans --env numpy-sklearn --commands commands.toml --text paper.md
+  autoexperiment new kmeans --repo ~/src/kmeans --use-env numpy-sklearn --commands commands.toml --text paper.md
   autoexperiment new net --repo ~/src/net --environment net.yml --command 'train=python train.py' \\
     --regex 'train.loss=final loss: ([.0-9]+)'")]
 pub struct Arguments {
@@ -50,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     repo: PathBuf,
     /// Env of the suite to use.
-    #[arg(long, value_name = "ENV", conflicts_with_all = ["requirements", "environment", "python"], help_heading = "Environment")]
+    #[arg(long = "use-env", alias = "env", value_name = "ENV", conflicts_with_all = ["requirements", "environment", "python"], help_heading = "Environment")]
     env: Option<String>,
     /// Packages for a new env, as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for none [default: the
     /// repository's environment.yml or requirements.txt].
@@ -80,9 +82,9 @@ pub struct Arguments {
     /// JSON file that an experiment writes its result to.
     #[arg(long = "json-file", value_name = "NAME=FILE", help_heading = "Experiments")]
     json_files: Vec<String>,
-    /// Time limit of a curtailed experiment, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Experiments")]
-    time_limit: u64,
+    /// Time limit of a curtailed experiment, as `10m` or seconds.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time, help_heading = "Experiments")]
+    time_limit: f64,
     /// Number of runs of each experiment for gold.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Experiments")]
     repeats: u32,
@@ -98,6 +100,9 @@ pub struct Arguments {
     /// Number of mutants per function for verification; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 12)]
     mutants: usize,
+    /// Number of experiments to run at once for verification [default: one per core].
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<usize>,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -126,7 +131,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
     let env_id = arguments.begin_env(&mut draft)?;
     // A new env is locked for a venv; for conda it is locked later.
-    let envs = Options { kind: EnvKind::Venv, ..Options::default() };
+    // Solving for other machines takes minutes, and may wait until the paper is worth it.
+    let envs = Options { kind: EnvKind::Venv, here: true, ..Options::default() };
     let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
     let progress = Progress::new(false);
     let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
@@ -139,16 +145,23 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     draft.settle()?;
     print(&found.tables())?;
     let mut todo = found.todo(arguments, &suite)?;
+    let mut refused = None;
     if arguments.no_verify {
         todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
     } else {
-        arguments.verify(&suite, &machine, &mut todo).await?;
+        refused = arguments.verify(&suite, &machine, &mut todo).await?;
     }
     print(&format!("\nTo do by hand, in papers/{0} and repos/{0}:\n", arguments.paper))?;
     for item in &todo {
         print(&format!("[ ] {}\n", crate::report::clean(item).replace('\n', "\n    ")))?;
     }
-    Ok(())
+    match refused {
+        None => Ok(()),
+        Some(kind) => {
+            Err(Error::new(kind, format!("paper `{}` was written, but could not be verified", arguments.paper))
+                .hint(format!("what is wrong is said above; then `autoexperiment verify {}`", arguments.paper)))
+        }
+    }
 }
 
 impl Arguments {
@@ -193,9 +206,17 @@ impl Arguments {
             (None, None) if own_yml.is_file() => read_yml(&own_yml)?,
             (None, None) if own_list.is_file() => environment::yml(draft.id(), python, &environment::read(&own_list)?),
             (None, None) => {
-                return Err(Error::usage("no environment: the repository has no environment.yml or requirements.txt")
+                if let Some(found) = metadata::dependencies(&self.repo) {
+                    talk!("packages of `{}`: {}", found.file, crate::report::clean(&found.packages.join(", ")));
+                    draft.write_env(&environment::yml(draft.id(), python, &found.packages))?;
+                    return Ok(draft.id().to_owned());
+                }
+                return Err(Error::usage(
+                    "no environment: the repository has no environment.yml, requirements.txt, pyproject.toml or setup.py \
+                     that names its packages",
+                )
                     .hint(
-                        "name its packages with `--requirements numpy==2.2.6,...`, or an env of the suite with `--env`",
+                        "name its packages with `--requirements numpy==2.2.6,...`, or an env of the suite with `--use-env`",
                     ));
             }
         };
@@ -226,7 +247,7 @@ impl Arguments {
             env: &env,
             left_out: &left_out,
             machine,
-            limit: Duration::from_secs(self.time_limit),
+            limit: Duration::from_secs_f64(self.time_limit),
         };
         let tried = self.try_all(wanted, &place, progress).await?;
         for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
@@ -302,13 +323,14 @@ impl Arguments {
         Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
 
-    /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays.
-    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<()> {
+    /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays. Gives the kind of what
+    /// kept it from being verified.
+    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<Option<Kind>> {
         let id = &self.paper;
         let progress = Progress::new(false);
         let loaded = LoadedPaper::load(suite, id)?;
         let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, &progress).await?;
-        let jobs = default_jobs();
+        let jobs = self.jobs.unwrap_or_else(default_jobs);
         let bench = Bench::new(ready, Arc::clone(machine), jobs, false)?;
         let measures = Measures { effort: Effort::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
         let verified = verify(bench, measures, &progress).await;
@@ -318,7 +340,7 @@ impl Arguments {
             Err(errors) => {
                 errors.iter().for_each(super::render);
                 todo.push(format!("correct what could not be verified, then `autoexperiment verify {id}`"));
-                return Ok(());
+                return Ok(errors.first().map(|error| error.kind));
             }
         };
         let loaded = LoadedPaper::load(suite, id)?;
@@ -341,7 +363,7 @@ impl Arguments {
                 todo.push(format!("gives something away: {leak}"));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
@@ -463,6 +485,11 @@ impl Found {
             .collect();
         if !unexplained.is_empty() {
             todo.push(format!("paper.toml: say what is measured in {}", unexplained.join(", ")));
+        }
+        if arguments.env.is_none() {
+            todo.push(format!(
+                "the env is locked for this machine only: `autoexperiment env lock --env venv {id}` solves it for others"
+            ));
         }
         todo.push(format!(
             "paper.toml: the passages of the {} functions; strike those that the paper does not describe",

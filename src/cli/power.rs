@@ -100,7 +100,7 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<Known>, String
 
 /// What a stored run tells of each n, and in words where it comes from.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<Known>, String)> {
-    let reading = read(&run_folder(name, &arguments.runs), Detail::Outcome)?;
+    let reading = read(&run_folder(name, &arguments.runs)?, Detail::Outcome)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
     }

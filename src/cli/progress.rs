@@ -1,12 +1,12 @@
 //! Progress on stderr: a bar with the last events on a terminal, plain lines elsewhere; as JSON on stdout for machines.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::events;
 use crate::env::Progress as EnvProgress;
@@ -38,6 +38,23 @@ struct State {
     steps: bool,
     last_line: Instant,
     last: VecDeque<String>,
+    running: Running,
+}
+
+/// The attempts that run: what is shown of each, its sample, and when it began.
+type Running = Arc<Mutex<Vec<(String, String, Instant)>>>;
+
+/// The attempts that have run longest, a line each.
+fn running_lines(running: &Running) -> String {
+    let running = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = String::new();
+    for (name, _, begun) in running.iter().take(LAST) {
+        let _ = write!(text, "\n  {name}: running, {}", duration(begun.elapsed().as_secs_f64()));
+    }
+    if running.len() > LAST {
+        let _ = write!(text, "\n  and {} more", running.len() - LAST);
+    }
+    text
 }
 
 #[derive(Default)]
@@ -72,6 +89,7 @@ impl Progress {
             steps: false,
             last_line: Instant::now(),
             last: VecDeque::new(),
+            running: Running::default(),
         };
         Self { state: Mutex::new(state), terminal: terminal || quiet, json: false }
     }
@@ -86,8 +104,8 @@ impl Progress {
         self.lock().bar.finish_and_clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,7 +120,9 @@ impl Observer for Progress {
                 state.end_steps();
                 let text = stage.to_string();
                 let is_new = state.stage.replace(stage.clone()).is_none_or(|last| !last.is_same(&stage));
-                if !self.terminal && is_new {
+                let is_due = stage.total > 0 && state.last_line.elapsed() > LINE_EVERY;
+                if !self.terminal && (is_new || is_due) {
+                    state.last_line = Instant::now();
                     talk!("{}", clean(&text));
                 }
                 state.bar.set_message(clean(&text));
@@ -143,8 +163,15 @@ impl Observer for Progress {
                 state.steps = false;
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
-                if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}") {
-                    state.bar.set_style(style);
+                if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}{running}") {
+                    // Drawn with every tick, so that the seconds go on.
+                    let running = Arc::clone(&state.running);
+                    state.bar.set_style(style.with_key(
+                        "running",
+                        move |_: &ProgressState, to: &mut dyn fmt::Write| {
+                            let _ = to.write_str(&running_lines(&running));
+                        },
+                    ));
                 }
                 if !self.terminal {
                     let earlier = if finished > 0 { format!(", {finished} finished before") } else { String::new() };
@@ -152,19 +179,24 @@ impl Observer for Progress {
                 }
                 state.show();
             }
-            RunEvent::Started { .. } => {
+            RunEvent::Started { agent, sample, attempt } => {
                 state.counts.running += 1;
+                let name = format!("{}.{attempt} {}", clean(&sample), clean(&agent));
+                state.going().push((name, sample, Instant::now()));
                 state.show();
             }
             RunEvent::Retried { sample, why } => {
                 state.counts.running = state.counts.running.saturating_sub(1);
                 let text = format!("{}: trying again: {}", clean(&sample), clean(&why));
+                state.ended(|_, other| *other == sample);
                 state.counts.retried += 1;
                 state.bar.suspend(|| talk!("{text}"));
                 state.show();
             }
             RunEvent::Finished(record) => {
                 state.counts.add(&record);
+                let name = format!("{}.{} {}", clean(&record.sample), record.attempt, clean(&record.agent));
+                state.ended(|other, _| *other == name);
                 state.keep(&record);
                 state.bar.inc(1);
                 state.show();
@@ -179,6 +211,18 @@ impl Observer for Progress {
 }
 
 impl State {
+    fn going(&self) -> MutexGuard<'_, Vec<(String, String, Instant)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the first attempt that this holds for from those that run.
+    fn ended(&self, is_it: impl Fn(&String, &String) -> bool) {
+        let mut running = self.going();
+        if let Some(place) = running.iter().position(|(name, sample, _)| is_it(name, sample)) {
+            running.remove(place);
+        }
+    }
+
     fn end_steps(&mut self) {
         if self.steps {
             self.bar.set_style(ProgressStyle::default_spinner());

@@ -25,8 +25,7 @@ use crate::view::Reader;
     after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
 )]
 pub struct Arguments {
-    /// Runs: folders, or names under --runs. Several are shown side by side.
-    #[arg(required = true)]
+    /// Runs: folders, or names under --runs; `latest` is the newest [default: latest]. Several are shown side by side.
     run: Vec<String>,
     /// Show how attempts went: how often the first run of code crashed, how often agents recovered, what samples took,
     /// and how much lost attempts could change.
@@ -71,10 +70,10 @@ pub struct OutputOptions {
     #[arg(long, group = "format")]
     lines: bool,
     /// Print CSV, one row per attempt.
-    #[arg(long, group = "format")]
+    #[arg(long = "csv-attempts", alias = "attempts", group = "format")]
     attempts: bool,
     /// Print CSV, one row per value of each verdict.
-    #[arg(long, group = "format")]
+    #[arg(long = "csv-values", alias = "values", group = "format")]
     values: bool,
 }
 

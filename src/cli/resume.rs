@@ -23,7 +23,7 @@ use crate::session::{Options, Run};
     after_help = "Examples:\n  autoexperiment resume 2026-11-21T10-30-00Z\n  autoexperiment resume runs/sweep --max-cost 80"
 )]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
@@ -79,7 +79,7 @@ impl Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<Exit> {
-    let folder = run_folder(&arguments.run, &arguments.runs);
+    let folder = run_folder(&arguments.run, &arguments.runs)?;
     if arguments.slurm.is_given() {
         return arguments.resubmit(&folder).await;
     }

@@ -26,9 +26,9 @@ Examples:
   Show what a fixed agent would get for the fifth function of a paper:
     autoexperiment retrieve kmeanspp 4
   Do the same with embeddings, from a model in a folder:
-    autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::lloyd --paper embedding --code embedding --embedding wordllama
+    autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::KMeans.fit --paper-text embedding --code embedding --embedding wordllama
   Measure recall over all functions of all papers:
-    autoexperiment retrieve --paper bm25")]
+    autoexperiment retrieve --paper-text bm25")]
 pub struct Arguments {
     /// Id of a paper [default: all papers].
     paper_id: Option<String>,
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for id in &ids {
         let loaded = LoadedPaper::load(&suite, id)?;
         let chosen = match &arguments.function {
-            Some(function) => vec![place(&loaded, function)?],
+            Some(function) => vec![loaded.place(function)?],
             None => (0..loaded.paper.units.len()).collect(),
         };
         let files = index_tree(&loaded.repo_dir).into_iter().filter_map(|(path, module)| Some((path, module.ok()?)));
@@ -94,14 +94,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ([one], Some(_)) => print(&shown(one)),
         _ => print(&recalls(&ids, &found)),
     }
-}
-
-fn place(loaded: &LoadedPaper, function: &str) -> Result<usize> {
-    let by_number = function.parse().ok().filter(|&place: &usize| place < loaded.paper.units.len());
-    by_number.or_else(|| loaded.paper.units.iter().position(|it| it.at == function)).ok_or_else(|| {
-        Error::usage(format!("paper `{}` has no function `{function}`", loaded.paper.id))
-            .hint(format!("`autoexperiment list {}` shows them", loaded.paper.id))
-    })
 }
 
 /// Over the repo with this function masked, as an agent would see it.

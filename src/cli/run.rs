@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::environment::EnvOptions;
 use super::exit::Exit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
+use super::plan;
 use super::sample::DrawOptions;
 use super::session::{Shown, show, show_plan};
 use super::shards::ShardOptions;
@@ -33,7 +34,9 @@ use crate::suite::{Protocol, is_bundled};
 #[command(after_help = "\
 Examples:
   Prove the set-up without a model (gold must pass, noop must fail):
-    autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold --agent noop
+    autoexperiment run -p kmeanspp -n 1..3 --limit 5 --agent gold,noop
+  See first what a run would be:
+    autoexperiment run -n 1..3 -k 5 --agent react --model openai:gpt-5-mini --max-cost 50 --dry-run
   Measure pass@1 and pass@5 of a model, for at most $50:
     autoexperiment run -n 1..3 -k 5 --agent react --model openai:gpt-5-mini --max-cost 50
   Compare six settings of the fixed agent in one report:
@@ -54,7 +57,7 @@ pub struct Arguments {
     #[command(flatten)]
     draw: DrawOptions,
     /// Only these samples, as `kmeanspp_0,3`.
-    #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["papers", "n", "fraction", "limit"], help_heading = "Samples")]
+    #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["named", "papers", "n", "fraction", "limit"], help_heading = "Samples")]
     samples: Vec<String>,
     /// Number of attempts at each sample.
     #[arg(short, long = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Samples")]
@@ -126,6 +129,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
 
+    /// Show samples, attempts, the highest cost and the expected time, and make no attempt. Nothing is built, and no
+    /// model is asked.
+    #[arg(long, conflicts_with = "json_events", help_heading = "Running")]
+    dry_run: bool,
     /// Print every event on stdout as a line of JSON, and no report at the end.
     #[arg(long, help_heading = "Running")]
     json_events: bool,
@@ -203,7 +210,7 @@ fn agent_help() -> String {
     format!(
         "Agent: `react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
          `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md); or a function in Python: \
-         `python:FILE.py:NAME` (docs/python.md). Can be repeated. `react` and \
+         `python:FILE.py:NAME` (docs/python.md). Can be repeated, or a list as `gold,noop`. `react` and \
          `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; the keys are \
          {}",
         setting_keys()
@@ -245,7 +252,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let mut draw = arguments.draw.draw()?;
     draw.samples.clone_from(&arguments.samples);
     let papers = if arguments.samples.is_empty() {
-        family.items(&suite, &arguments.draw.papers)?
+        family.items(&suite, &arguments.draw.papers.all())?
     } else {
         let mut items = Vec::new();
         for id in &arguments.samples {
@@ -264,8 +271,10 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         ))
         .hint("make several attempts at each sample with `-k 5`"));
     }
-    let agents: Vec<AgentSpec> =
-        arguments.agents.iter().map(|spec| located(spec.parse()?, &suite)).collect::<Result<_>>()?;
+    let mut agents: Vec<AgentSpec> = Vec::new();
+    for spec in arguments.agents.iter().flat_map(|text| AgentSpec::split(text)) {
+        agents.push(located(spec.parse()?, &suite)?);
+    }
     let configuration = Configuration {
         family: family.name().to_owned(),
         suite,
@@ -331,7 +340,11 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         return slurm::submit_new(Run::open(configuration, folder, options)?, job).await;
     }
     let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
-    show(Run::open(configuration, folder, options)?, &shown).await
+    let run = Run::open(configuration, folder, options)?;
+    if arguments.dry_run {
+        return plan::show(&run, &arguments.runs).map(|()| Exit::Done);
+    }
+    show(run, &shown).await
 }
 
 /// Whether this is a plain file name.

@@ -1,10 +1,10 @@
 //! `autoexperiment sample`: the samples that a run would take.
 
 use super::lines::SampleLine;
-use super::shared::{SuiteOptions, print};
+use super::shared::{PaperOptions, SuiteOptions, print};
 use crate::error::{Error, Result};
 use crate::run::Draw;
-use crate::run::family::{Basis, Families, Listed};
+use crate::run::family::{Basis, Families, Listed, beyond};
 use crate::sample::{MASKED, UnitChoice, parse_n};
 
 /// Which samples to draw.
@@ -13,9 +13,8 @@ pub struct DrawOptions {
     /// Kind of task.
     #[arg(long, value_name = "FAMILY", default_value = MASKED, help_heading = "Samples")]
     pub family: String,
-    /// Papers to draw from [default: all].
-    #[arg(short, long = "papers", value_name = "PAPER", help_heading = "Samples")]
-    pub papers: Vec<String>,
+    #[command(flatten)]
+    pub papers: PaperOptions,
     /// Numbers of masked functions: `3`, `1..5` (including both ends) or `1,2,5`. 0 masks nothing, for pure
     /// reproduction.
     #[arg(short, long = "masked", value_name = "N", default_value = "1", help_heading = "Samples")]
@@ -75,9 +74,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let family = families.get(&arguments.draw.family)?;
     let suite = &arguments.suite.folder()?;
     let asked = arguments.draw.draw()?;
-    for id in family.items(suite, &arguments.draw.papers)? {
+    let mut drawn = Vec::new();
+    for id in family.items(suite, &arguments.draw.papers.all())? {
         let item = family.load(suite, &id, Basis::default())?;
-        for sample in item.draw(&asked, arguments.draw.seed)? {
+        let samples = item.draw(&asked, arguments.draw.seed)?;
+        drawn.extend(samples.iter().cloned());
+        for sample in samples {
             let Listed { units, checks } = item.listed(&sample)?;
             let line = SampleLine {
                 sample: sample.id(),
@@ -90,6 +92,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 .map_err(|error| Error::internal("failed to write a sample").because(error))?;
             print(&format!("{line}\n"))?;
         }
+    }
+    if let Some(note) = beyond(family.as_ref(), &asked, &drawn) {
+        talk!("warning: {note}");
     }
     Ok(())
 }

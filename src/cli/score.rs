@@ -18,7 +18,7 @@ use crate::score::Rule;
     after_help = "Examples:\n  autoexperiment score 2026-11-21T10-30-00Z\n  autoexperiment score runs/a --scoring reference --json"
 )]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
     /// Scoring rule: `strict` or `reference` [default: the run's].
     #[arg(long, value_name = "RULE", value_parser = super::run::parse_rule)]
@@ -34,7 +34,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs))?;
+    let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs)?)?;
     let suite = arguments.suite.as_deref().unwrap_or(&run.configuration.suite);
     let mut basis = Basis::from(&run.configuration);
     basis.rule = arguments.scoring.unwrap_or(basis.rule);

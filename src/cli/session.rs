@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use tokio_util::sync::CancellationToken;
-
 use super::events;
 use super::exit::Exit;
 use super::naming::report_options;
 use super::progress::Progress;
 use super::shared::print;
+use super::signals::stop_on_signals;
 use crate::error::Result;
 use crate::report;
 use crate::run::scheduler::Outcome;
@@ -104,26 +103,4 @@ fn end(finished: &Finished, exit: Exit) -> Option<(String, Option<String>)> {
             ("stopped before `--max-cost` could be exceeded".to_owned(), Some(hint))
         }
     })
-}
-
-/// Set by the first Ctrl-C or termination signal; the second ends the process at once. Sandboxes die with it.
-pub fn stop_on_signals() -> CancellationToken {
-    use tokio::signal::unix::{SignalKind, signal};
-    let cancel = CancellationToken::new();
-    let told = cancel.clone();
-    tokio::spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
-        for again in [false, true] {
-            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-            if again {
-                std::process::exit(i32::from(Exit::Interrupted.code()));
-            }
-            talk!("\nstopping; once more to stop at once");
-            told.cancel();
-        }
-    });
-    cancel
 }

@@ -1,7 +1,7 @@
 //! Options and small things that several verbs share.
 
 use std::future::Future;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -68,6 +68,44 @@ pub fn described(suite: &Path) -> String {
     if is_bundled(suite) { format!("bundled with autoexperiment, in `{path}`") } else { format!("`{path}`") }
 }
 
+/// Papers, wherever some can be chosen: by name, or with `-p`.
+#[derive(clap::Args, Debug, Default)]
+pub struct PaperOptions {
+    /// Papers [default: all].
+    #[arg(value_name = "PAPER")]
+    named: Vec<String>,
+    /// Papers, in another place of the command line: `-p kmeanspp,ucb`.
+    #[arg(short, long = "papers", value_name = "PAPER", value_delimiter = ',')]
+    papers: Vec<String>,
+}
+
+impl PaperOptions {
+    /// Those that were named; all are meant where none is.
+    pub fn all(&self) -> Vec<String> {
+        self.named.iter().chain(&self.papers).cloned().collect()
+    }
+
+    /// Those that were named, of which there has to be one.
+    pub fn some(&self) -> Result<Vec<String>> {
+        let all = self.all();
+        if all.is_empty() {
+            return Err(
+                Error::usage("no paper is named").hint("name it behind the command; `autoexperiment list` shows them")
+            );
+        }
+        Ok(all)
+    }
+
+    /// The one that was named.
+    pub fn one(&self) -> Result<String> {
+        match self.some()?.as_slice() {
+            [one] => Ok(one.clone()),
+            several => Err(Error::usage(format!("`{}` are several papers", several.join("`, `")))
+                .hint("name one of them: this command is for one paper")),
+        }
+    }
+}
+
 /// Where envs, repos' copies and workspaces are kept.
 #[derive(clap::Args)]
 pub struct PlaceOptions {
@@ -126,10 +164,18 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print(&(text + "\n"))
 }
 
-/// A plain table: header, rows, columns of numbers to the right.
+/// Columns that a table has room for on a terminal that does not say how wide it is.
+const COLUMNS: u16 = 80;
+
+/// A plain table: header, rows, columns of numbers to the right. On a terminal it is no wider than that: long cells are
+/// broken. For programs a row is a line.
 pub fn table(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    if std::io::stdout().is_terminal() {
+        let width = terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| width.0.max(COLUMNS / 2));
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(width);
+    }
     for row in rows {
         table.add_row(row.iter().map(|cell| crate::report::clean(cell)).collect::<Vec<_>>());
     }

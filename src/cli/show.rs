@@ -21,7 +21,7 @@ use crate::run::{AttemptRecord, StoredTrajectory, counting};
     after_help = "Examples:\n  autoexperiment show sweep kmeanspp_0,3\n  autoexperiment show sweep kmeanspp_0,3.2 --agent react"
 )]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
     /// Sample, as `kmeanspp_0,3`, or one of its attempts, as `kmeanspp_0,3.2` [default attempt: the first one].
     sample: String,
@@ -40,7 +40,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Whole)?;
+    let reading = read(&run_folder(&arguments.run, &arguments.runs)?, Detail::Whole)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
     }
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     found.sort_by(|a, b| (&a.agent, a.attempt).cmp(&(&b.agent, b.attempt)));
     let Some(first) = found.first() else {
         return Err(Error::usage(format!("run `{}` has no trajectory of `{}`", arguments.run, arguments.sample))
-            .hint("`autoexperiment report RUN --attempts` lists the attempts"));
+            .hint("`autoexperiment report RUN --csv-attempts` lists the attempts"));
     };
     if let Some(other) = found.iter().find(|other| other.agent != first.agent) {
         return Err(Error::usage(format!("`{}` and `{}` both attempted `{sample}`", first.agent, other.agent))

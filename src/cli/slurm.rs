@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
 use super::naming::{report_options, run_folder};
-use super::session::stop_on_signals;
 use super::shared::print;
+use super::signals::stop_on_signals;
 use crate::cluster::{Array, Course, Job, MOST_TASKS, Seen, Told, script, watch};
 use crate::error::{Error, Result, with_causes};
 use crate::report::{self, clean};

@@ -20,7 +20,8 @@ use crate::verifier::stored::spent;
     after_help = "Examples:\n  autoexperiment status sweep\n  watch autoexperiment status sweep\n  autoexperiment status runs/sweep --json"
 )]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
+    #[arg(default_value = "latest")]
     run: String,
     /// Print JSON.
     #[arg(long)]
@@ -31,7 +32,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let reading = read(&run_folder(&arguments.run, &arguments.runs), Detail::Outcome)?;
+    let reading = read(&run_folder(&arguments.run, &arguments.runs)?, Detail::Outcome)?;
     let being_written = reading.store.is_being_written();
     for note in &reading.notes {
         talk!("{}", clean(note));

@@ -14,7 +14,7 @@ use crate::error::Result;
 /// What an agent's task is given at its start.
 #[derive(clap::Args)]
 pub struct RetrievalOptions {
-    #[arg(long, value_name = "CHOICE", value_enum, help = paper_help(), help_heading = "Retrieval")]
+    #[arg(long = "paper-text", alias = "paper", value_name = "CHOICE", value_enum, help = paper_help(), help_heading = "Retrieval")]
     paper: Option<PaperChoice>,
     #[arg(long, value_name = "CHOICE", value_enum, help = code_help(), help_heading = "Retrieval")]
     code: Option<CodeChoice>,

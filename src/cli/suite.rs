@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::shared::{SuiteOptions, print, print_json};
+use super::shared::{PaperOptions, SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::report::{suite_console, suite_csv, suite_markdown, suite_rows};
@@ -23,8 +23,8 @@ const END: &str = "<!-- suite table: end -->";
     after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme docs/suite.md"
 )]
 pub struct Arguments {
-    /// Papers to show [default: all].
-    papers: Vec<String>,
+    #[command(flatten)]
+    papers: PaperOptions,
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
@@ -44,7 +44,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let mut papers = Vec::new();
-    for id in suite.select(&arguments.papers)? {
+    for id in suite.select(&arguments.papers.all())? {
         let mut loaded = LoadedPaper::load(&suite, &id)?;
         let evidence = measured_now(&mut loaded)?;
         papers.push((loaded, evidence));

@@ -8,7 +8,7 @@ use super::shared::table;
 use crate::audit::mutation;
 use crate::audit::verify::Verified;
 use crate::report::clean;
-use crate::suite::{FunctionEvidence, LoadedPaper};
+use crate::suite::{Evidence, FunctionEvidence, LoadedPaper};
 
 /// A table of the functions, and below it what is wrong with them. `survivors` shows mutants that survived as diffs.
 /// `loaded` is the paper with its new dependency matrix.
@@ -32,8 +32,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
             verified.leaks.functions.get(place).map(|leak| leak.place.clone()).unwrap_or_default(),
         ]
     });
-    let header = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
-    text += &table(&header, &[1, 2, 3, 4, 5, 6], rows);
+    text += &table(&HEADER, &[1, 2, 3, 4, 5, 6], rows);
     if let Some(score) = score(verified) {
         let _ = writeln!(text, "mutation score: {score:.3}");
     }
@@ -62,6 +61,38 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
     }
     text
 }
+
+/// The same of a paper that was verified before, from its files.
+pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
+    let paper = &loaded.paper;
+    let mut text =
+        format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
+    let none = FunctionEvidence::default();
+    let rows = paper.units.iter().enumerate().map(|(place, function)| {
+        let known = evidence.functions.get(&function.at).unwrap_or(&none);
+        vec![
+            function.at.clone(),
+            loaded.tests(&[place]).len().to_string(),
+            known.mutants.to_string(),
+            known.killed.to_string(),
+            known.equivalent.to_string(),
+            known.score().map_or_else(|| "-".to_owned(), |score| format!("{score:.2}")),
+            format!("{:.2}", known.containment),
+            known.contained_in.clone(),
+        ]
+    });
+    text += &table(&HEADER, &[1, 2, 3, 4, 5, 6], rows);
+    if let Some(score) = evidence_score(evidence) {
+        let _ = writeln!(text, "mutation score: {score:.3}");
+    }
+    let survivors: usize = evidence.functions.values().map(|function| function.survivors.len()).sum();
+    if survivors > 0 {
+        let _ = writeln!(text, "mutants that no experiment notices: {survivors} (`--survivors` shows them)");
+    }
+    text
+}
+
+const HEADER: [&str; 8] = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
 
 /// The same, for programs.
 pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
@@ -104,7 +135,12 @@ pub fn score(verified: &Verified) -> Option<f64> {
     if !verified.mutations.is_empty() {
         return mutation::score(&verified.mutations);
     }
-    let functions = &verified.evidence.as_ref()?.functions;
+    evidence_score(verified.evidence.as_ref()?)
+}
+
+/// The same of stored evidence.
+pub fn evidence_score(evidence: &Evidence) -> Option<f64> {
+    let functions = &evidence.functions;
     let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();
     let killed: usize = functions.values().map(|it| it.killed).sum();
     (real > 0).then(|| killed as f64 / real as f64)

@@ -7,16 +7,17 @@ use serde_json::json;
 
 use super::environment::EnvOptions;
 use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs};
-use super::shared::{SuiteOptions, print, print_json};
-use super::verified::{as_json, console, score};
+use super::run::{MachineOptions, default_jobs, parse_jobs};
+use super::shared::{PaperOptions, SuiteOptions, print, print_json};
+use super::verified::{as_json, console, evidence_score, score, stored};
+use crate::audit::believed::believed;
 use crate::audit::recheck::{Part, Rechecked, recheck};
 use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
 use crate::error::{Error, Kind, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
-use crate::suite::{LoadedPaper, Protocol, Suite};
+use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted
 ///
@@ -25,14 +26,16 @@ use crate::suite::{LoadedPaper, Protocol, Suite};
 /// which gold values, are elsewhere in what agents see.
 ///
 /// Writes each paper's `dependencies.json` and `evidence.json`, and ends with exit code 3 if a function is not
-/// essential or something leaks. Results of earlier measurements are reused while nothing has changed.
+/// essential or something leaks. A paper whose evidence is of its repo, manifest, gold, env and mutants as they are now is
+/// believed and not measured again, on any machine; `--recheck` and `--fresh` doubt it. Results of earlier measurements on
+/// this machine are reused while nothing has changed.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1"
 )]
 pub struct Arguments {
-    /// Papers to verify [default: all].
-    papers: Vec<String>,
+    #[command(flatten)]
+    papers: PaperOptions,
     /// Number of mutants per function.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     mutants: u32,
@@ -46,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     min_score: Option<f64>,
     /// Run every experiment for every masked function, without using a trace to find which ones can matter.
-    #[arg(long)]
+    #[arg(long = "no-trace", alias = "every-pair")]
     every_pair: bool,
     /// Measure a random part of the stored results again, and all containments. Writes nothing, and lists what differs.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["mutants", "every_pair", "fresh", "survivors", "min_score"])]
@@ -55,8 +58,8 @@ pub struct Arguments {
     #[arg(long, requires = "recheck")]
     seed: Option<u64>,
     /// Number of experiments to run at once [default: one per core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<usize>,
     /// Measure everything again, ignoring earlier measurements.
     #[arg(long)]
     fresh: bool,
@@ -92,7 +95,7 @@ impl Faults {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = if arguments.recheck.is_some() { arguments.suite.open()? } else { arguments.suite.open_own()? };
-    let papers = suite.select(&arguments.papers)?;
+    let papers = suite.select(&arguments.papers.all())?;
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let seed = arguments.seed.unwrap_or_else(|| crate::files::now().as_second().unsigned_abs());
     if let Some(share) = arguments.recheck {
@@ -101,6 +104,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut faults = Faults::default();
     let mut documents = Vec::new();
     for id in &papers {
+        if let Some((loaded, evidence)) = arguments.believed(&suite, id) {
+            print(&stored(&loaded, &evidence))?;
+            talk!(
+                "{id}: nothing has changed since it was verified (`--recheck 0.1` measures a tenth again, `--fresh` all)"
+            );
+            faults.add(id, &arguments.low(&loaded, evidence_score(&evidence)));
+            continue;
+        }
         let progress = Progress::new(false);
         let begun = Instant::now();
         let bench = prepare(arguments, &suite, id, &machine, &progress).await;
@@ -164,11 +175,35 @@ async fn prepare(
 ) -> Result<Bench> {
     let loaded = LoadedPaper::load(suite, id)?;
     let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, progress).await?;
-    let jobs = arguments.jobs.map_or_else(default_jobs, |jobs| jobs as usize);
+    let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     Bench::new(ready, Arc::clone(machine), jobs, arguments.fresh)
 }
 
 impl Arguments {
+    /// A paper whose committed evidence is of everything as it is now, where nothing more than its figures is asked for.
+    /// What is wrong with it shows when it is measured.
+    fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, Evidence)> {
+        if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
+            return None;
+        }
+        let loaded = LoadedPaper::load(suite, id).ok()?;
+        let evidence = believed(&loaded, self.measures()).ok()??;
+        Some((loaded, evidence))
+    }
+
+    /// A mutation score that is lower than asked for.
+    fn low(&self, loaded: &LoadedPaper, score: Option<f64>) -> Vec<Error> {
+        let id = &loaded.paper.id;
+        let low = self.min_score.zip(score).filter(|(least, score)| score < least);
+        let error = low.map(|(least, score)| {
+            Error::suite(format!("paper `{id}`: mutation score {score:.3} is less than {least}")).hint(
+                "see what the experiments do not notice with `--survivors`; print more of what is computed, or mark \
+                 mutants that change nothing as `equivalent`, with a reason",
+            )
+        });
+        error.into_iter().collect()
+    }
+
     fn measures(&self) -> Measures {
         Measures {
             effort: if self.every_pair { Effort::EveryPair } else { Effort::Traced },
@@ -196,16 +231,7 @@ impl Arguments {
             let message = format!("paper `{}`: {}", paper.id, error.message);
             Error { message, ..error }
         }));
-        if let (Some(least), Some(score)) = (self.min_score, score)
-            && score < least
-        {
-            errors.push(
-                Error::suite(format!("paper `{}`: mutation score {score:.3} is less than {least}", paper.id)).hint(
-                    "see what the experiments do not notice with `--survivors`; print more of what is computed, or mark \
-                     mutants that change nothing as `equivalent`, with a reason",
-                ),
-            );
-        }
+        errors.extend(self.low(loaded, score));
         errors
     }
 }

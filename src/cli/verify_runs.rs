@@ -8,8 +8,8 @@ use super::naming::run_folder;
 use super::progress::Progress;
 use super::report::parse_population;
 use super::run::parse_dollars;
-use super::session::stop_on_signals;
 use super::shared::{print, print_json};
+use super::signals::stop_on_signals;
 use crate::error::{Error, Kind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::Catalogue;
@@ -32,7 +32,7 @@ Examples:
   autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
   autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5")]
 pub struct Arguments {
-    /// A run: its folder, or its name under --runs.
+    /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
     /// Verifier: `none` (the first attempt), `majority` (the results that most agree on), `execution` (the same, among
     /// those that run), `model` (that of --model), `model:NAME`, `execution+model`, or `oracle` (knows gold: the
@@ -63,7 +63,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let folder = run_folder(&arguments.run, &arguments.runs);
+    let folder = run_folder(&arguments.run, &arguments.runs)?;
     let Reading { store, run, mut records, notes } = read(&folder, Detail::Whole)?;
     for note in &notes {
         talk!("{}", clean(note));

@@ -20,8 +20,7 @@ use crate::view::server::Server;
     after_help = "Examples:\n  autoexperiment view 2026-11-21T10-30-00Z\n  autoexperiment view fixed dynamic --port 8000"
 )]
 pub struct Arguments {
-    /// Runs: folders, or names under --runs.
-    #[arg(required = true)]
+    /// Runs: folders, or names under --runs; `latest` is the newest [default: latest].
     run: Vec<String>,
     /// Port to listen on; 0 for a free one.
     #[arg(long, default_value_t = 0)]

@@ -1,11 +1,8 @@
 //! The text of a new paper's `paper.toml`, with comments for the person who finishes it.
 
 use super::propose::Proposal;
-use crate::suite::{Experiment, ResultRule};
+use crate::suite::{Experiment, ResultRule, TODO};
 use std::fmt::Write as _;
-
-/// What stands where only a person can write.
-pub const TODO: &str = "TODO";
 
 /// What a manifest is written from.
 #[derive(Debug, Clone, Copy)]

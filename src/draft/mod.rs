@@ -11,6 +11,7 @@ mod docstring;
 pub mod entered;
 pub mod environment;
 pub mod manifest;
+pub mod metadata;
 pub mod propose;
 pub mod repo;
 pub mod result;

@@ -112,7 +112,7 @@ impl Draft {
         let taken = self.root.join("envs").join(&self.id);
         if taken.symlink_metadata().is_ok() {
             return Err(Error::usage(format!("there is an env `{}` already, in `{}`", self.id, taken.display()))
-                .hint(format!("use it with `--env {}`, or choose another id for the paper", self.id)));
+                .hint(format!("use it with `--use-env {}`, or choose another id for the paper", self.id)));
         }
         let folder = self.staged.env_dir(&self.id);
         fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;

@@ -7,11 +7,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::manifest::TODO;
 use super::propose::Proposal;
 use crate::error::{Error, Result};
 use crate::scrub::{Format, Options, scrub};
-use crate::suite::{Experiment, Gold, result_numbers};
+use crate::suite::{Experiment, Gold, TODO, result_numbers};
 
 /// A paper's text as the user has it.
 #[derive(Debug, Clone)]

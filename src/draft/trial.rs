@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::command::Wanted;
+use super::metadata::scripts;
 use super::result::{guess, values};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -132,7 +133,44 @@ fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String
         Exit::Signal(signal) => format!("`{line}` was killed by signal {signal}\n{stderr}"),
         Exit::DiskFull => format!("`{line}` wrote more than the disk limit"),
     };
-    Some((why.trim_end().to_owned(), next_step(&stderr, place.snapshot.tree(), place.left_out)))
+    let hint = script(&stderr, place.snapshot.tree());
+    let hint = hint.unwrap_or_else(|| next_step(&stderr, place.snapshot.tree(), place.left_out));
+    Some((why.trim_end().to_owned(), hint))
+}
+
+/// What to do where the shell did not find a program that is a console script of the repo: nothing is installed.
+fn script(stderr: &str, tree: &Path) -> Option<String> {
+    static UNKNOWN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?m)([A-Za-z0-9_.-]+): (?:command )?not found").ok());
+    let name = UNKNOWN.as_ref()?.captures(stderr)?.get(1)?.as_str();
+    let target = scripts(tree).remove(name)?;
+    let (module, function) = target.split_once(':')?;
+    let top = module.split('.').next()?;
+    let folder = home(tree, top).map_or_else(|| ".".to_owned(), |path| path.display().to_string());
+    Some(format!(
+        "`{name}` is a console script of the repo, which is not installed: write `PYTHONPATH={folder}:$PYTHONPATH python \
+         -c 'import sys; from {module} import {function}; sys.exit({function}())'` in its place"
+    ))
+}
+
+/// The folder of the repo that Python finds a module in: that of a package, with an `__init__.py`, before others.
+fn home(tree: &Path, module: &str) -> Option<PathBuf> {
+    let is_it = |path: &Path| path.file_name().is_some_and(|name| name == module);
+    let mut found: Vec<(u8, usize, PathBuf)> = Vec::new();
+    for entry in walkdir::WalkDir::new(tree).min_depth(1).sort_by_file_name().into_iter().flatten() {
+        let Ok(path) = entry.path().strip_prefix(tree) else { continue };
+        let rank = if entry.file_type().is_dir() && is_it(path) {
+            if entry.path().join("__init__.py").exists() { 0 } else { 2 }
+        } else if path.ends_with(format!("{module}.py")) {
+            1
+        } else {
+            continue;
+        };
+        found.push((rank, entry.depth(), path.to_owned()));
+    }
+    let (_, _, path) = found.into_iter().min()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Some(folder.unwrap_or(Path::new(".")).to_owned())
 }
 
 /// What to do about a failed command, by what it said.
@@ -147,14 +185,12 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
         if let Some(path) = left_out.keys().find(|path| is_it(path)) {
             return format!("`{}` was left out of the repo: take it over with `--keep {0}`", path.display());
         }
-        let inside =
-            walkdir::WalkDir::new(tree).min_depth(1).sort_by_file_name().into_iter().flatten().find_map(|entry| {
-                let path = entry.path().strip_prefix(tree).ok()?.to_owned();
-                is_it(&path).then_some(path)
-            });
-        if let Some(path) = inside {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !module.contains('.') {
+        if let Some(folder) = home(tree, top) {
+            let file = PathBuf::from(format!("{top}.py"));
+            let below = if tree.join(&folder).join(top).exists() { PathBuf::from(top) } else { file };
+            let path = if folder == Path::new(".") { below } else { folder.join(below) };
+            let inner = tree.join(&folder).join(module.replace('.', "/"));
+            if !module.contains('.') || inner.exists() || inner.with_extension("py").exists() {
                 return format!(
                     "`{top}` is in the repo, at `{}`: begin the command with `PYTHONPATH={}:$PYTHONPATH`",
                     path.display(),
@@ -208,6 +244,23 @@ mod tests {
             "`inner` is in the repo, at `src/inner`: begin the command with `PYTHONPATH=src:$PYTHONPATH`"
         );
         assert!(step("helper").contains("`PYTHONPATH=.:$PYTHONPATH`"));
+        // A folder around the package has its name.
+        for file in ["libs/deep/README", "libs/deep/src/deep/__init__.py", "libs/deep/src/deep/core.py"] {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        for module in ["deep", "deep.core"] {
+            assert!(
+                step(module).contains("at `libs/deep/src/deep`: begin the command with `PYTHONPATH=libs/deep/src:")
+            );
+        }
+        std::fs::write(root.join("pyproject.toml"), "[project.scripts]\ndig = 'deep.core:main'\n").unwrap();
+        let dig = script("sh: 1: dig: not found", root).unwrap();
+        assert!(
+            dig.contains("`PYTHONPATH=libs/deep/src:$PYTHONPATH python -c 'import sys; from deep.core import main;"),
+            "{dig}"
+        );
+        assert_eq!(script("sh: 1: other: not found", root), None);
         assert_eq!(step("inner.gone"), "`src/inner` is in the repo, but has no `inner.gone`");
         assert_eq!(step("tests.tools"), "`tests` was left out of the repo: take it over with `--keep tests`");
         assert!(step("torch").contains("the env has no `torch`"));

@@ -68,6 +68,8 @@ pub struct Options {
     pub alias: Option<String>,
     /// Use no network.
     pub offline: bool,
+    /// Lock venvs for this machine only.
+    pub here: bool,
 }
 
 impl Options {
@@ -101,7 +103,7 @@ impl Options {
     }
 
     fn venv(&self) -> Venv {
-        Venv::new().offline(self.offline)
+        Venv::new().offline(self.offline).here(self.here)
     }
 
     /// The backends to lock the env of `folder` for: those that it is locked for already; if there are none, a venv, or

@@ -97,6 +97,16 @@ pub(super) async fn find(
         }
     }
     best.ok_or_else(|| {
+        // On a machine that is too busy nothing is known to be missing.
+        if refused.iter().any(|why| why.contains(SILENT)) {
+            return Error::machine(format!(
+                "it is not known whether an interpreter fits the env `{}`: {}",
+                environment.id,
+                refused.join("; ")
+            ))
+            .at(&environment.path, None)
+            .hint("the machine is busy or the disk is slow: try again when less runs, or with fewer jobs (`-j`)");
+        }
         let found = if refused.is_empty() { "none was found".to_owned() } else { refused.join("; ") };
         Error::machine(format!("the env `{}` needs {}: {found}", environment.id, environment.python))
             .at(&environment.path, None)
@@ -140,12 +150,15 @@ async fn probe_all(candidates: Vec<PathBuf>) -> Vec<Probed> {
     answers.into_iter().map(|(_, probed)| probed).collect()
 }
 
+/// What is said of one that did not answer in time.
+const SILENT: &str = "did not answer";
+
 async fn probe(path: &Path) -> Result<Interpreter, String> {
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_mins(2);
     let mut command = Command::new(path);
     command.args(["-I", "-c", include_str!("probe.py")]).stdin(Stdio::null()).kill_on_drop(true);
     let output = match tokio::time::timeout(PATIENCE, command.output()).await {
-        Err(_) => return Err("did not answer".to_owned()),
+        Err(_) => return Err(format!("{SILENT} within {} s", PATIENCE.as_secs())),
         Ok(Err(error)) => return Err(format!("cannot be run ({error})")),
         Ok(Ok(output)) => output,
     };

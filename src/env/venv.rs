@@ -32,6 +32,7 @@ pub struct Venv {
     /// Where interpreters are searched for.
     pub(super) places: Vec<PathBuf>,
     pub(super) offline: bool,
+    pub(super) here: bool,
 }
 
 impl Default for Venv {
@@ -44,13 +45,19 @@ impl Venv {
     /// Searches for interpreters in the usual places: PATH, pyenv, uv, conda and the system's folders.
     #[must_use]
     pub fn new() -> Self {
-        Self { places: usual_places(), offline: false }
+        Self { places: usual_places(), offline: false, here: false }
     }
 
     /// Uses no network: what is not in the cache is not built.
     #[must_use]
     pub fn offline(self, offline: bool) -> Self {
         Self { offline, ..self }
+    }
+
+    /// Locks for this machine only: solving for the others takes most of the time.
+    #[must_use]
+    pub fn here(self, here: bool) -> Self {
+        Self { here, ..self }
     }
 
     fn refuse_offline(&self, what: &str, id: &str) -> Result<()> {
@@ -195,7 +202,16 @@ impl Backend for Venv {
             .filter(|minor| [0, 99].iter().any(|patch| environment.accepts([3, *minor, *patch])))
             .flat_map(|minor| PROCESSORS.map(|processor| (format!("3.{minor}"), processor)))
             .collect();
-        on_progress(Progress::Task(format!("solving for {} other targets", wanted.len())));
+        if native.is_empty() {
+            // Nothing is to be installed anywhere.
+            for (python, processor) in &wanted {
+                add(&mut targets, python.clone(), format!("linux-{processor}"), Vec::new());
+            }
+        }
+        let wanted = if native.is_empty() || self.here { Vec::new() } else { wanted };
+        if !wanted.is_empty() {
+            on_progress(Progress::Task(format!("solving for {} other targets", wanted.len())));
+        }
         for (count, (python_version, processor)) in wanted.iter().enumerate() {
             on_progress(Progress::Step(count as u64, wanted.len() as u64));
             let foreign = Foreign { python: python_version, processor };

@@ -1,6 +1,7 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
 //! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
-//! written ([`hex`]), what the time is ([`now`]), and folders that a kill leaves behind ([`Temporary`]).
+//! written ([`hex`]), what the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
+//! its faults ([`from_toml`]).
 
 mod clock;
 mod digest;
@@ -8,6 +9,7 @@ mod failpoint;
 mod lines;
 mod once;
 mod temporary;
+mod toml;
 mod whole;
 
 pub use clock::now;
@@ -16,4 +18,5 @@ pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};
+pub use toml::from_toml;
 pub use whole::{WholeFile, write_durably, write_whole};

@@ -114,6 +114,11 @@ pub async fn record(
     Ok(gold)
 }
 
+/// What to do about a result that differs from gold although nothing else does.
+pub const VARIES: &str = "repo and env are those of gold, so the result varies from run to run or from machine to machine: \
+                          fix its seeds, its order (sets, threads, clocks) or its number of threads; recording gold again \
+                          would not help";
+
 /// Checks that the unmasked repo reproduces its gold here and now, and gives what it measured. Tells as warnings what differs from where gold was
 /// recorded.
 ///
@@ -152,11 +157,16 @@ pub async fn check_baseline(
                     paper.id, experiment.id
                 ),
             )
-            .hint(format!(
-                "no score would mean anything; see what differs (`autoexperiment doctor`), or record gold for this \
-                 machine with `autoexperiment gold {}`",
-                paper.id
-            ))
+            .hint(if differences(ready).is_empty() {
+                // Same repo, same env: gold would be no better the next time.
+                VARIES.to_owned()
+            } else {
+                format!(
+                    "no score would mean anything; see what differs (`autoexperiment doctor`), or record gold for this \
+                     machine with `autoexperiment gold {}`",
+                    paper.id
+                )
+            })
         };
         let value = match &measurement.result {
             Ok(value) => value,

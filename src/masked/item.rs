@@ -21,6 +21,7 @@ use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
 use crate::suite::LoadedPaper;
+use crate::workspace::repo_digest;
 
 /// A sample's paper and the places of its masked functions, from its id.
 ///
@@ -64,6 +65,24 @@ impl Item for PaperItem {
 
     fn scorable(&self) -> Result<()> {
         gold_of(&self.loaded, self.basis.protocol).map(drop)
+    }
+
+    fn repo(&self) -> Option<Result<String>> {
+        Some(repo_digest(&self.loaded.repo_dir))
+    }
+
+    fn seconds(&self, sample: Option<&Sample>) -> Option<f64> {
+        let paper = &self.loaded.paper;
+        let places = match sample {
+            Some(sample) => self.loaded.tests(&self.functions(sample).ok()?),
+            None => (0..paper.experiments.len()).collect(),
+        };
+        let gold = self.loaded.gold.as_ref()?.results.get(&self.basis.protocol)?;
+        let mean = |place: usize| {
+            let seconds = &gold.get(&paper.experiments[place].id)?.seconds;
+            Some(seconds.iter().sum::<f64>() / seconds.len().max(1) as f64)
+        };
+        places.into_iter().map(mean).sum()
     }
 
     fn count(&self, n: usize) -> Option<u128> {

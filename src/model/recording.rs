@@ -51,13 +51,16 @@ pub(super) fn key(request: &Request) -> String {
 /// # Errors
 /// Kind `Machine` when the file cannot be read, `Usage` with file and line when it is no recording.
 pub(super) fn read(path: &Path, mut each: impl FnMut(Call)) -> Result<u64> {
-    let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+    let file = File::open(path)
+        .map_err(|error| Error::usage(format!("failed to read recording `{}`", path.display())).because(error))?;
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
     let mut whole = 0;
     for number in 1.. {
         line.clear();
-        let length = lines.read_until(b'\n', &mut line).map_err(|error| Error::io("read", path, error))?;
+        let length = lines
+            .read_until(b'\n', &mut line)
+            .map_err(|error| Error::usage(format!("failed to read recording `{}`", path.display())).because(error))?;
         let is_torn = line.last() != Some(&b'\n') && (line.starts_with(START) || START.starts_with(&line));
         if length == 0 || is_torn {
             break;

@@ -66,7 +66,8 @@ impl Scripted {
     /// # Errors
     /// Kind `Machine` when the file cannot be read, `Usage` with file and line when it is no script.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::usage(format!("failed to read script `{}`", path.display())).because(error))?;
         let wrong = |line: usize, error: serde_json::Error| {
             Error::usage(format!("the script is wrong: {error}"))
                 .at(path, Some(line))

@@ -111,6 +111,15 @@ pub trait Item: Send + Sync {
     fn problems(&self) -> Vec<String> {
         self.scorable().err().iter().map(ToString::to_string).collect()
     }
+    /// Digest of its repo as it is now, as [`Ready::repo`] will have it; `None` where that shows only once it is ready.
+    fn repo(&self) -> Option<Result<String>> {
+        None
+    }
+    /// Seconds that the checks of a sample took with what is right, or all checks for no sample; `None` where that was
+    /// not measured.
+    fn seconds(&self, _sample: Option<&Sample>) -> Option<f64> {
+        None
+    }
     /// Number of samples of this n; `None` beyond what can be counted.
     fn count(&self, n: usize) -> Option<u128>;
     /// The samples that a run takes, in their order.
@@ -458,6 +467,18 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed:
         return Err(Error::usage("there are no such samples").hint("`autoexperiment list` shows how many there are"));
     }
     Ok(samples)
+}
+
+/// A sentence about the n that were asked for and of which no item has a sample.
+#[must_use]
+pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<String> {
+    let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();
+    if missing.is_empty() || !asked.samples.is_empty() {
+        return None;
+    }
+    let most = samples.iter().map(Sample::n).max()?;
+    let listed = missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Some(format!("there are no samples with {listed} {}; those drawn have at most {most}", family.axis()))
 }
 
 /// A record with its verdicts made again from what it holds.

@@ -1,16 +1,13 @@
 //! Roundings of gold values among the numbers that the other rules keep.
 
 use super::{Judged, Rule};
-use crate::suite::{roundings, written_numbers};
+use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 
 /// Significant digits from which on a number can be a rounding of a result; one more without a decimal point.
 const LEAST_DIGITS: usize = 3;
 
 /// So precise a number agrees with a result by chance about once in ten thousand times: no question of density.
 const SURE_DIGITS: usize = 5;
-
-/// Agreements are taken for leaks when as many would come by chance with less than this probability.
-const CHANCE: f64 = 0.05;
 
 /// Marks kept numbers that are roundings of gold values: all with five digits and more, the others unless as many would
 /// be no surprise among the text's other numbers, as in a table of settings ([`roundings`]).
@@ -19,7 +16,13 @@ pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
     let mut plain = Vec::new();
     for (place, number) in judged.iter().enumerate().filter(|(_, number)| !number.remove) {
         if !matches!(number.rule, Rule::Bibliography | Rule::Layout | Rule::Markup | Rule::Version | Rule::Date) {
-            plain.push((place, text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "")));
+            let mut token = text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "");
+            // As `check` reads it: a percentage is a share, too.
+            let behind = text[number.range.end..].trim_start_matches(['\\', ',', ' ']);
+            if behind.starts_with('%') || behind.starts_with("percent") {
+                token.push('%');
+            }
+            plain.push((place, token));
         }
     }
     let mut found = Vec::new();
@@ -30,7 +33,7 @@ pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
             found.push(written);
         }
     }
-    let surprising = roundings(&found, &values, CHANCE).into_iter().map(|(written, _)| written.line);
+    let surprising = roundings(&found, &values, CHANCE_IN_PROSE).into_iter().map(|(written, _)| written.line);
     let sure =
         found.iter().filter(|it| it.written.digits >= SURE_DIGITS && values.iter().any(|&value| it.written.is(value)));
     let places: Vec<usize> = surprising.chain(sure.map(|written| written.line)).collect();

@@ -16,6 +16,8 @@
 //!    like one of results (`table`). Header and labels stay.
 //! 5. With gold values given, roundings of them go as well, unless so many are to be expected by chance (`gold`).
 //!
+//! 6. What a comment of the text names as a setting stays.
+//!
 //! What a pass has removed can change how a neighbour is judged, so passes are made until nothing changes: scrubbing a
 //! scrubbed text changes nothing.
 
@@ -44,6 +46,8 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::suite::{plain, settings};
 
 pub use audit::{AUDIT_FORMAT, Audit};
 pub use rewrite::{Scrubbed, SeenNumber, scrub};
@@ -136,6 +140,8 @@ pub enum Rule {
     TableResult,
     /// Removed: a rounding of a gold value.
     Gold,
+    /// Kept: named as a setting by a comment, `settings: ...`.
+    Marked,
 }
 
 /// What the caller knows beside the text.
@@ -200,6 +206,14 @@ fn judge(text: &str, options: &Options<'_>) -> Vec<Judged> {
         }
     }
     gold::judge(text, &mut judged, options.gold);
+    let marked = settings(text);
+    for number in
+        judged.iter_mut().filter(|number| number.remove && marked.contains(&plain(&text[number.range.clone()])))
+    {
+        number.remove = false;
+        number.rule = Rule::Marked;
+        number.cue = None;
+    }
     judged
 }
 

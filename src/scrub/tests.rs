@@ -241,3 +241,12 @@ fn the_format_is_known_by_extension_or_by_content() {
     assert_eq!(detect("a", "\\section{A}"), Format::Latex);
     assert_eq!(detect("a.txt", "RESULTS\n\nText.\n"), Format::Plain);
 }
+
+#[test]
+fn a_percentage_is_gold_and_what_a_comment_names_stays() {
+    let text = "# T\n\n<!-- settings: 0.731 -->\n\nWe keep 54.6% of the points, as in step 0.731 of the schedule.\n";
+    let options = |gold| Options { format: Format::Markdown, gold };
+    let scrubbed = scrub(text, &options(&[0.546, 0.731][..]));
+    assert!(!scrubbed.text.contains("54.6"), "{}", scrubbed.text);
+    assert!(scrubbed.text.contains("step 0.731") && scrubbed.text.contains("settings: 0.731"), "{}", scrubbed.text);
+}

@@ -7,6 +7,7 @@
 mod agents;
 mod finished;
 mod place;
+mod plan;
 mod prepare;
 
 use std::path::PathBuf;
@@ -17,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 
 pub use finished::Finished;
 pub use place::Folder;
+pub use plan::Plan;
 
 use crate::error::{Error, Kind, Result};
 use crate::model::Model;
 use crate::model::ledger::{Books, Ledger};
 use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
-use crate::run::family::{Families, Family, Item, Ready, samples};
+use crate::run::family::{Families, Family, Item, Ready, beyond, samples};
 use crate::run::machine::Machine;
 use crate::run::scheduler::{Outcome, Terms, execute, execute_part, plan, unfinished};
 use crate::run::shared::{Member, Part, Shard, Sharing};
@@ -103,7 +105,18 @@ impl Run {
         let writer = if run.sharing.is_some() { None } else { Some(store.writer()?) };
         store.folder().parent().into_iter().for_each(Store::sweep);
         let configuration = Configuration { suite, ..run.configuration.clone() };
-        Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)
+        let accept = options.accept_changes;
+        let run = Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)?;
+        if !accept {
+            // Whatever shows before anything is built; envs and agents are compared when they are ready.
+            run.place.refuse(|then| prepare::readable(then, run.family.as_ref(), &run.items))?;
+        }
+        Ok(run)
+    }
+
+    /// What was asked for and cannot be had, in a sentence.
+    fn beyond(&self) -> Option<String> {
+        beyond(self.family.as_ref(), &self.configuration.draw, &self.samples)
     }
 
     /// Opens and loads everything that the settings name.
@@ -240,6 +253,9 @@ impl Run {
         observer: &dyn Observer,
         cancel: &CancellationToken,
     ) -> Result<Result<Prepared, Box<Finished>>> {
+        if let Some(note) = self.beyond() {
+            observer.on(RunEvent::Warning(note));
+        }
         let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
         let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
         let warnings = options.machine.backend.warnings().into_iter();

@@ -74,6 +74,16 @@ impl Place {
         }
     }
 
+    /// Refuses a stored run whose digests differ from these.
+    ///
+    /// # Errors
+    /// Kind `Suite`.
+    pub(super) fn refuse(&self, now: impl FnOnce(&Digests) -> Result<Digests>) -> Result<()> {
+        let Self::Stored { run, .. } = self else { return Ok(()) };
+        let differences = run.digests.differences(&now(&run.digests)?);
+        differences.first().map_or(Ok(()), |first| Err(changed(first)))
+    }
+
     /// Writes `run.json`. What has changed since a stored run was started is recorded and told, if that is accepted.
     ///
     /// # Errors
@@ -128,10 +138,7 @@ impl Place {
 fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn Observer) -> Result<Vec<String>> {
     let differences = run.digests.differences(now);
     if let Some(first) = differences.first().filter(|_| !accept_changes) {
-        return Err(Error::suite(first.clone()).hint(
-            "its attempts would no longer be of one kind: undo the change, start a new run, or go on all \
-             the same with `--changed-suite`",
-        ));
+        return Err(changed(first));
     }
     for difference in &differences {
         observer.on(RunEvent::Warning(difference.clone()));
@@ -171,6 +178,13 @@ fn same_settings(planned: &Configuration, own: &Configuration, folder: &Path) ->
                 .hint("give every shard the same options, or only `autoexperiment resume RUN --shard I/N`"))
         }
     }
+}
+
+fn changed(difference: &str) -> Error {
+    Error::suite(difference).hint(
+        "its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with \
+         `--changed-suite`",
+    )
 }
 
 /// Makes a new run's folder. A name after the time that has been taken meanwhile is changed.

@@ -75,6 +75,18 @@ pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) 
     crate::files::hex(&hash.finalize())
 }
 
+/// The same digests as `then`, with those as they are now of what can be read without making anything ready.
+pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Item>]) -> Result<Digests> {
+    let mut now = Digests { prompts: family.prompts(), ..then.clone() };
+    for item in items {
+        now.papers.insert(item.id().to_owned(), item.digest());
+        if let Some(repo) = item.repo() {
+            now.repos.insert(item.id().to_owned(), repo?);
+        }
+    }
+    Ok(now)
+}
+
 /// This session, as `run.json` keeps it.
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;

@@ -22,6 +22,10 @@ pub struct Evidence {
     /// Whether its mutants were drawn when there were none of the semantic kinds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
+    /// Digest of all that it follows from, where what was measured was in order: while it is the same, `verify` measures
+    /// nothing again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// By the functions' selectors.
     pub functions: BTreeMap<String, FunctionEvidence>,
 }

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use super::LoadedPaper;
+use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
 /// Hits in a paper's text count unless as many are more likely than not by chance: its author can always word it
 /// otherwise, and a result in it spoils every sample.
-const CHANCE_IN_PROSE: f64 = 0.5;
+pub const CHANCE_IN_PROSE: f64 = 0.5;
 
 /// Hits in a repo's file count only when as many are unlikely by chance: data must stay as it is.
 const CHANCE_IN_FILES: f64 = 0.01;
@@ -38,7 +39,12 @@ impl GoldValues {
     /// Gold values in the paper's text and in the manifest's descriptions, as errors that name their places.
     #[must_use]
     pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {
-        let look = |text: &str, path: &Path| self.look(&written_numbers(text, 3), CHANCE_IN_PROSE, path);
+        let marked = settings(&loaded.text);
+        let look = |text: &str, path: &Path| {
+            let mut numbers = written_numbers(text, 3);
+            numbers.retain(|one| !marked.contains(&plain(one.token)));
+            self.look(&numbers, CHANCE_IN_PROSE, path)
+        };
         let mut found = look(&loaded.text, &loaded.dir.join("paper.md"));
         let functions = loaded.paper.units.iter().map(|unit| &unit.description);
         let experiments = loaded.paper.experiments.iter().map(|experiment| &experiment.description);

@@ -137,6 +137,31 @@ impl LoadedPaper {
         (places, nesting)
     }
 
+    /// The place of a function that somebody names: by its number in the manifest, from 0, or by its selector, of which
+    /// the name alone is enough where no other function has it.
+    ///
+    /// # Errors
+    /// Kind `Usage` for none, and for several.
+    pub fn place(&self, function: &str) -> Result<usize> {
+        let all = &self.paper.units;
+        if let Ok(place) = function.parse::<usize>() {
+            return self.require(&[place]).map(|()| place);
+        }
+        let hint = format!("`autoexperiment list {}` shows them", self.paper.id);
+        if let Some(place) = all.iter().position(|one| one.at == function) {
+            return Ok(place);
+        }
+        let named = |at: &str| at.split_once("::").is_some_and(|(_, name)| name == function);
+        let mut found = all.iter().enumerate().filter(|(_, one)| named(&one.at)).map(|(place, _)| place);
+        match (found.next(), found.next()) {
+            (Some(place), None) => Ok(place),
+            (Some(_), Some(_)) => {
+                Err(Error::usage(format!("paper `{}` has several functions `{function}`", self.paper.id)).hint(hint))
+            }
+            _ => Err(Error::usage(format!("paper `{}` has no function `{function}`", self.paper.id)).hint(hint)),
+        }
+    }
+
     /// Refuses places that the manifest does not have, and a function together with one nested in it.
     ///
     /// # Errors

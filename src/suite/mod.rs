@@ -7,13 +7,16 @@ mod bundled;
 mod check;
 mod dependencies;
 mod evidence;
+mod faults;
 mod gold;
 mod gold_values;
 mod loaded;
+mod marked;
 mod paper;
 mod pieces;
 mod section;
 mod spans;
+mod unfinished;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -23,13 +26,15 @@ pub use check::{Problem, check};
 pub use dependencies::Dependencies;
 pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
-pub use gold_values::GoldValues;
+pub use gold_values::{CHANCE_IN_PROSE, GoldValues};
 pub use loaded::{LoadedPaper, MaskedFile};
+pub use marked::{plain, settings};
 pub use paper::{
     CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, Unit,
 };
 pub use pieces::Piece;
 pub use section::{Section, sections};
+pub use unfinished::{TODO, unfinished};
 pub use written::{Written, result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};

@@ -1,14 +1,12 @@
 //! The manifest `papers/<id>/paper.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::spans::{Part, line_of};
+use super::spans::Part;
 use crate::code::Bounds;
-use crate::error::{Error, Result, line_at};
 
 /// A paper's manifest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -223,104 +221,8 @@ pub enum Stdout {
 }
 
 impl Paper {
-    /// Reads and validates a manifest.
-    ///
-    /// # Errors
-    /// Kind `Suite`, with file and line, for broken TOML, unknown fields, or values that contradict each other.
-    pub fn load(path: &Path, id: &str) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        let mut paper: Self = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| line_at(&text, span.start));
-            Error::suite(error.message().trim().to_owned()).at(path, line)
-        })?;
-        id.clone_into(&mut paper.id);
-        paper.units = paper.all_units();
-        paper.validate().map_err(|(part, message)| Error::suite(message).at(path, line_of(part, &text)))?;
-        Ok(paper)
-    }
-
-    /// What serde cannot see. The error is the part at fault, and what is wrong with it.
-    fn validate(&self) -> Result<(), (Part, String)> {
-        let mut seen = BTreeSet::new();
-        for (place, unit) in self.units.iter().enumerate() {
-            let kind = unit.kind();
-            if !seen.insert(&unit.at) {
-                return Err((self.part(place), format!("{kind} `{}` is listed twice", unit.at)));
-            }
-            let mut marked = BTreeSet::new();
-            for (mark, Equivalent { mutant, reason }) in unit.equivalent.iter().enumerate() {
-                let part = if unit.region.is_some() { self.part(place) } else { Part::Mutant(place, mark) };
-                let named = |what: &str| Err((part, format!("{kind} `{}`: mutant `{mutant}` {what}", unit.at)));
-                if reason.trim().is_empty() {
-                    return named("is marked as equivalent without a reason");
-                }
-                if !marked.insert(mutant) {
-                    return named("is marked twice");
-                }
-            }
-        }
-        for (place, region) in self.regions.iter().enumerate() {
-            region.validate().map_err(|what| (Part::Region(place), format!("region `{}`: {what}", region.label())))?;
-        }
-        let mut seen = BTreeSet::new();
-        for (place, experiment) in self.experiments.iter().enumerate() {
-            let (id, part) = (&experiment.id, Part::Experiment(place));
-            if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.') {
-                return Err((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
-            }
-            if !seen.insert(id) {
-                return Err((part, format!("experiment `{id}` is listed twice")));
-            }
-            let wrong = |what: String| (part, format!("experiment `{id}`: {what}"));
-            if !(experiment.tolerance > 0.0 && experiment.tolerance < 1.0) {
-                return Err(wrong(format!("tolerance {} is not between 0 and 1", experiment.tolerance)));
-            }
-            if !(experiment.absolute_tolerance >= 0.0 && experiment.absolute_tolerance.is_finite()) {
-                return Err(wrong("absolute_tolerance must be 0 or more".to_owned()));
-            }
-            if experiment.time_limit.is_some_and(|limit| !(limit > 0.0 && limit.is_finite())) {
-                return Err(wrong("time_limit must be more than 0 seconds".to_owned()));
-            }
-            for protocol in [Protocol::Curtailed, Protocol::Full] {
-                experiment.command_line(protocol).map_err(wrong)?;
-            }
-            experiment.parameters.validate().map_err(wrong)?;
-            if let Some(evidence) = &experiment.parameters.evidence
-                && Ok(&evidence.command) != experiment.command_line(Protocol::Curtailed).as_ref()
-            {
-                return Err(wrong(
-                    "`parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment \
-                     curtail --write`"
-                        .to_owned(),
-                ));
-            }
-            match &experiment.result {
-                ResultRule::Regex(named) => {
-                    for (name, expression) in named {
-                        let compiled = regex::Regex::new(expression)
-                            .map_err(|error| wrong(format!("expression of `{name}`: {error}")))?;
-                        if compiled.captures_len() < 2 {
-                            return Err(wrong(format!("expression of `{name}` has no group to read the value from")));
-                        }
-                    }
-                }
-                ResultRule::JsonFile(file) => {
-                    if Path::new(file).is_absolute() || file.split('/').any(|part| part == "..") {
-                        return Err(wrong(format!("json_file `{file}` must be a path inside the repo")));
-                    }
-                }
-                ResultRule::JsonLine(_) => {}
-            }
-        }
-        for (place, glob) in self.protected.iter().enumerate() {
-            globset::Glob::new(glob)
-                .map_err(|error| (Part::Protected(place), format!("protected glob `{glob}`: {error}")))?;
-        }
-        Ok(())
-    }
-
     /// What can be masked, functions before regions.
-    fn all_units(&self) -> Vec<Unit> {
+    pub(super) fn all_units(&self) -> Vec<Unit> {
         let functions = self.functions.iter().map(|function| Unit {
             at: function.at.clone(),
             description: function.description.clone(),
@@ -339,7 +241,7 @@ impl Paper {
     }
 
     /// The part of the manifest that lists the unit at this place.
-    fn part(&self, unit: usize) -> Part {
+    pub(super) fn part(&self, unit: usize) -> Part {
         self.units[unit].region.map_or(Part::Function(unit), Part::Region)
     }
 
@@ -374,7 +276,7 @@ impl Region {
         }
     }
 
-    fn validate(&self) -> Result<(), String> {
+    pub(super) fn validate(&self) -> Result<(), String> {
         if self.name.trim().is_empty() || self.name.contains(['[', ']', '\n']) {
             return Err("a name without brackets is needed".to_owned());
         }
@@ -438,24 +340,6 @@ impl Experiment {
     }
 }
 
-impl Parameters {
-    /// Whether the allowed values are plain ones of known parameters.
-    fn validate(&self) -> Result<(), String> {
-        for (name, values) in &self.allowed {
-            if !self.full.contains_key(name) {
-                return Err(format!("`allowed` names `{name}`, which is not a parameter of the full protocol"));
-            }
-            if values.is_empty() {
-                return Err(format!("`allowed` has no value for `{name}`"));
-            }
-            if values.iter().any(|value| value.is_table() || value.is_array()) {
-                return Err(format!("`allowed` values of `{name}` must be strings, numbers or booleans"));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Protocol {
     /// As it is written in files and options.
     #[must_use]
@@ -470,6 +354,7 @@ impl Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Result;
 
     const GOOD: &str = r#"title = "T"
 authors = ["A"]

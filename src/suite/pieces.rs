@@ -1,6 +1,6 @@
 //! Where a paper's functions and regions are in its repo, and which of them lie inside which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::Paper;
@@ -61,29 +61,46 @@ impl Sources {
 pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Sources> {
     let mut sources = Sources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
     let mut index = BTreeMap::new();
+    let mut unreadable = BTreeSet::new();
+    let mut faults: Vec<Error> = Vec::new();
     for unit in &paper.units {
-        let in_manifest = |error: Error| {
-            let mut wrong = Error::suite(format!("{} `{}`: {error}", unit.kind(), unit.at)).at(manifest, None);
-            wrong.hint = error.hint;
-            wrong
-        };
-        let at = unit.region.map_or(unit.at.as_str(), |place| paper.regions[place].at.as_str());
-        let (file, name) = place_of(at, unit.region.is_some()).map_err(in_manifest)?;
-        let module = sources.read(repo, &file, &mut index).map_err(in_manifest)?;
-        let function = name.map(|name| sources.modules[module].find(&name)).transpose().map_err(in_manifest)?;
-        let piece = match (unit.region, function) {
-            (Some(place), function) => {
-                let region = sources.modules[module].region(function, paper.regions[place].bounds());
-                Piece::Region(region.map_err(in_manifest)?)
+        let is_first = faults.is_empty();
+        let mut locate = || -> Result<Option<(usize, Piece)>> {
+            let at = unit.region.map_or(unit.at.as_str(), |place| paper.regions[place].at.as_str());
+            let (file, name) = place_of(at, unit.region.is_some())?;
+            // What is wrong with a file was told with the first unit of it.
+            if unreadable.contains(&file) {
+                return Ok(None);
             }
-            (None, Some(function)) => Piece::Function(function),
-            (None, None) => return Err(in_manifest(Error::suite("names no function"))),
+            let module = sources.read(repo, &file, &mut index).inspect_err(|_| {
+                unreadable.insert(file.clone());
+            })?;
+            let function = name.map(|name| sources.modules[module].find(&name)).transpose()?;
+            let piece = match (unit.region, function) {
+                (Some(place), function) => {
+                    Piece::Region(sources.modules[module].region(function, paper.regions[place].bounds())?)
+                }
+                (None, Some(function)) => Piece::Function(function),
+                (None, None) => return Err(Error::suite("names no function")),
+            };
+            // After a fault the places are no longer those of the units.
+            let twin = sources.places.iter().position(|place| *place == (module, piece.clone()));
+            if let Some(twin) = twin.filter(|_| is_first) {
+                return Err(Error::suite(format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at)));
+            }
+            Ok(Some((module, piece)))
         };
-        if let Some(twin) = sources.places.iter().position(|place| *place == (module, piece.clone())) {
-            let what = format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at);
-            return Err(in_manifest(Error::suite(what)));
+        match locate() {
+            Ok(place) => sources.places.extend(place),
+            Err(error) => {
+                let mut wrong = Error::suite(format!("{} `{}`: {error}", unit.kind(), unit.at)).at(manifest, None);
+                wrong.hint = error.hint;
+                faults.push(wrong);
+            }
         }
-        sources.places.push((module, piece));
+    }
+    if let Some(error) = Error::all(faults) {
+        return Err(error);
     }
     Ok(sources)
 }

@@ -21,6 +21,159 @@ fn an_unknown_field_is_named_with_its_line() {
 }
 
 #[test]
+fn all_faults_of_a_manifest_are_told_at_once() {
+    let lab = Lab::new();
+    lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 'x'\nyeer = 2001");
+    lab.edit(
+        "papers/tiny/paper.toml",
+        "description = \"The arithmetic mean.\"",
+        "descripton = \"The arithmetic mean.\"",
+    );
+    insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
+    error: [lab]/papers/tiny/paper.toml:3: invalid type: string "x", expected u16
+        [lab]/papers/tiny/paper.toml:4: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `function`, `experiment`
+        [lab]/papers/tiny/paper.toml:12: unknown field `descripton`, expected one of `at`, `description`, `passages`, `equivalent`
+    "#);
+    let lab = Lab::new();
+    lab.edit("papers/tiny/paper.toml", "tiny/means.py::arithmetic", "tiny/means.py::arithmetics");
+    lab.edit("papers/tiny/paper.toml", "tiny/means.py::geometric", "tiny/mean.py::geometric");
+    insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
+    error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::arithmetics`: tiny/means.py: no function `arithmetics` in this file
+        [lab]/papers/tiny/paper.toml: function `tiny/mean.py::geometric`: failed to read `[lab]/repos/tiny/tiny/mean.py`
+      hint: did you mean `arithmetic`?
+    "#);
+}
+
+#[test]
+fn check_names_what_is_left_to_write_and_a_lock_that_is_gone_or_old() {
+    let lab = Lab::new();
+    lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 0 # TODO");
+    lab.edit("papers/tiny/paper.toml", "title = \"Tiny Means\"", "title = \"TODO\"");
+    lab.edit("papers/tiny/paper.toml", "The geometric mean, by logarithms.", "TODO: what `geometric` does");
+    lab.edit("papers/tiny/paper.md", "is their sum", "is their sum\n\nTODO: describe it.\n");
+    lab.edit("envs/tiny/environment.yml", "dependencies:", "# changed\ndependencies:");
+    let ran = lab.run(&["check"]);
+    assert_eq!(ran.code, 3);
+    insta::assert_snapshot!(lab.redact(&ran.stdout), @r#"
+    tiny: wrong
+      error: [lab]/papers/tiny/paper.toml:1: the title is still to be written
+      error: [lab]/papers/tiny/paper.toml:3: the year is still 0
+      error: [lab]/papers/tiny/paper.toml:15: the description of function `tiny/means.py::geometric` is still to be written
+      error: [lab]/papers/tiny/paper.md:7: the text has `TODO` in 1 place(s)
+      warning: [lab]/papers/tiny/gold.json: no gold of the full protocol of `means`: `run --full` needs it
+        hint: record it with `autoexperiment gold tiny --full`
+      error: [lab]/envs/tiny/venv.lock: `[lab]/envs/tiny/environment.yml` was changed after it was locked
+        hint: type `autoexperiment env lock tiny`
+      warning: [lab]/papers/tiny/evidence.json: mutants have not been measured
+        hint: measure it with `autoexperiment verify tiny`
+    "#);
+    let lab = Lab::new();
+    std::fs::remove_file(lab.path("envs/tiny/venv.lock")).unwrap();
+    let said = lab.run(&["check"]);
+    assert!(said.code == 3 && said.stdout.contains("error: the env `tiny` is not locked"), "{}", said.stdout);
+}
+
+#[test]
+fn a_file_that_is_not_there_has_one_exit_code_whoever_was_to_read_it() {
+    let lab = Lab::new();
+    lab.fails(2, &["run", "--agent", "scripted:nowhere"]);
+    for model in ["scripted:nowhere", "replay:nowhere"] {
+        let said = lab.fails(2, &["run", "--agent", "react", "--model", model]);
+        assert!(said.contains("nowhere"), "{said}");
+    }
+}
+
+#[test]
+fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
+    let lab = Lab::new();
+    let said = lab.fails(2, &["report"]);
+    assert!(said.contains("there are no runs in `runs`"), "{said}");
+    lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "b", "--no-baseline"]);
+    lab.ok(&["run", "-n", "1", "--limit", "2", "--agent", "noop", "--name", "a", "--no-baseline"]);
+    for verb in [&["report", "nope"][..], &["status", "nope"], &["show", "nope", "tiny_0"], &["resume", "nope"]] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(lab.fails(2, verb), @r#"
+            error: there is no run `nope`
+              hint: `autoexperiment runs` lists those in `runs`; the newest, `latest`, is `a`
+            "#);
+        }
+    }
+    // Without a name the newest is meant, and so is `latest`.
+    for verb in [&["report"][..], &["report", "latest"], &["status"], &["show", "latest", "tiny_0"]] {
+        lab.ok(verb);
+    }
+    let report = lab.ok(&["report", "--csv-attempts"]).stdout;
+    assert_eq!(report.lines().count(), 3, "{report}");
+    let listed = lab.ok(&["runs"]).stdout;
+    let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["a", "b"], "{listed}");
+    assert!(listed.contains("2/2") && listed.contains("complete"), "{listed}");
+}
+
+#[test]
+fn an_n_that_no_paper_has_is_told_of() {
+    let lab = Lab::new();
+    let ran = lab.ok(&["run", "-n", "2..6", "--limit", "1", "--agent", "noop", "--no-baseline"]);
+    let told = "warning: there are no samples with 4, 5, 6 masked functions; those drawn have at most 3";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(lab.ok(&["sample", "-n", "2..6"]).stderr.contains(told));
+}
+
+#[test]
+fn a_dry_run_tells_what_a_run_would_be_and_makes_nothing() {
+    let lab = Lab::new();
+    let model = ["--model", "openai:gpt-5-mini", "--max-cost", "4"];
+    let mut command = lab.command(
+        &[&["run", "tiny", "-n", "1..2", "-k", "2", "--agent", "gold,react", "--dry-run"], &model[..]].concat(),
+    );
+    let output = command.env("OPENAI_API_KEY", "none").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for line in
+        ["tiny   1        4", "cost at most:  $4.00 (`--max-cost`)", "nothing was run", "model's own time of `react`"]
+    {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
+    assert!(std::fs::read_dir(lab.path("runs")).map_or(true, |mut runs| runs.next().is_none()), "no run was made");
+}
+
+#[test]
+fn a_changed_suite_is_refused_before_anything_is_made_ready() {
+    let lab = Lab::new();
+    lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "r", "--no-baseline"]);
+    lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "total = 0");
+    insta::assert_snapshot!(lab.fails(3, &["resume", "r"]), @r#"
+    error: the repo of `tiny` has changed since the run was started
+      hint: its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with `--changed-suite`
+    "#);
+    lab.edit("repos/tiny/tiny/means.py", "total = 0  #", "total = 0.0  #");
+    lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
+    insta::assert_snapshot!(lab.fails(3, &["resume", "r"]), @r#"
+    error: the definition or gold of `tiny` has changed since the run was started
+      hint: its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with `--changed-suite`
+    "#);
+}
+
+#[test]
+fn papers_agents_and_functions_are_named_in_every_place_in_the_same_way() {
+    let lab = Lab::new();
+    for papers in [&["tiny"][..], &["-p", "tiny"], &["--papers", "tiny"]] {
+        for verb in ["list", "check", "suite", "sample", "mask"] {
+            lab.ok(&[&[verb], papers].concat());
+        }
+        let said = lab.fails(2, &[&["run", "--agent", "golden"], papers].concat());
+        assert!(said.contains("there is no agent `golden`"), "{said}");
+    }
+    lab.fails(2, &["gold"]);
+    let masked = |function: &str| lab.ok(&["mask", "tiny", "-f", function]).stdout;
+    assert_eq!(masked("1"), masked("tiny/means.py::geometric"));
+    assert_eq!(masked("0,1"), masked("tiny/means.py::geometric,arithmetic"));
+    assert!(lab.fails(2, &["mask", "tiny", "-f", "geo"]).contains("has no function `geo`"));
+    let ran = lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop,mutant:0.5", "--name", "r", "--no-baseline"]);
+    assert!(ran.stdout.contains("noop") && ran.stdout.contains("mutant-0.5"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_missing_repo_is_named_with_where_it_belongs() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "repo = \"tiny\"", "repo = \"nowhere\"");
@@ -190,6 +343,8 @@ fn check_finds_gold_in_the_text_and_a_missing_passage() {
     assert_eq!(ran.code, 3);
     insta::assert_snapshot!(lab.redact(&ran.stdout), @r#"
     tiny: wrong
+      warning: [lab]/papers/tiny/gold.json: no gold of the full protocol of `means`: `run --full` needs it
+        hint: record it with `autoexperiment gold tiny --full`
       error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance`: the text has no heading `Dispersion`
       error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance.square`: the text has no heading `Dispersion`
       error: [lab]/papers/tiny/paper.md:5: `4.167` is a gold value of experiment `means`
@@ -205,6 +360,8 @@ fn check_says_when_the_repo_is_no_longer_that_of_its_gold() {
     lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "total = 0");
     insta::assert_snapshot!(lab.redact(&lab.ok(&["check"]).stdout), @r#"
     tiny: ok
+      warning: [lab]/papers/tiny/gold.json: no gold of the full protocol of `means`: `run --full` needs it
+        hint: record it with `autoexperiment gold tiny --full`
       warning: [lab]/papers/tiny/gold.json: the repo has changed since gold was recorded
       warning: [lab]/papers/tiny/dependencies.json: the repo has changed since the dependency matrix was measured
       warning: [lab]/papers/tiny/evidence.json: mutants have not been measured
@@ -224,6 +381,8 @@ fn check_names_a_function_in_a_protected_file_and_goes_on_to_the_next_paper() {
     a-broken-one: wrong
       error: [lab]/papers/a-broken-one/paper.toml:3: invalid type: string "x", expected u16
     tiny: wrong
+      warning: [lab]/papers/tiny/gold.json: no gold of the full protocol of `means`: `run --full` needs it
+        hint: record it with `autoexperiment gold tiny --full`
       error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::arithmetic` is in a protected file
         hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
       error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::geometric` is in a protected file

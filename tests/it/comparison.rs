@@ -215,7 +215,7 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
 #[test]
 fn each_comparison_of_the_paper_is_a_flag_of_run() {
     let help = Lab::bare().ok(&["run", "--help"]).stdout;
-    let flags = "--agent --model --paper --code --prompt --history --tools --protocol --reflexion --reasoning-tokens --repair \
+    let flags = "--agent --model --paper-text --code --prompt --history --tools --protocol --reflexion --reasoning-tokens --repair \
                  --fill --steps --verifier --orders -n, -k, --max-cost --temperature";
     for flag in flags.split_whitespace() {
         assert!(help.contains(&format!("{flag} ")), "{flag} is not in:\n{help}");

@@ -762,9 +762,9 @@ fn other_projects_read_what_strangers_wrote() {
 fn completions_and_manual_pages_name_every_verb() {
     let lab = Lab::bare();
     let help = lab.ok(&["help"]).stdout;
-    let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let verbs: Vec<&str> =
-        verbs.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()).collect();
+    let verbs = help.lines().skip_while(|line| *line != "Papers:").take_while(|line| *line != "Options:");
+    let verbs = verbs.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let verbs: Vec<&str> = verbs.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(verbs.len() > 20, "{verbs:?}");
     for shell in ["bash", "zsh", "fish"] {
         let completions = lab.ok(&["completions", shell]).stdout;

@@ -54,7 +54,7 @@ fn the_status_of_a_run_is_told_from_another_terminal_while_it_goes_on_and_afterw
     let stopped = status();
     assert_eq!((&stopped["being_written"], &stopped["running"]), (&json!(false), &json!(0)));
     assert_eq!(stopped["finished"], going["finished"]);
-    lab.fails(7, &["status", "nowhere"]);
+    lab.fails(2, &["status", "nowhere"]);
 }
 
 #[test]

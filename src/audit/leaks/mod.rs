@@ -97,6 +97,14 @@ pub enum FindingKind {
 }
 
 impl LeakReport {
+    /// Whether [`LeakReport::errors`] has none.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.pairs.is_empty()
+            && self.functions.iter().all(|function| function.containment < LEAK)
+            && self.findings.iter().all(|finding| finding.kind == FindingKind::Unread)
+    }
+
     /// What is wrong, as errors that say what to do: functions of which [`LEAK`] or more stands elsewhere, and the
     /// findings, but for files that could not be looked into, which are data as a rule. A pair stands for its two
     /// functions where each one's worst place is the other.

@@ -1,0 +1,73 @@
+//! Measurements that are believed without being made again: those whose digest says that nothing they follow from has
+//! changed since.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::measures::{MUTANT_SEED, Measures};
+use super::mutation::{Draw, pick};
+use crate::error::{Error, Result};
+use crate::files::hex;
+use crate::suite::{Evidence, LoadedPaper};
+use crate::workspace::repo_digest;
+
+/// Raised when what is measured changes in a way that nothing else here shows.
+const FORMAT: &[u8] = b"autoexperiment evidence 1\n";
+
+/// Digest of everything that a paper's evidence follows from: its repo, its functions and experiments as the manifest has
+/// them, its text, gold, the env's files, the mutants that are drawn. `None` for measures that leave mutants out.
+///
+/// # Errors
+/// Those of the repo's digest and of drawing mutants; kind `Machine` when a file cannot be read.
+pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>> {
+    let Some(mutants) = measures.mutants else { return Ok(None) };
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    let json = |value: serde_json::Result<Vec<u8>>| {
+        value.map_err(|error| Error::internal("failed to serialise a manifest").because(error))
+    };
+    add(FORMAT);
+    add(repo_digest(&loaded.repo_dir)?.as_bytes());
+    add(&json(serde_json::to_vec(&loaded.paper.functions))?);
+    add(&json(serde_json::to_vec(&loaded.paper.regions))?);
+    add(&json(serde_json::to_vec(&loaded.paper.experiments))?);
+    add(&json(serde_json::to_vec(&loaded.paper.protected))?);
+    add(loaded.text.as_bytes());
+    add(&json(serde_json::to_vec(&loaded.gold.as_ref().map(|gold| (&gold.repo, &gold.results))))?);
+    for file in ["environment.yml", "venv.lock", "conda.lock"] {
+        add(&read(&loaded.env_dir.join(file))?);
+    }
+    add(format!("{:?}", measures.effort).as_bytes());
+    let draw = Draw { mutants, seed: MUTANT_SEED };
+    for function in 0..loaded.paper.units.len() {
+        for mutant in pick(loaded, function, draw)?.1 {
+            add(mutant.id.as_bytes());
+        }
+    }
+    Ok(Some(hex(&hash.finalize())))
+}
+
+/// A file, empty where there is none.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("read", path, error)),
+        read => Ok(read.unwrap_or_default()),
+    }
+}
+
+/// The stored evidence of a paper of which nothing has changed since it was measured and found in order.
+///
+/// # Errors
+/// Those of [`basis`], and kind `Suite` for a broken file.
+pub fn believed(loaded: &LoadedPaper, measures: Measures) -> Result<Option<Evidence>> {
+    let Some(evidence) = Evidence::load(&loaded.dir.join("evidence.json"))?.filter(|one| one.basis.is_some()) else {
+        return Ok(None);
+    };
+    let matrix = loaded.dependencies.as_ref().is_some_and(|matrix| matrix.repo == evidence.repo);
+    let same = matrix && evidence.basis == basis(loaded, measures)?;
+    Ok(same.then_some(evidence))
+}

@@ -1,0 +1,110 @@
+//! `autoexperiment runs`: the runs that there are.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::naming::stored_runs;
+use super::shared::{print, print_json, table};
+use crate::error::Result;
+use crate::run::reading::{Detail, read};
+use crate::run::scored;
+
+/// Characters of the agents' names that the table shows.
+const WIDEST: usize = 24;
+
+/// List runs, newest first
+///
+/// Shows how many of each run's attempts are made, how many of them passed, and what they cost. Wherever a run is named,
+/// `latest` is the first of this list.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  autoexperiment runs\n  autoexperiment runs --limit 100 --json")]
+pub struct Arguments {
+    /// Maximum runs to list.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Row {
+    run: String,
+    created: jiff::Timestamp,
+    agents: Vec<String>,
+    model: Option<String>,
+    planned: usize,
+    finished: usize,
+    passed: usize,
+    lost: usize,
+    cost: f64,
+    being_written: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let all = stored_runs(&arguments.runs);
+    let more = all.len().saturating_sub(arguments.limit as usize);
+    let mut rows = Vec::new();
+    for (folder, run) in all.into_iter().take(arguments.limit as usize) {
+        // One that cannot be read hides no other.
+        let Ok(reading) = read(&folder, Detail::Outcome) else {
+            talk!("left out: `{}` cannot be read; `autoexperiment report` says why", folder.display());
+            continue;
+        };
+        let records: Vec<_> = scored(&reading.records).collect();
+        rows.push(Row {
+            run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            created: run.created,
+            agents: run.configuration.agents.iter().map(ToString::to_string).collect(),
+            model: run.configuration.model.map(|model| model.spec),
+            planned: run.planned.iter().map(|planned| planned.attempts).sum(),
+            finished: records.len(),
+            passed: records.iter().filter(|record| record.pass).count(),
+            lost: reading.records.iter().filter(|record| record.is_infrastructure()).count(),
+            cost: reading.records.iter().map(|record| record.cost).sum(),
+            being_written: reading.store.is_being_written(),
+        });
+    }
+    if arguments.json {
+        return print_json(&rows);
+    }
+    if rows.is_empty() {
+        talk!("there are no runs in `{}`", arguments.runs.display());
+        return Ok(());
+    }
+    print(&table(
+        &["run", "agents", "attempts", "passed", "cost", "state"],
+        &[2, 3, 4],
+        rows.iter().map(|row| {
+            let state = match row {
+                Row { being_written: true, .. } => "running",
+                Row { planned, finished, .. } if finished >= planned => "complete",
+                _ => "unfinished",
+            };
+            vec![
+                row.run.clone(),
+                shortened(&row.agents.join(",")),
+                format!("{}/{}", row.finished, row.planned),
+                row.passed.to_string(),
+                format!("${:.2}", row.cost),
+                state.to_owned(),
+            ]
+        }),
+    ))?;
+    if more > 0 {
+        talk!("{more} older ones: `--limit` shows more");
+    }
+    Ok(())
+}
+
+/// The first characters of a text that is too long.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= WIDEST {
+        return text.to_owned();
+    }
+    text.chars().take(WIDEST - 3).chain("...".chars()).collect()
+}

@@ -1,0 +1,45 @@
+//! Ctrl-C and termination signals.
+
+use std::future::Future;
+
+use tokio_util::sync::CancellationToken;
+
+use super::exit::Exit;
+use super::shared::block_on;
+use crate::error::{Error, Kind, Result};
+
+/// Runs a verb that works long: Ctrl-C or a termination signal ends it in order, so that no sandbox and no folder
+/// stays behind. What was measured until then is kept where the verb keeps it.
+pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    block_on(async {
+        let stop = stop_on_signals();
+        tokio::select! {
+            done = future => done,
+            () = stop.cancelled() => Err(Error::new(Kind::Interrupted, "stopped").hint(
+                "what was measured is kept: the same command goes on from there",
+            )),
+        }
+    })
+}
+
+/// Set by the first Ctrl-C or termination signal; the second ends the process at once. Sandboxes die with it.
+pub fn stop_on_signals() -> CancellationToken {
+    use tokio::signal::unix::{SignalKind, signal};
+    let cancel = CancellationToken::new();
+    let told = cancel.clone();
+    tokio::spawn(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        for again in [false, true] {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            if again {
+                std::process::exit(i32::from(Exit::Interrupted.code()));
+            }
+            talk!("\nstopping; once more to stop at once");
+            told.cancel();
+        }
+    });
+    cancel
+}

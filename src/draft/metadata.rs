@@ -1,0 +1,164 @@
+//! What a repository says of itself as a package: what it depends on, and its console scripts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use regex::Regex;
+use toml::Table;
+
+/// Packages that a repository depends on, and the file that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependencies {
+    /// Requirements, as pip takes them.
+    pub packages: Vec<String>,
+    /// The file, relative to the repository.
+    pub file: &'static str,
+}
+
+/// What the packaging files say, those first that say most: `pyproject.toml`, an sdist's `PKG-INFO`, `setup.cfg`,
+/// `setup.py`. `None` where no file says anything.
+#[must_use]
+pub fn dependencies(repo: &Path) -> Option<Dependencies> {
+    let found =
+        |file: &'static str, packages: Option<Vec<String>>| packages.map(|packages| Dependencies { packages, file });
+    found("pyproject.toml", pyproject(repo).and_then(|table| declared(&table)))
+        .or_else(|| found("PKG-INFO", read(repo, "PKG-INFO").and_then(|text| metadata(&text))))
+        .or_else(|| {
+            found("setup.cfg", read(repo, "setup.cfg").and_then(|text| section(&text, "options", "install_requires")))
+        })
+        .or_else(|| found("setup.py", read(repo, "setup.py").and_then(|text| called(&text, "install_requires"))))
+}
+
+/// The Python call behind each console script: `name = package.module:function`.
+#[must_use]
+pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut add = |line: &str| {
+        if let Some((name, target)) = line.split_once('=') {
+            let target = target.split('[').next().unwrap_or_default().trim();
+            if target.contains(':') {
+                found.insert(name.trim().to_owned(), target.to_owned());
+            }
+        }
+    };
+    let cfg = read(repo, "setup.cfg").and_then(|text| section(&text, "options.entry_points", "console_scripts"));
+    let setup = read(repo, "setup.py").and_then(|text| called(&text, "console_scripts"));
+    cfg.into_iter().chain(setup).flatten().for_each(|line| add(&line));
+    let table = pyproject(repo).unwrap_or_default();
+    let project = table.get("project").and_then(|project| project.get("scripts"));
+    let poetry = table.get("tool").and_then(|tool| tool.get("poetry")).and_then(|poetry| poetry.get("scripts"));
+    for (name, target) in project.into_iter().chain(poetry).filter_map(toml::Value::as_table).flatten() {
+        add(&format!("{name}={}", target.as_str().unwrap_or_default()));
+    }
+    found
+}
+
+fn read(repo: &Path, file: &str) -> Option<String> {
+    std::fs::read_to_string(repo.join(file)).ok()
+}
+
+fn pyproject(repo: &Path) -> Option<Table> {
+    read(repo, "pyproject.toml")?.parse().ok()
+}
+
+/// `[project] dependencies`. A project that leaves them to its build is read elsewhere.
+fn declared(table: &Table) -> Option<Vec<String>> {
+    let project = table.get("project")?.as_table()?;
+    let dynamic = project.get("dynamic").and_then(toml::Value::as_array);
+    if dynamic.is_some_and(|names| names.iter().any(|name| name.as_str() == Some("dependencies"))) {
+        return None;
+    }
+    let listed = project.get("dependencies").and_then(toml::Value::as_array);
+    Some(listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect())
+}
+
+/// The `Requires-Dist` of a package's metadata that every installation has.
+fn metadata(text: &str) -> Option<Vec<String>> {
+    let head = text.split("\n\n").next().unwrap_or_default();
+    let needed = head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
+    let needed = needed.map(str::trim).filter(|line| !line.contains("extra ==")).map(str::to_owned).collect::<Vec<_>>();
+    (!needed.is_empty()).then_some(needed)
+}
+
+/// The lines of a key of an ini file.
+fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
+    let mut lines = text.lines().skip_while(|line| line.trim() != format!("[{name}]")).skip(1);
+    let mut found = Vec::new();
+    let first = lines.by_ref().take_while(|line| !line.starts_with('[')).find_map(|line| {
+        let (own, value) = line.split_once('=')?;
+        (own.trim() == key).then(|| value.trim().to_owned())
+    })?;
+    found.push(first);
+    found.extend(lines.take_while(|line| line.starts_with([' ', '\t'])).map(|line| line.trim().to_owned()));
+    found.retain(|line| !line.is_empty() && !line.starts_with('#'));
+    (!found.is_empty()).then_some(found)
+}
+
+/// The strings of a list that is written out in a call of `setup`, as `install_requires=[...]` or `"name": [...]`.
+fn called(text: &str, key: &str) -> Option<Vec<String>> {
+    let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
+    let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;
+    let inside = list.captures(text)?.get(1)?.as_str();
+    let inside: String = inside
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let found = string
+        .captures_iter(&inside)
+        .filter_map(|one| one.get(1).or(one.get(2)))
+        .map(|one| one.as_str().trim().to_owned());
+    let found: Vec<String> = found.filter(|one| !one.is_empty()).collect();
+    (!found.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repo(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    fn depends(files: &[(&str, &str)]) -> Option<(&'static str, String)> {
+        dependencies(repo(files).path()).map(|found| (found.file, found.packages.join(" ")))
+    }
+
+    #[test]
+    fn dependencies_are_read_wherever_a_package_names_them() {
+        let project = "[project]\nname = 'x'\ndependencies = ['numpy>=1.20', 'scipy; python_version > \"3.8\"']\n";
+        let setup = "setup(\n  name='x',\n  install_requires=[\n    'numpy>=1.20',  # arrays\n    \"requests[socks]\",\n  ],\n)";
+        let cfg =
+            "[options]\npackages = find:\ninstall_requires =\n    numpy\n    # why\n    scipy>=1\n\n[other]\nx = 1\n";
+        let sdist = "Metadata-Version: 2.1\nRequires-Dist: numpy\nRequires-Dist: pytest; extra == \"dev\"\n\nRequires-Dist: x\n";
+        assert_eq!(
+            depends(&[("pyproject.toml", project), ("setup.py", setup)]).unwrap(),
+            ("pyproject.toml", "numpy>=1.20 scipy; python_version > \"3.8\"".to_owned())
+        );
+        assert_eq!(depends(&[("setup.py", setup)]).unwrap(), ("setup.py", "numpy>=1.20 requests[socks]".to_owned()));
+        assert_eq!(
+            depends(&[("setup.cfg", cfg), ("setup.py", "setup()")]).unwrap(),
+            ("setup.cfg", "numpy scipy>=1".to_owned())
+        );
+        let dynamic = "[project]\nname = 'x'\ndynamic = ['dependencies']\n";
+        assert_eq!(
+            depends(&[("pyproject.toml", dynamic), ("PKG-INFO", sdist)]).unwrap(),
+            ("PKG-INFO", "numpy".to_owned())
+        );
+        assert_eq!(depends(&[("pyproject.toml", "[build-system]\nrequires = ['x']\n")]), None);
+        assert_eq!(depends(&[("pyproject.toml", "[project]\nname = 'x'\n")]).unwrap().1, "");
+    }
+
+    #[test]
+    fn console_scripts_are_known_by_the_function_behind_them() {
+        let project = "[project.scripts]\nfit = 'pkg.cli:main'\n";
+        let setup = "setup(entry_points={'console_scripts': ['draw=pkg.draw:run [plot]', 'x = pkg:go']})";
+        let cfg = "[options.entry_points]\nconsole_scripts =\n    old = pkg.old:main\n";
+        let found = scripts(repo(&[("pyproject.toml", project), ("setup.py", setup), ("setup.cfg", cfg)]).path());
+        let all: Vec<String> = found.into_iter().map(|(name, target)| format!("{name}={target}")).collect();
+        assert_eq!(all, ["draw=pkg.draw:run", "fit=pkg.cli:main", "old=pkg.old:main", "x=pkg:go"]);
+    }
+}

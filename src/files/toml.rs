@@ -1,0 +1,157 @@
+//! TOML with all of its faults told at once: whoever corrects a file wants to do so once.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue, Deserializer};
+
+use crate::error::{Error, line_at};
+
+/// Faults that are told; what is wrong beyond them shows once these are corrected.
+const MOST: usize = 20;
+
+/// Reads a text of TOML.
+///
+/// # Errors
+/// Kind `Suite`, with file and line: what is wrong first, and every other fault on a line of its own.
+pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Error> {
+    let first = match toml::from_str(text) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let (table, broken) = DeTable::parse_recoverable(text);
+    let mut faults: Vec<Error> = broken.iter().map(|error| told(text, path, error)).collect();
+    if faults.is_empty() {
+        faults = misread::<T>(text, path, table);
+    }
+    let line = |fault: &Error| fault.place.as_ref().and_then(|(_, line)| *line);
+    faults.sort_by_key(line);
+    // What follows from a fault on the same line is no further one.
+    faults.dedup_by_key(|fault| line(fault));
+    Err(Error::all(faults).unwrap_or_else(|| told(text, path, &first)))
+}
+
+fn told(text: &str, path: &Path, error: &toml::de::Error) -> Error {
+    let line = error.span().map(|span| line_at(text, span.start));
+    Error::suite(error.message().trim().to_owned()).at(path, line)
+}
+
+/// What is wrong with a text that is TOML: each fault is taken out and the rest read again, until nothing is wrong.
+fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTable<'_>>) -> Vec<Error> {
+    let mut faults = Vec::new();
+    let mut gone: Vec<String> = Vec::new();
+    let mut misnamed = false;
+    while faults.len() < MOST {
+        let Err(error) = T::deserialize(Deserializer::from(table.clone())) else { break };
+        // What is missing because it was taken out was told.
+        if gone.iter().any(|key| error.message().trim() == format!("missing field `{key}`")) {
+            break;
+        }
+        let unknown = error.message().starts_with("unknown field");
+        // A name with a slip is an unknown field, and so the right one is missing.
+        let slip = misnamed && error.message().starts_with("missing field");
+        if !slip {
+            faults.push(told(text, path, &error));
+        }
+        misnamed = unknown;
+        match error.span().and_then(|span| take_out(table.get_mut(), span.start, unknown)) {
+            Some(key) => gone.push(key),
+            None => break,
+        }
+    }
+    faults
+}
+
+/// Takes what is at this place out of a document: a table of a list of tables, or only its key if that is unknown, or
+/// what a key of the document holds. The document's key that is gone, or empty; `None` where nothing is there.
+fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
+    let key = key_at(table, at)?;
+    if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)
+        && let Some(place) = items.iter().rposition(|item| holds(item, at))
+    {
+        if unknown
+            && let Some(DeValue::Table(inner)) = items.get_mut(place).map(Spanned::get_mut)
+            && let Some(inside) = inner.keys().find(|key| key.span().contains(&at)).map(|key| key.get_ref().to_string())
+        {
+            inner.remove(inside.as_str());
+            return Some(String::new());
+        }
+        let mut rest = DeArray::new();
+        let others = items.iter().enumerate().filter(|(other, _)| *other != place);
+        others.for_each(|(_, item)| rest.push(item.clone()));
+        *items = rest;
+        return Some(String::new());
+    }
+    table.remove(key.as_str());
+    Some(key)
+}
+
+/// The key of a document that is at this place, or whose value is.
+fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
+    let found = table.iter().find(|(key, value)| key.span().contains(&at) || holds(value, at));
+    found.map(|(key, _)| key.get_ref().to_string())
+}
+
+/// Whether a value is at this place. The span of a table is that of its header, so its keys and values are asked too.
+fn holds(value: &Spanned<DeValue<'_>>, at: usize) -> bool {
+    value.span().contains(&at)
+        || match value.get_ref() {
+            DeValue::Array(items) => items.iter().any(|item| holds(item, at)),
+            DeValue::Table(inner) => inner.iter().any(|(key, value)| key.span().contains(&at) || holds(value, at)),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only read")]
+    struct Document {
+        title: String,
+        year: u16,
+        #[serde(default)]
+        part: Vec<Part>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only read")]
+    struct Part {
+        name: String,
+    }
+
+    fn faults(text: &str) -> String {
+        from_toml::<Document>(text, Path::new("f.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_fault_of_a_file_is_told_with_its_line() {
+        let text = "title = 1\nyear = 'x'\nyeer = 2\n\n[[part]]\nnam = 'a'\nname = 'a'\nnaam = 'b'\n\n[[part]]\nname = \
+                    2\n\n[[part]]\nname = 'c'\n";
+        insta::assert_snapshot!(faults(text), @r#"
+        f.toml:1: invalid type: integer `1`, expected a string
+        f.toml:2: invalid type: string "x", expected u16
+        f.toml:3: unknown field `yeer`, expected one of `title`, `year`, `part`
+        f.toml:6: unknown field `nam`, expected `name`
+        f.toml:8: unknown field `naam`, expected `name`
+        f.toml:11: invalid type: integer `2`, expected a string
+        "#);
+        insta::assert_snapshot!(faults("title = = 1\nyear = 2\nyear = 3\n"), @r#"
+        f.toml:1: extra `=`, expected nothing
+        f.toml:3: duplicate key
+        "#);
+        insta::assert_snapshot!(faults("title = 'x'\n"), @r#"f.toml:1: missing field `year`"#);
+    }
+
+    #[test]
+    fn what_is_right_is_read() {
+        let read: Document = from_toml("title = 'x'\nyear = 2\n", Path::new("f.toml")).unwrap();
+        assert_eq!((read.title.as_str(), read.year, read.part.len()), ("x", 2, 0));
+    }
+}

@@ -1,0 +1,148 @@
+//! Reads a manifest, and says what is wrong with one that could be read: values that contradict each other.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, Unit};
+use super::spans::{Part, line_of};
+use crate::error::{Error, Result};
+use crate::files::from_toml;
+
+impl Paper {
+    /// Reads and validates a manifest.
+    ///
+    /// # Errors
+    /// Kind `Suite`, with file and line, for broken TOML, unknown fields, or values that contradict each other.
+    pub fn load(path: &Path, id: &str) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        let mut paper: Self = from_toml(&text, path)?;
+        id.clone_into(&mut paper.id);
+        paper.units = paper.all_units();
+        let faults = faults(&paper).into_iter();
+        let faults = faults.map(|(part, message)| Error::suite(message).at(path, line_of(part, &text)));
+        match Error::all(faults.collect()) {
+            None => Ok(paper),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// A part of the manifest, and what is wrong with it.
+type Fault = (Part, String);
+
+/// All that is wrong with a manifest and that serde cannot see, in the order of its parts.
+fn faults(paper: &Paper) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (place, one) in paper.units.iter().enumerate() {
+        if !seen.insert(&one.at) {
+            faults.push((paper.part(place), format!("{} `{}` is listed twice", one.kind(), one.at)));
+        }
+        faults.extend(marks(paper, place, one));
+    }
+    for (place, region) in paper.regions.iter().enumerate() {
+        if let Err(what) = region.validate() {
+            faults.push((Part::Region(place), format!("region `{}`: {what}", region.label())));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for (place, one) in paper.experiments.iter().enumerate() {
+        let (id, part) = (&one.id, Part::Experiment(place));
+        if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.') {
+            faults.push((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
+        }
+        if !seen.insert(id) {
+            faults.push((part, format!("experiment `{id}` is listed twice")));
+        }
+        faults.extend(experiment(one).into_iter().map(|what| (part, format!("experiment `{id}`: {what}"))));
+    }
+    for (place, glob) in paper.protected.iter().enumerate() {
+        if let Err(error) = globset::Glob::new(glob) {
+            faults.push((Part::Protected(place), format!("protected glob `{glob}`: {error}")));
+        }
+    }
+    faults
+}
+
+/// Mutants that are marked as equivalent without a reason, or twice.
+fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut marked = BTreeSet::new();
+    for (mark, Equivalent { mutant, reason }) in unit.equivalent.iter().enumerate() {
+        let part = if unit.region.is_some() { paper.part(place) } else { Part::Mutant(place, mark) };
+        let mut wrong = |what: &str| {
+            faults.push((part, format!("{} `{}`: mutant `{mutant}` {what}", unit.kind(), unit.at)));
+        };
+        if reason.trim().is_empty() {
+            wrong("is marked as equivalent without a reason");
+        }
+        if !marked.insert(mutant) {
+            wrong("is marked twice");
+        }
+    }
+    faults
+}
+
+/// What is wrong with one experiment, a fragment each.
+fn experiment(one: &Experiment) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !(one.tolerance > 0.0 && one.tolerance < 1.0) {
+        faults.push(format!("tolerance {} is not between 0 and 1", one.tolerance));
+    }
+    if !(one.absolute_tolerance >= 0.0 && one.absolute_tolerance.is_finite()) {
+        faults.push("absolute_tolerance must be 0 or more".to_owned());
+    }
+    if one.time_limit.is_some_and(|limit| !(limit > 0.0 && limit.is_finite())) {
+        faults.push("time_limit must be more than 0 seconds".to_owned());
+    }
+    let [curtailed, full] = [Protocol::Curtailed, Protocol::Full].map(|protocol| one.command_line(protocol));
+    let same = full.as_ref().err() == curtailed.as_ref().err();
+    faults.extend(curtailed.as_ref().err().cloned());
+    faults.extend(full.err().filter(|_| !same));
+    faults.extend(parameters(&one.parameters).err());
+    if let (Some(evidence), Ok(command)) = (&one.parameters.evidence, &curtailed)
+        && evidence.command != *command
+    {
+        faults.push(
+            "`parameters.evidence` is of another command: remove it, or measure it again with `autoexperiment curtail \
+             --write`"
+                .to_owned(),
+        );
+    }
+    match &one.result {
+        ResultRule::Regex(named) => {
+            for (name, expression) in named {
+                match regex::Regex::new(expression) {
+                    Err(error) => faults.push(format!("expression of `{name}`: {error}")),
+                    Ok(compiled) if compiled.captures_len() < 2 => {
+                        faults.push(format!("expression of `{name}` has no group to read the value from"));
+                    }
+                    Ok(_) => {}
+                }
+            }
+        }
+        ResultRule::JsonFile(file) => {
+            if Path::new(file).is_absolute() || file.split('/').any(|part| part == "..") {
+                faults.push(format!("json_file `{file}` must be a path inside the repo"));
+            }
+        }
+        ResultRule::JsonLine(_) => {}
+    }
+    faults
+}
+
+/// Whether the allowed values are plain ones of known parameters.
+fn parameters(parameters: &Parameters) -> Result<(), String> {
+    for (name, values) in &parameters.allowed {
+        if !parameters.full.contains_key(name) {
+            return Err(format!("`allowed` names `{name}`, which is not a parameter of the full protocol"));
+        }
+        if values.is_empty() {
+            return Err(format!("`allowed` has no value for `{name}`"));
+        }
+        if values.iter().any(|value| value.is_table() || value.is_array()) {
+            return Err(format!("`allowed` values of `{name}` must be strings, numbers or booleans"));
+        }
+    }
+    Ok(())
+}
