@@ -83,6 +83,10 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     if arguments.slurm.is_given() {
         return arguments.resubmit(&folder).await;
     }
+    if arguments.slurm.is_dry() {
+        return Err(Error::usage("`resume --dry-run` is for a Slurm job")
+            .hint("add `--slurm`; `autoexperiment status RUN` shows what is left to do"));
+    }
     let (store, mut run) = Store::open(&folder)?;
     let configuration = &mut run.configuration;
     if let Some(jobs) = arguments.jobs {

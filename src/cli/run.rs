@@ -129,10 +129,6 @@ pub struct Arguments {
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
 
-    /// Show samples, attempts, the highest cost and the expected time, and make no attempt. Nothing is built, and no
-    /// model is asked.
-    #[arg(long, conflicts_with = "json_events", help_heading = "Running")]
-    dry_run: bool,
     /// Print every event on stdout as a line of JSON, and no report at the end.
     #[arg(long, help_heading = "Running")]
     json_events: bool,
@@ -341,7 +337,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     }
     let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     let run = Run::open(configuration, folder, options)?;
-    if arguments.dry_run {
+    if arguments.slurm.is_dry() {
         return plan::show(&run, &arguments.runs).map(|()| Exit::Done);
     }
     show(run, &shown).await

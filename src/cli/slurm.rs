@@ -46,8 +46,9 @@ pub struct SlurmOptions {
     /// File with lines for the batch script, as `#SBATCH --qos=low` and `module load python`.
     #[arg(long, value_name = "FILE", requires = "slurm")]
     slurm_template: Option<PathBuf>,
-    /// Print the batch script and how it would be submitted, and do nothing.
-    #[arg(long, requires = "slurm")]
+    /// Show samples, attempts, the highest cost and the expected time, and do nothing: build nothing, ask no model. With
+    /// --slurm, print the batch script and how it would be submitted.
+    #[arg(long)]
     dry_run: bool,
 }
 
@@ -191,7 +192,7 @@ pub struct CancelArguments {
 }
 
 pub fn cancel(arguments: &CancelArguments) -> Result<()> {
-    let folder = run_folder(&arguments.run, &arguments.runs);
+    let folder = run_folder(&arguments.run, &arguments.runs)?;
     let array = of(&folder)?;
     let tasks = array.queue().tasks()?.len();
     array.cancel()?;
