@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["output", "diff"])]
     json: bool,
     /// Mask this Python file instead of a paper's; `-` reads standard input.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "functions", "output", "diff", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["named", "papers", "functions", "output", "diff", "json"])]
     source: Option<PathBuf>,
     /// Function to mask in `--source`, as `Class.method`, with `#2` for the second of that name; behind a `=` its docstring
     /// if it has none. Can be repeated.

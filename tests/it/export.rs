@@ -507,7 +507,7 @@ fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     record["agent"] = json!("../../outside");
     lab.write("runs/hostile/attempts.jsonl", &json_lines(&[record]));
     assert!(lab.fails(7, &["export", "hostile", "--format", "atif", "-o", "x"]).contains("can be no agent or sample"));
-    assert!(lab.fails(7, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("is no run"));
+    assert!(lab.fails(2, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("there is no run"));
 }
 
 /// All schemas, by the name of their file.

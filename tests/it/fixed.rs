@@ -100,7 +100,7 @@ fn retrieve_shows_what_is_found_and_its_recall() {
     let notice = lab.run(&["retrieve", "tiny", "0", "--paper", "embedding"]);
     assert!(notice.code == 0 && notice.stderr.contains("BM25 is used instead"), "{}", notice.stderr);
     insta::assert_snapshot!(lab.fails(2, &["retrieve", "tiny", "9"]), @r"
-    error: paper `tiny` has no function `9`
-      hint: `autoexperiment list tiny` shows them
+    error: paper `tiny` has no function 9
+      hint: it has 4, numbered from 0: `autoexperiment list tiny`
     ");
 }

@@ -527,7 +527,7 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     expect(&["broken run file"]);
     fs::remove_file(lab.path("runs/r/run.json")).unwrap();
     expect(&["is no run"]);
-    assert_eq!(lab.run(&["report", "nowhere", "--html", "report.html"]).code, 7);
+    assert_eq!(lab.run(&["report", "nowhere", "--html", "report.html"]).code, 2);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_wrong_script_is_refused_with_file_and_line() {
         assert_eq!(error.place, Some((path.clone(), line)), "{text}");
         assert!(error.kind == Kind::Usage && error.message.contains(words), "{text}: {error}");
     }
-    assert_eq!(refused("scripted", Path::new("/no/such/file")).to_string(), "failed to read `/no/such/file`");
+    assert_eq!(refused("scripted", Path::new("/no/such/file")).to_string(), "failed to read script `/no/such/file`");
 }
 
 #[tokio::test]

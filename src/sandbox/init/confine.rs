@@ -118,9 +118,6 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         let user = user.map_or_else(|| nix::unistd::getuid().as_raw(), |(uid, _)| uid);
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes + processes::threads_of(user)));
     }
-    if !setup.memory_cgroup {
-        limits.push((Resource::RLIMIT_AS, setup.limits.memory));
-    }
     limits
 }
 

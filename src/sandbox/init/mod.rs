@@ -193,7 +193,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let variables = variables(setup, root::HOME.as_ref());
-    let server = Server::new(Starter::new(workdir, variables, None, oom_score, setup.limits.processes)?)?;
+    let server = Server::new(Starter::new(workdir, variables, None, oom_score, setup)?)?;
     Ok(weighing(server, setup))
 }
 
@@ -209,7 +209,7 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     let confinement = Confinement::prepare(setup, user)?;
     let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
     let (workdir, variables) = (dir.as_path().into(), variables(setup, home));
-    let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup.limits.processes)?;
+    let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup)?;
     Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup))))
 }
 
@@ -228,8 +228,7 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
-    let starter =
-        Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup.limits.processes)?;
+    let starter = Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup)?;
     Ok(Role::Init(Box::new(Server::new(starter)?.watching(growth))))
 }
 

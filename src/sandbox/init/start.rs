@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::libc;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::{ForkResult, fork};
 
@@ -19,7 +20,7 @@ use super::confine::Confinement;
 use super::oom::OomScore;
 use super::pipes::{non_blocking, pipe};
 use super::tree::{self, Moment};
-use super::wire::{Job, OsBytes, put_item};
+use super::wire::{Job, OsBytes, Setup, put_item};
 use crate::sandbox::{files, processes};
 
 /// How often a process is tried to be started where none is left, and the time between.
@@ -36,6 +37,8 @@ pub(super) struct Starter {
     null: OwnedFd,
     /// The sandbox's own limit of processes and threads.
     processes: u64,
+    /// Bytes of address space of each program, where no cgroup limits memory. The init itself may be larger than that.
+    address_space: Option<u64>,
 }
 
 /// Why a job was not started.
@@ -67,10 +70,20 @@ impl Starter {
         variables: BTreeMap<String, String>,
         confinement: Option<Confinement>,
         oom_score: Option<OomScore>,
-        processes: u64,
+        setup: &Setup,
     ) -> io::Result<Self> {
+        let address_space = Some(setup.limits.memory).filter(|_| !setup.memory_cgroup);
+        let processes = setup.limits.processes;
         let null = std::fs::File::options().read(true).write(true).open("/dev/null")?.into();
-        Ok(Self { workdir, variables, confinement: confinement.map(Arc::new), oom_score, null, processes })
+        Ok(Self {
+            workdir,
+            variables,
+            confinement: confinement.map(Arc::new),
+            oom_score,
+            null,
+            processes,
+            address_space,
+        })
     }
 
     /// Whether each child is confined on its own, because there are no namespaces.
@@ -125,6 +138,10 @@ impl Starter {
         command.env("PWD", &folder).current_dir(&folder);
         command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         command.process_group(0);
+        if let Some(limit) = self.address_space {
+            // SAFETY: it is one system call.
+            unsafe { command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_AS, limit, limit)?)) };
+        }
         if let Some(confinement) = self.confinement.clone() {
             // SAFETY: the init has one thread, so the child may allocate and take locks.
             unsafe { command.pre_exec(move || confinement.apply()) };
