@@ -52,8 +52,8 @@ class IsotonicRegression:
         """Pool adjacent violators.
 
         Equal scores are one block from the start. Blocks are added in increasing order of score; as long as the last
-        one's mean is not above that of the block before, the two are merged. The function takes a block's mean at
-        the block's first and last score.
+        one's mean is not above that of the block before, the two are merged (or left apart if both means are equal: the
+        function is the same). The function takes a block's mean at the block's first and last score.
         """
         levels, groups = np.unique(scores, return_inverse=True)
         weights = np.bincount(groups)

@@ -34,6 +34,7 @@ def build_parser():
     parser.add_argument("--methods", type=listed(str), default=["none", "temperature"])
     parser.add_argument("--columns", type=listed(str), default=["error", "nll", "ece"])
     parser.add_argument("--bins", type=int, default=5, help="diagram: bins shown")
+    parser.add_argument("--group", default="networks", help="of small cases: networks, binning, fits")
     parser.add_argument("--out", help="write the result here as JSON, too")
     parser.add_argument("--plain", action="store_true", help="print `name: value` lines, not JSON")
     return parser

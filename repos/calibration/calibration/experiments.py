@@ -6,6 +6,7 @@ import numpy as np
 
 from . import metrics
 from .binning import BINARY, HistogramBinning, one_versus_rest
+from .cases import GROUPS, rounded
 from .datasets import load_parts
 from .network import Network
 from .probabilities import decide, log_likelihood_loss, softmax
@@ -170,3 +171,9 @@ def posterior(args):
     multiplier, entropy, tried = maximum_entropy(held, parts[1].labels)
     result["entropy"] = {"multiplier": multiplier, "entropy": entropy, "tried": tried}
     return result
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())

@@ -34,6 +34,7 @@ def build_parser():
     add("--forests", type=int, default=10, help="choose: forests to make pairs of")
     add("--gap", type=float, default=0.05, help="choose: difference in test accuracy, at least")
     add("--closeness", type=float, default=0.02, help="choose: difference in validation accuracy, at most")
+    add("--group", default="data", help="of small cases: data, explanations, trees")
     add("--out", help="write the result to this JSON file instead of standard output")
     return parser
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import metrics, pick, users
+from .cases import GROUPS, rounded
 from .corpus import plant_artifacts
 from .datasets import load_parts
 from .domains import Quartiles, Regions, Words
@@ -226,3 +227,9 @@ def snow(args):
         result[name] = {"ground": float(np.mean(shares)), **fidelity(explanations)}
         result[name]["validation"], result[name]["test"] = accuracy(model, validation), accuracy(model, test)
     return result
+
+
+@experiment
+def cases(args):
+    """Small cases by hand, a group of them."""
+    return rounded(GROUPS[args.group]())
