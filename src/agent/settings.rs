@@ -382,15 +382,12 @@ impl Settings {
         this
     }
 
-    /// These settings as an agent of this kind has them: with its own defaults, and BM25 where there is no embedding model.
+    /// These settings as an agent of this kind has them: with its own defaults.
     #[must_use]
     pub(crate) fn for_kind(mut self, kind: Kind) -> Self {
         let (paper, code) = kind.context();
         self.paper = self.paper.or(Some(paper));
         self.code = self.code.or(Some(code));
-        if self.embedding.is_none() {
-            self.fall_back();
-        }
         self
     }
 
@@ -417,45 +414,38 @@ impl Settings {
         self.paper == Some(PaperChoice::Embedding) || self.code == Some(CodeChoice::Embedding)
     }
 
-    /// Settles which embedding model is used: the given one, or the one in the cache's folder `embedding`. Where neither
-    /// is there, embeddings become BM25, and what was said about it comes back.
-    pub fn settle(&mut self, cache: &Path) -> Option<String> {
+    /// Settles which embedding model is used: the given one, or the one in the cache's folder `embedding`.
+    ///
+    /// # Errors
+    /// Kind `Usage` where embeddings are asked for and there is no model for them: another way to search would be
+    /// measured under the name of this one.
+    pub fn settle(&mut self, cache: &Path) -> Result<()> {
         let local = cache.join("embedding");
         if self.embedding.is_none() && embedding::is_model(&local) {
             self.embedding = Some(local.display().to_string());
         }
-        if !self.embeds() || self.embedding.is_some() {
-            return None;
-        }
-        self.fall_back();
-        Some(Self::without_embedding(cache))
+        if self.embeds() && self.embedding.is_none() { Err(Self::without_embedding(cache)) } else { Ok(()) }
     }
 
-    /// What there is to say where embeddings are asked for and there is no model for them.
+    /// What is wrong where embeddings are asked for and there is no model for them.
     #[must_use]
-    pub fn without_embedding(cache: &Path) -> String {
-        format!(
-            "there is no embedding model, so BM25 is used instead; put one into `{}`, or name one with `--embedding`",
+    pub fn without_embedding(cache: &Path) -> Error {
+        Error::usage("`embedding` is asked for, and there is no embedding model").hint(format!(
+            "put one into `{}`, or name one with `--embedding`; `bm25` needs none",
             cache.join("embedding").display()
-        )
-    }
-
-    fn fall_back(&mut self) {
-        if self.paper == Some(PaperChoice::Embedding) {
-            self.paper = Some(PaperChoice::Bm25);
-        }
-        if self.code == Some(CodeChoice::Embedding) {
-            self.code = Some(CodeChoice::Bm25);
-        }
+        ))
     }
 
     /// The retriever of an agent with these settings. Vectors are kept in `cache`.
     ///
     /// # Errors
-    /// Those of [`embedding::open`].
+    /// Those of [`embedding::open`]; kind `Usage` for embeddings without a model.
     pub(crate) fn retriever(&self, cache: Option<&Path>) -> Result<Retriever> {
         let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
             Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),
+            None if self.embeds() => {
+                return Err(Error::usage("`embedding` is asked for, and there is no embedding model"));
+            }
             _ => None,
         };
         Ok(Retriever {
@@ -503,11 +493,12 @@ mod tests {
     }
 
     #[test]
-    fn without_an_embedding_model_bm25_takes_its_place_and_says_so() {
+    fn embeddings_without_a_model_are_refused() {
         let cache = tempfile::tempdir().unwrap();
         let mut settings = Settings { paper: Some(PaperChoice::Embedding), ..Settings::default() };
-        assert!(settings.settle(cache.path()).is_some_and(|notice| notice.contains("--embedding")));
-        assert_eq!(settings.paper, Some(PaperChoice::Bm25));
-        assert_eq!(settings.settle(cache.path()), None);
+        let refused = settings.settle(cache.path()).unwrap_err();
+        assert!(refused.hint.is_some_and(|hint| hint.contains("--embedding")));
+        settings.paper = Some(PaperChoice::Bm25);
+        settings.settle(cache.path()).unwrap();
     }
 }

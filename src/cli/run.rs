@@ -226,13 +226,12 @@ impl Arguments {
         self.slurm.job(jobs, arguments)
     }
 
-    /// The settings of all agents. What there is to say about them is said on stderr.
+    /// The settings of all agents.
     fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
         let settings = self.retrieval.settings(&self.machine.places)?;
-        // An agent's own choice falls back as the run's does.
         let own = agents.iter().any(|agent| agent.embeds(&settings));
         if own && settings.embedding.is_none() && !settings.embeds() {
-            talk!("warning: {}", Settings::without_embedding(&self.machine.places.cache()?));
+            return Err(Settings::without_embedding(&self.machine.places.cache()?));
         }
         Ok(self.dynamic.over(self.fixed.over(self.reasoning.over(settings))))
     }

@@ -112,9 +112,7 @@ impl RetrievalOptions {
             embedding_url: self.embedding_url.clone(),
             ..Settings::default()
         };
-        if let Some(notice) = settings.settle(&places.cache()?) {
-            talk!("warning: {notice}");
-        }
+        settings.settle(&places.cache()?)?;
         Ok(settings)
     }
 }

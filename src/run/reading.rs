@@ -478,7 +478,11 @@ mod tests {
         for detail in [Detail::Whole, Detail::Outcome] {
             let read = reading(text.as_bytes(), detail);
             assert_eq!(read.records.len(), 1);
-            assert!(read.notes.iter().any(|note| note.contains("is broken") && note.contains("cost")), "{:?}", read.notes);
+            assert!(
+                read.notes.iter().any(|note| note.contains("is broken") && note.contains("cost")),
+                "{:?}",
+                read.notes
+            );
         }
     }
 

@@ -97,8 +97,11 @@ fn retrieve_shows_what_is_found_and_its_recall() {
     let json: Value =
         serde_json::from_str(&lab.ok(&["retrieve", "tiny", "tiny/means.py::arithmetic", "--json"]).stdout).unwrap();
     assert!(!json[0]["snippets"].to_string().contains("body-of-arithmetic"));
-    let notice = lab.run(&["retrieve", "tiny", "0", "--paper", "embedding"]);
-    assert!(notice.code == 0 && notice.stderr.contains("BM25 is used instead"), "{}", notice.stderr);
+    // No other way to search goes by the name of one that there is not.
+    let refused = lab.fails(2, &["retrieve", "tiny", "0", "--paper", "embedding"]);
+    assert!(refused.contains("there is no embedding model"), "{refused}");
+    let refused = lab.fails(2, &["run", "-n", "1", "--agent", "fixed:paper=embedding", "--model", "scripted:x"]);
+    assert!(refused.contains("there is no embedding model"), "{refused}");
     insta::assert_snapshot!(lab.fails(2, &["retrieve", "tiny", "9"]), @r"
     error: paper `tiny` has no function 9
       hint: it has 4, numbered from 0: `autoexperiment list tiny`
