@@ -311,7 +311,7 @@ mod tests {
             ("react:paper=bm25,passages=9", "react+paper=bm25+passages=9"),
             ("fixed:paper=bm25,repair=2,prompt=planning", "fixed+repair=2"),
             ("fixed:paper=none,passages=9,reasoning=512", "fixed+paper=none+passages=9+reasoning=512"),
-            ("fixed:paper=embedding", "fixed"),
+            ("fixed:paper=embedding", "fixed+paper=embedding"),
             ("mutant:0.30", "mutant-0.3"),
             ("cli:agents/mine,mode=text", "mine+mode=text"),
             ("scripted:a/b.jsonl", "scripted"),

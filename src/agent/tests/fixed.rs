@@ -239,7 +239,8 @@ async fn an_old_result_file_is_never_taken_for_a_new_one() {
 fn what_does_not_fit_a_fixed_agent_is_refused_and_its_name_tells_its_settings() {
     assert_eq!(fixed("").name(), "fixed");
     assert_eq!(fixed("paper=oracle,code=ast,repair=2").name(), "fixed+paper=oracle+code=ast+repair=2");
-    assert_eq!(fixed("paper=embedding").name(), "fixed", "without an embedding model that is BM25");
+    let refused = open("fixed:paper=embedding", &Settings::default(), None).err().map(|error| error.message);
+    assert!(refused.is_some_and(|message| message.contains("no embedding model")));
     assert!(open("fixed:code=agent", &Settings::default(), None).is_err());
     assert!(open("fixed:paper=some", &Settings::default(), None).is_err());
 }
