@@ -43,6 +43,8 @@ pub(super) struct Conversation {
     relay: Option<Relay>,
     /// Whose doing a loss is that nothing explains.
     default_cause: Cause,
+    /// How much more time the init has just given the job, because other processes have the processors.
+    later: Option<Duration>,
     /// Why nothing more can be asked; also set while a job is under way, in case it is abandoned.
     broken: Option<Loss>,
 }
@@ -63,6 +65,7 @@ impl Conversation {
             waiting: None,
             watch,
             relay: None,
+            later: None,
             default_cause,
             broken: None,
         }
@@ -118,7 +121,6 @@ impl Conversation {
     }
 
     async fn converse(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> io::Result<Reply> {
-        let wall = limits.wall.saturating_add(limits.patience);
         let request = Request::Run {
             job,
             wall: limits.wall,
@@ -130,7 +132,10 @@ impl Conversation {
         let begun = Instant::now();
         // Durations beyond any calendar mean no limit.
         let far = begun + Duration::from_hours(365 * 24);
-        let mut last = begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
+        let until =
+            |wall: Duration| begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
+        let mut last = until(limits.wall);
+        self.later = None;
         let mut look = begun + FIRST_LOOK;
         let mut stopped = self.watch.is_none();
         let most = 2 * output as u64 + SHORT;
@@ -142,7 +147,10 @@ impl Conversation {
         loop {
             tokio::select! {
                 reply = self.hear(most) => return reply,
-                () = sleep_until(last) => return Err(late()),
+                () = sleep_until(last) => match self.later.take() {
+                    Some(later) => last = until(limits.wall.saturating_add(later.min(limits.patience))),
+                    None => return Err(late()),
+                },
                 () = stop.cancelled(), if !expired => {
                     expired = true;
                     wire::put(&mut self.unsent, &Request::Expire)?;
@@ -173,6 +181,7 @@ impl Conversation {
                             wire::put(&mut self.unsent, &answer)?;
                         }
                     }
+                    (Reply::Later(later), _) => self.later = Some(later),
                     (reply, _) => {
                         self.waiting = None;
                         return Ok(reply);

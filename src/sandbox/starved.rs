@@ -75,8 +75,15 @@ impl Starved {
         self.looked + BETWEEN_LOOKS
     }
 
+    /// Looks at the command's processes, of which these are alive; how much longer than its limit it may take now, at most
+    /// `patience`.
+    pub(super) fn later(&mut self, processes: impl IntoIterator<Item = i32>, patience: Duration) -> Duration {
+        self.look(processes);
+        self.total.min(patience)
+    }
+
     /// Adds what has happened since the last look to the command's processes, of which these are alive.
-    pub(super) fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
+    fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
         let now: BTreeMap<(i32, i32), Counts> = processes.into_iter().flat_map(counts).collect();
         let (mut ran, mut waited) = (0, 0);
         for (task, counts) in &now {

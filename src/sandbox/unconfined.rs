@@ -194,6 +194,7 @@ impl Sandbox for Plain {
         let mut written = 0;
         let mut starved = Some(Starved::since(begun)).filter(|_| !limits.patience.is_zero());
         let mut deadline = tokio::time::Instant::from_std(begun + limits.wall);
+        let mut counts = starved.is_some();
         let (mut timed_out, mut killed) = (false, false);
         let mut stop = self.stop.clone().filter(|stop| !stop.is_cancelled());
         loop {
@@ -215,21 +216,22 @@ impl Sandbox for Plain {
                 () = async { match &stop { Some(stop) => stop.cancelled().await, None => std::future::pending().await } } => {
                     stop = None;
                     if !timed_out {
-                        deadline = tokio::time::Instant::now();
+                        (deadline, counts) = (tokio::time::Instant::now(), false);
                     }
                 }
                 () = async {
                     match &starved {
-                        Some(starved) => tokio::time::sleep_until(starved.next_look().into()).await,
+                        Some(starved) => tokio::time::sleep_until(deadline.min(starved.next_look().into())).await,
                         None => std::future::pending().await,
                     }
-                }, if !timed_out => {
+                }, if counts => {
                     if let Some(starved) = &mut starved {
-                        starved.look(processes::marked(&mark).into_iter().map(|(pid, _)| pid));
-                        deadline = (begun + limits.wall + starved.total().min(limits.patience)).into();
+                        let alive = processes::marked(&mark).into_iter().map(|(pid, _)| pid);
+                        deadline = (begun + limits.wall + starved.later(alive, limits.patience)).into();
                     }
+                    counts = tokio::time::Instant::now() < deadline;
                 }
-                () = tokio::time::sleep_until(deadline), if !killed => {
+                () = tokio::time::sleep_until(deadline), if !counts && !killed => {
                     if timed_out {
                         processes::kill_all(|| processes::marked(&mark));
                         killed = true;

@@ -1,5 +1,6 @@
 //! Kill -9 of the harness itself: nothing that its sandboxes ran may live on, and nothing may stay mounted.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -120,7 +121,7 @@ pub fn starve(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
 
 fn kill(program: &Path, mode: &str) -> Result<(), String> {
     let marker = format!("marker-doomed-{mode}-{}", std::process::id());
-    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    let mounts = mounts();
     let mut harness = Command::new(std::env::current_exe().unwrap())
         .args(["doomed-harness", mode, &marker])
         .env(PROGRAM, program)
@@ -148,9 +149,13 @@ fn kill(program: &Path, mode: &str) -> Result<(), String> {
     }
     // An engine needs a moment to clean up behind a container that has ended.
     let begun = std::time::Instant::now();
-    while fs::read_to_string("/proc/mounts").unwrap() != mounts {
-        if begun.elapsed() > std::time::Duration::from_secs(10) {
-            return Err("mounts were left behind".into());
+    loop {
+        let left: Vec<String> = self::mounts().difference(&mounts).cloned().collect();
+        if left.is_empty() {
+            break;
+        }
+        if begun.elapsed() > std::time::Duration::from_secs(30) {
+            return Err(format!("mounts were left behind: {left:#?}"));
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
@@ -168,6 +173,11 @@ fn kill(program: &Path, mode: &str) -> Result<(), String> {
         return Err(format!("control groups were left behind: {groups:?}"));
     }
     Ok(())
+}
+
+/// What is mounted, a line each. One that has gone since is an engine's own, from something that ended before.
+fn mounts() -> BTreeSet<String> {
+    fs::read_to_string("/proc/mounts").unwrap().lines().map(str::to_owned).collect()
 }
 
 fn control_groups(prefix: &str) -> Vec<std::path::PathBuf> {

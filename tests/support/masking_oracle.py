@@ -10,12 +10,11 @@ The answer is {"rejected": why}, when Python does not take the original, or {"fa
 """
 
 import ast
-import gc
 import inspect
-import json
 import re
 import sys
-import warnings
+
+from frames import serve
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DESCRIPTION = sys.argv[1]
@@ -218,27 +217,8 @@ class File:
         except (Wrong, SyntaxError, ValueError, KeyError) as error:
             self.failures.append(f"{frame['labels'][:5]}: {type(error).__name__}: {error}")
 
-
-def main():
-    warnings.simplefilter("ignore")
-    gc.disable()
-    stdin = sys.stdin.buffer
-    file = rejected = None
-    while line := stdin.readline():
-        frame = json.loads(line)
-        if frame["op"] == "file":
-            file = rejected = None
-            try:
-                file = File(frame)
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                rejected = f"{type(error).__name__}: {error}"
-        elif frame["op"] == "mask":
-            source = stdin.read(frame["length"])
-            if file is not None:
-                file.check(frame, source)
-        else:
-            answer = {"rejected": rejected} if rejected else {"failures": file.failures}
-            print(json.dumps(answer), flush=True)
+    def answer(self):
+        return {"failures": self.failures}
 
 
-main()
+serve(File)

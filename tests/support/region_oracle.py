@@ -10,11 +10,9 @@ The answer is {"rejected": why}, when Python does not take the original, or {"fa
 """
 
 import ast
-import gc
-import json
 import re
-import sys
-import warnings
+
+from frames import serve
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -138,27 +136,8 @@ class File:
         except (Wrong, SyntaxError, ValueError, KeyError) as error:
             self.failures.append(f"{label} {first}-{last}: {type(error).__name__}: {error}")
 
-
-def main():
-    warnings.simplefilter("ignore")
-    gc.disable()
-    stdin = sys.stdin.buffer
-    file = rejected = None
-    while line := stdin.readline():
-        frame = json.loads(line)
-        if frame["op"] == "file":
-            file = rejected = None
-            try:
-                file = File(frame)
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                rejected = f"{type(error).__name__}: {error}"
-        elif frame["op"] == "mask":
-            source = stdin.read(frame["length"])
-            if file is not None:
-                file.check(frame, source)
-        else:
-            answer = {"rejected": rejected} if rejected else {"failures": file.failures, "compound": file.compound}
-            print(json.dumps(answer), flush=True)
+    def answer(self):
+        return {"failures": self.failures, "compound": self.compound}
 
 
-main()
+serve(File)

@@ -209,8 +209,12 @@ impl Server {
                 && let Some(starved) = &mut running.starved
                 && [count, deadline].into_iter().flatten().any(|time| Instant::now() >= time)
             {
-                starved.look(self.children.living(&running.spared).into_iter().map(|(pid, _)| pid));
-                let later = starved.total().min(times.patience);
+                let alive = self.children.living(&running.spared).into_iter().map(|(pid, _)| pid);
+                let later = starved.later(alive, times.patience);
+                if !later.is_zero() {
+                    // Who waits for the reply gives up soon after the time that it knows of.
+                    send(channel, &Reply::Later(later))?;
+                }
                 deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

@@ -211,6 +211,8 @@ pub(in crate::sandbox) enum Reply {
     Listening(u16),
     /// About a relayed connection, at any time while a job runs.
     Relayed(Relayed),
+    /// The job that runs may take so much longer than its limit, because other processes have the processors.
+    Later(Duration),
 }
 
 fn invalid(why: impl std::fmt::Display) -> io::Error {
