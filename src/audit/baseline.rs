@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::masked::gold::{VARIES, differences, gold_of, tolerance};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
-use crate::score::score_experiment;
+use crate::score::{Tolerance, score_experiment};
 use crate::suite::Protocol;
 
 /// Traces all experiments, side by side, in the manifest's order. A run that the tracer disturbs is marked as blind.
@@ -64,7 +64,8 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
                 // Nothing but chance makes the same run give its gold once and another value the other time.
-                let gave = outcome.result.is_ok();
+                let gave =
+                    outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_interval();
                 confirm(bench, experiment, task)
                     .await
                     .and_then(|()| if gave { Err(rare(bench, experiment)) } else { Ok(()) })
@@ -94,8 +95,12 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     let (mut worst, mut errors): (f64, Vec<Error>) = (0.0, Vec::new());
     for (outcome, experiment) in outcomes.iter().zip(&bench.loaded().paper.experiments) {
         let Some(gold) = gold.get(&experiment.id) else { continue };
-        let verdict =
-            score_experiment(&experiment.id, &gold.result, outcome.result.as_ref().ok(), tolerance(experiment));
+        let verdict = score_experiment(
+            &experiment.id,
+            &gold.result,
+            outcome.result.as_ref().ok(),
+            &tolerance(experiment, Some(gold)),
+        );
         worst = verdict.values.iter().filter_map(|value| value.error).fold(worst, f64::max);
         if !verdict.pass {
             let paper = &bench.loaded().paper.id;
@@ -119,7 +124,7 @@ pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
     gold_of(bench.loaded(), Protocol::Curtailed)
         .ok()
         .and_then(|gold| gold.get(&experiment.id))
-        .is_some_and(|gold| outcome.agrees(experiment, &gold.result))
+        .is_some_and(|gold| outcome.agrees(experiment, gold))
 }
 
 /// An experiment of which one run gave its gold and another did not.
@@ -157,7 +162,9 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
     let wrong =
         |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
     if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
-        let verdict = score_experiment(&known.id, one, Some(other), tolerance(known));
+        let varies = known.tolerance.is_interval();
+        let close = if varies { Tolerance::any_number() } else { tolerance(known, None) };
+        let verdict = score_experiment(&known.id, one, Some(other), &close);
         if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
             let got = odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string);
             return Err(wrong(format!("its result varies: `{}` was {}, and {got} when run again", odd.path, odd.gold))

@@ -296,7 +296,7 @@ impl Tests {
 
     fn agrees(&self, bench: &Bench, place: usize, outcome: &Outcome) -> bool {
         let experiment = &bench.loaded().paper.experiments[place];
-        self.gold.get(&experiment.id).is_some_and(|gold| outcome.agrees(experiment, &gold.result))
+        self.gold.get(&experiment.id).is_some_and(|gold| outcome.agrees(experiment, gold))
     }
 }
 

@@ -13,11 +13,12 @@ use crate::masked::gold::{Comparison, compare, record};
 use crate::masked::ready::ReadyPaper;
 use crate::run::family::Family as _;
 use crate::sample::{COMMAND, MASKED};
-use crate::suite::{LoadedPaper, Protocol};
+use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN, or that vary between repeats by more than their tolerance. With `--check`, records
+/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless that is `interval`: then
+/// the repeats are kept, three or more. With `--check`, records
 /// nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
@@ -134,7 +135,10 @@ fn tell(checks: &[(String, Env, Vec<Comparison>)], sandbox: &str, json: bool) ->
                     one.values.to_string(),
                     one.equal.to_string(),
                     one.worst.map_or("-".to_owned(), |worst| format!("{worst:.1e}")),
-                    format!("{:.0e}", one.tolerance),
+                    match one.tolerance {
+                        ToleranceRule::Relative(relative) => format!("{relative:.0e}"),
+                        ToleranceRule::Named(_) => one.tolerance.to_string(),
+                    },
                     if one.pass { "yes".to_owned() } else { one.reason.clone().unwrap_or_default() },
                 ]
             })

@@ -181,7 +181,7 @@ impl Judge<'_> {
     fn outcome(&self, observed: &Observed) -> ExperimentVerdict {
         let tolerance = Tolerance { relative: self.instruction.expect.tolerance, ..Tolerance::default() };
         let gold = self.gold.outcome.as_ref().unwrap_or(&Value::Null);
-        let verdict = score_experiment("outcome", gold, observed.outcome.as_ref(), tolerance);
+        let verdict = score_experiment("outcome", gold, observed.outcome.as_ref(), &tolerance);
         let reason = verdict.reason.clone().or_else(|| observed.no_outcome.clone());
         ExperimentVerdict { reason: reason.filter(|_| !verdict.pass), ..verdict }
     }

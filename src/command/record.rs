@@ -139,7 +139,7 @@ fn is_same_call(one: &Observed, call: &super::observe::Call) -> bool {
 fn is_same_outcome(instruction: &Instruction, one: &Observed, other: &Observed) -> bool {
     let Some(right) = &one.outcome else { return other.outcome.is_none() };
     let tolerance = Tolerance { relative: instruction.expect.tolerance, ..Tolerance::default() };
-    score_experiment("outcome", right, other.outcome.as_ref(), tolerance).pass
+    score_experiment("outcome", right, other.outcome.as_ref(), &tolerance).pass
 }
 
 /// The right program with another value in the place of an argument's.

@@ -16,10 +16,11 @@ use super::pool::{Attempt, Pool};
 use super::setting::{Setting, settings, written};
 use crate::agent::TaskExperiment;
 use crate::audit::trial::limited;
-use crate::audit::{Bench, Job, Trial};
+use crate::audit::{Bench, Job, Outcome, Trial};
 use crate::error::Result;
+use crate::masked::gold::tolerance;
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::score::check_gold;
+use crate::score::{check_gold, score_experiment};
 use crate::suite::{CurtailedEvidence, Protocol};
 
 /// Solutions that are run before the budget and the goal are looked at again.
@@ -190,6 +191,10 @@ impl Search<'_> {
             found.note = Some("not begun: the budget is spent; the same command goes on from here".to_owned());
             return Ok(found);
         }
+        if experiment.tolerance.is_interval() {
+            found.note = Some("not searched: its tolerance is an interval, and a setting has no repeats".to_owned());
+            return Ok(found);
+        }
         let full = match self.candidate(place, &experiment.parameters.full).await? {
             Ok(full) => full,
             Err(why) => {
@@ -352,7 +357,12 @@ impl Search<'_> {
         };
         let outcomes = self.bench.run_all(attempts.iter().map(job).collect(), |_| {}).await?;
         let experiment = &self.bench.loaded().paper.experiments[place];
-        Ok(outcomes.iter().map(|outcome| outcome.agrees(experiment, &candidate.gold)).collect())
+        let tolerance = tolerance(experiment, None);
+        let agrees = |outcome: &Outcome| {
+            let result = outcome.result.as_ref().ok();
+            result.is_some() && score_experiment(&experiment.id, &candidate.gold, result, &tolerance).pass
+        };
+        Ok(outcomes.iter().map(agrees).collect())
     }
 
     fn stage(&self, stage: &Stage, done: usize, total: usize, unit: &str) {

@@ -10,7 +10,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::error::{Error, Result, line_at};
-use crate::suite::{Parameters, ResultRule};
+use crate::suite::{Parameters, ResultRule, ToleranceRule};
 
 /// An experiment that is wanted: the manifest's, but that description and result rule may be missing.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -29,9 +29,9 @@ pub struct Wanted {
     /// How the result is read, where the user says so.
     #[serde(default)]
     pub result: Option<ResultRule>,
-    /// Relative tolerance, where it is not the usual one.
+    /// The tolerance, where it is not the usual one.
     #[serde(default)]
-    pub tolerance: Option<f64>,
+    pub tolerance: Option<ToleranceRule>,
 }
 
 #[derive(Deserialize)]
@@ -189,7 +189,7 @@ impl Wanted {
             command: self.command.clone(),
             parameters: self.parameters.clone(),
             result,
-            tolerance: self.tolerance.unwrap_or(0.05),
+            tolerance: self.tolerance.unwrap_or_default(),
             absolute_tolerance: 1e-9,
             time_limit: None,
         }

@@ -1,7 +1,7 @@
 //! The text of a new paper's `paper.toml`, with comments for the person who finishes it.
 
 use super::propose::Proposal;
-use crate::suite::{Experiment, ResultRule, TODO};
+use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
 use std::fmt::Write as _;
 
 /// What a manifest is written from.
@@ -96,8 +96,12 @@ impl Sheet<'_> {
                 let _ = writeln!(text, "parameters.allowed = {{ {pairs} }}");
             }
             let _ = writeln!(text, "result = {}", rule(&experiment.result));
-            if (experiment.tolerance - 0.05).abs() > f64::EPSILON {
-                let _ = writeln!(text, "tolerance = {}", toml::Value::Float(experiment.tolerance));
+            if experiment.tolerance != ToleranceRule::default() {
+                let value = match experiment.tolerance {
+                    ToleranceRule::Relative(relative) => toml::Value::Float(relative).to_string(),
+                    ToleranceRule::Named(_) => quoted(&experiment.tolerance.to_string()),
+                };
+                let _ = writeln!(text, "tolerance = {value}");
             }
         }
         text

@@ -174,7 +174,7 @@ fn twins(experiments: &[Experiment], findings: &mut Vec<Finding>) {
 }
 
 fn agree(gold: &Value, other: &Value) -> bool {
-    score_experiment("", gold, Some(other), Tolerance::default()).pass
+    score_experiment("", gold, Some(other), &Tolerance::default()).pass
 }
 
 /// All published results, for `published.json`.

@@ -13,19 +13,33 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::round;
 use crate::score::{Tolerance, ValueVerdict, check_gold, score_experiment};
-use crate::suite::{EnvStamp, Experiment, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Protocol};
+use crate::suite::{
+    EnvStamp, Experiment, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Protocol, ToleranceRule,
+};
 
-/// How values of this experiment are compared.
+/// Most runs of an unmasked experiment whose tolerance is an interval until one is within: one in twenty is not, though
+/// nothing is wrong.
+pub const MOST_DRAWS: usize = 3;
+
+/// How values of this experiment are compared with its gold. Without gold there is no interval, and two values agree by
+/// the usual tolerance.
 #[must_use]
-pub const fn tolerance(experiment: &Experiment) -> Tolerance {
-    Tolerance { relative: experiment.tolerance, absolute: experiment.absolute_tolerance }
+pub fn tolerance(experiment: &Experiment, gold: Option<&GoldResult>) -> Tolerance {
+    let usual = Tolerance { absolute: experiment.absolute_tolerance, ..Tolerance::default() };
+    match experiment.tolerance {
+        ToleranceRule::Relative(relative) => Tolerance { relative, ..usual },
+        ToleranceRule::Named(_) => {
+            Tolerance { repeats: gold.map(|gold| gold.repeats.clone()).unwrap_or_default(), ..usual }
+        }
+    }
 }
 
 /// Runs every experiment `repeats` times and puts the results into a new gold, beside those of the other protocol that
 /// the old one holds for the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, when one fails, gives a NaN, or varies by more than its tolerance.
+/// Kind `Baseline`, naming the experiment, when one fails, gives a NaN, or varies by more than its tolerance; of one whose
+/// tolerance is an interval numbers may vary. Kind `Usage` for fewer repeats than an interval needs.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -34,6 +48,13 @@ pub async fn record(
     observer: &dyn Observer,
 ) -> Result<Gold> {
     let paper = &ready.loaded.paper;
+    if repeats < FEWEST_REPEATS
+        && let Some(one) = paper.experiments.iter().find(|experiment| experiment.tolerance.is_interval())
+    {
+        let what =
+            format!("the tolerance of experiment `{}` is an interval, which {repeats} repeats do not give", one.id);
+        return Err(Error::usage(what).hint(format!("give `--repeats {FEWEST_REPEATS}` or more")));
+    }
     let mut runs = Vec::with_capacity(repeats);
     for repeat in 1..=repeats {
         let mut done = 0;
@@ -71,17 +92,25 @@ pub async fn record(
         let first = values[0];
         check_gold(first).map_err(&named)?;
         let mut spread: f64 = 0.0;
+        let is_interval = experiment.tolerance.is_interval();
+        let close = if is_interval { Tolerance::any_number() } else { tolerance(experiment, None) };
         for [one, other] in values.iter().array_combinations() {
-            let verdict = score_experiment(&experiment.id, one, Some(other), tolerance(experiment));
+            let verdict = score_experiment(&experiment.id, one, Some(other), &close);
             if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
-                return Err(named(format!(
-                    "`{}` varies from {} to {} between repeats, more than its tolerance of {}",
-                    odd.path,
-                    odd.gold,
-                    odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string),
-                    experiment.tolerance
-                ))
-                .hint("fix the experiment's seeds, or its number of threads"));
+                let (from, got) = (&odd.gold, odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string));
+                let varies = format!("`{}` varies from {from} to {got} between repeats", odd.path);
+                return Err(if is_interval {
+                    named(format!("{varies}, and only numbers have an interval"))
+                        .hint("leave out of the result what is not a number and varies")
+                } else {
+                    named(format!("{varies}, more than its tolerance of {}", experiment.tolerance)).hint(
+                        "fix the experiment's seeds, or its number of threads; or write `tolerance = \"interval\"` for \
+                         one that is to vary",
+                    )
+                });
+            }
+            if let Some(reason) = verdict.reason {
+                return Err(named(format!("{reason}: its shape varies between repeats")));
             }
             spread = verdict.values.iter().filter_map(|value| value.error).fold(spread, f64::max);
         }
@@ -92,6 +121,7 @@ pub async fn record(
                 result: first.clone(),
                 seconds: runs.iter().map(|run| round(run[place].wall.as_secs_f64())).collect(),
                 spread,
+                repeats: if is_interval { values.into_iter().cloned().collect() } else { Vec::new() },
             },
         );
     }
@@ -148,7 +178,7 @@ pub async fn check_baseline(
             stage(done);
         })
         .await?;
-    for (experiment, measurement) in paper.experiments.iter().zip(&measured) {
+    for (place, (experiment, measurement)) in paper.experiments.iter().zip(&measured).enumerate() {
         let named = |what: String| {
             Error::new(
                 Kind::Baseline,
@@ -172,9 +202,9 @@ pub async fn check_baseline(
             Ok(value) => value,
             Err(reason) => return Err(named(format!("{reason}\n{}", measurement.stderr))),
         };
-        let expected = &gold.get(&experiment.id).ok_or_else(|| named("no gold".to_owned()))?.result;
-        let verdict = score_experiment(&experiment.id, expected, Some(value), tolerance(experiment));
-        if !verdict.pass {
+        let gold = gold.get(&experiment.id).ok_or_else(|| named("no gold".to_owned()))?;
+        let verdict = score_experiment(&experiment.id, &gold.result, Some(value), &tolerance(experiment, Some(gold)));
+        if !verdict.pass && !(experiment.tolerance.is_interval() && drawn_again(ready, place, gold, machine).await?) {
             let odd = verdict.values.iter().find(|value| !value.pass);
             return Err(named(odd.map_or_else(
                 || verdict.reason.unwrap_or_default(),
@@ -188,6 +218,24 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
+/// Whether an experiment whose value was outside the interval of its gold is within it when it is run again.
+async fn drawn_again(ready: &ReadyPaper, place: usize, gold: &GoldResult, machine: &Machine) -> Result<bool> {
+    let experiment = &ready.loaded.paper.experiments[place];
+    for _ in 1..MOST_DRAWS {
+        let measured = ready.measure_one(place, &ready.experiments[place].check(), machine).await?;
+        if agrees(experiment, gold, measured.result.ok().as_ref()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a result is within its experiment's tolerance of gold.
+#[must_use]
+pub fn agrees(experiment: &Experiment, gold: &GoldResult, result: Option<&Value>) -> bool {
+    result.is_some() && score_experiment(&experiment.id, &gold.result, result, &tolerance(experiment, Some(gold))).pass
+}
+
 /// An experiment measured here and now, beside its gold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -199,8 +247,8 @@ pub struct Comparison {
     pub equal: usize,
     /// The largest |here - gold| / |gold|, without division where gold is 0; none when a value is missing.
     pub worst: Option<f64>,
-    /// How far a value may be from its gold, relative to it.
-    pub tolerance: f64,
+    /// How far a value may be from its gold, relative to it; or `interval`.
+    pub tolerance: ToleranceRule,
     /// Whether all values are.
     pub pass: bool,
     /// What is wrong otherwise.
@@ -232,19 +280,19 @@ pub async fn compare(
         })
         .await?;
     let compared = paper.experiments.iter().zip(&measured).map(|(experiment, measurement)| {
-        let tolerance = tolerance(experiment);
         let mut comparison = Comparison {
             experiment: experiment.id.clone(),
             values: 0,
             equal: 0,
             worst: None,
-            tolerance: tolerance.relative,
+            tolerance: experiment.tolerance,
             pass: false,
             reason: None,
         };
         match (gold.get(&experiment.id), &measurement.result) {
             (Some(gold), Ok(value)) => {
-                let verdict = score_experiment(&experiment.id, &gold.result, Some(value), tolerance);
+                let tolerance = tolerance(experiment, Some(gold));
+                let verdict = score_experiment(&experiment.id, &gold.result, Some(value), &tolerance);
                 // Words have no distance: equal or not.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
@@ -285,6 +333,9 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
             None => return Err(missing(format!("{named} has no gold"))),
             Some(gold) if Ok(&gold.command) != experiment.command_line(protocol).as_ref() => {
                 return Err(missing(format!("gold of {named} was recorded with another command")));
+            }
+            Some(gold) if experiment.tolerance.is_interval() && gold.repeats.len() < FEWEST_REPEATS => {
+                return Err(missing(format!("gold of {named} has no repeats to make its tolerance `interval` of")));
             }
             Some(_) => {}
         }

@@ -37,7 +37,7 @@ impl Judge<'_> {
                     id: experiment.id.clone(),
                     key: experiment_key(place),
                     gold: gold.result.clone(),
-                    tolerance: tolerance(experiment),
+                    tolerance: tolerance(experiment, Some(gold)),
                 })
             })
             .collect())

@@ -54,7 +54,7 @@ fn expected(loaded: &LoadedPaper, functions: &[usize]) -> Vec<Expected> {
         .map(|place| {
             let experiment = &loaded.paper.experiments[place];
             let (id, key) = (experiment.id.clone(), experiment_key(place));
-            Expected { id, key, gold: Value::Null, tolerance: tolerance(experiment) }
+            Expected { id, key, gold: Value::Null, tolerance: tolerance(experiment, None) }
         })
         .collect()
 }

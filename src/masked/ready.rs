@@ -84,23 +84,32 @@ impl ReadyPaper {
         machine: &Machine,
         mut on_done: impl FnMut(&Measurement) + Send,
     ) -> Result<Vec<Measurement>> {
-        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
         let mut measurements = Vec::with_capacity(self.experiments.len());
-        for (experiment, task) in self.loaded.paper.experiments.iter().zip(&self.experiments) {
+        for (place, task) in self.experiments.iter().enumerate() {
+            let experiment = &self.loaded.paper.experiments[place];
             let time_limit = given_limit(experiment, protocol).unwrap_or(ORIGINAL_TIME_LIMIT);
-            let workspace = machine.workspace(&self.snapshot, &[])?;
-            let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
-            let measurement =
-                measure(sandbox.as_mut(), &Check { time_limit, ..task.check() }).await.map_err(|fault| {
-                    Error::new(Kind::Infrastructure, format!("experiment `{}` gave no result", experiment.id))
-                        .because(fault)
-                })?;
+            let measurement = self.measure_one(place, &Check { time_limit, ..task.check() }, machine).await?;
             on_done(&measurement);
             measurements.push(measurement);
-            sandbox.destroy().await.map_err(lost)?;
-            workspace.remove()?;
         }
         Ok(measurements)
+    }
+
+    /// Runs one experiment, by its place, on the unmasked repo in a fresh sandbox.
+    ///
+    /// # Errors
+    /// As [`ReadyPaper::measure_original`].
+    pub async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
+        let workspace = machine.workspace(&self.snapshot, &[])?;
+        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
+        let measurement = measure(sandbox.as_mut(), check).await.map_err(|fault| {
+            let id = &self.loaded.paper.experiments[place].id;
+            Error::new(Kind::Infrastructure, format!("experiment `{id}` gave no result")).because(fault)
+        })?;
+        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
+        sandbox.destroy().await.map_err(lost)?;
+        workspace.remove()?;
+        Ok(measurement)
     }
 }
 

@@ -76,7 +76,8 @@ impl Item for TaskItem {
 
     fn question(&self, sample: &Sample) -> Result<Question> {
         let keys = self.loaded.gold()?.as_object().into_iter().flat_map(Map::keys).cloned();
-        let tolerance = Tolerance { relative: 1e-9, absolute: self.loaded.manifest.answer.absolute };
+        let tolerance =
+            Tolerance { relative: 1e-9, absolute: self.loaded.manifest.answer.absolute, ..Tolerance::default() };
         Ok(Question {
             sample: sample.id().to_owned(),
             task: instructions(&self.loaded, &self.blocks(sample)?),
@@ -84,7 +85,7 @@ impl Item for TaskItem {
             criterion:
                 "sets the repository up as the query asks and runs it, so that the values are those that it gives"
                     .to_owned(),
-            answers: keys.map(|key| (key, tolerance)).collect(),
+            answers: keys.map(|key| (key, tolerance.clone())).collect(),
         })
     }
 

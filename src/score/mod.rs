@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 pub use answer::{find_answer, parse_answer};
 pub use json::read_as_python as read_python_json;
 pub use result::{last_json_line, read_result};
-pub use strict::{check_gold, score_experiment};
+pub use strict::{LEVEL, check_gold, score_experiment};
 
 /// Which rule decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,18 +39,30 @@ pub enum Rule {
 }
 
 /// How far a value may be from its gold.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Relative to |gold|.
     pub relative: f64,
     /// Absolute, where gold is 0.
     pub absolute: f64,
+    /// What each of gold's repeats gave, where a number must be one that a further repeat could give: within their 95%
+    /// prediction interval, in place of the other two bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<Value>,
 }
 
 impl Default for Tolerance {
     /// 5%, as in the paper, and 1e-9 where gold is 0.
     fn default() -> Self {
-        Self { relative: 0.05, absolute: 1e-9 }
+        Self { relative: 0.05, absolute: 1e-9, repeats: Vec::new() }
+    }
+}
+
+impl Tolerance {
+    /// Any number in the place of a number: what is compared is the shape.
+    #[must_use]
+    pub const fn any_number() -> Self {
+        Self { relative: f64::INFINITY, absolute: f64::INFINITY, repeats: Vec::new() }
     }
 }
 
@@ -138,7 +150,7 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
     };
     let (placed, unknown) = answer::place(&answer, experiments);
     let scored = experiments.iter().zip(placed).map(|(expected, placed)| match placed {
-        Ok(got) => score_experiment(&expected.id, &expected.gold, got, expected.tolerance),
+        Ok(got) => score_experiment(&expected.id, &expected.gold, got, &expected.tolerance),
         Err(reason) => failed_experiment(expected, reason),
     });
     let warnings =
@@ -170,14 +182,14 @@ pub fn score_results(
     }
     let scored = experiments.iter().map(|expected| match (results.get(&expected.id), failures.get(&expected.id)) {
         (None, Some(reason)) => failed_experiment(expected, reason.clone()),
-        (got, _) => score_experiment(&expected.id, &expected.gold, got, expected.tolerance),
+        (got, _) => score_experiment(&expected.id, &expected.gold, got, &expected.tolerance),
     });
     conclude(None, scored.collect(), Vec::new())
 }
 
 /// An experiment without a result, and why.
 fn failed_experiment(expected: &Expected, reason: String) -> ExperimentVerdict {
-    let missing = score_experiment(&expected.id, &expected.gold, None, expected.tolerance);
+    let missing = score_experiment(&expected.id, &expected.gold, None, &expected.tolerance);
     ExperimentVerdict { reason: Some(reason), ..missing }
 }
 

@@ -4,6 +4,10 @@ use serde_json::{Map, Value};
 
 use super::json::{self, excerpt};
 use super::{ExperimentVerdict, Tolerance, ValueVerdict};
+use crate::stats::{Interval, prediction_interval};
+
+/// The chance that a further repeat of gold is within the interval that stands for a tolerance.
+pub const LEVEL: f64 = 0.95;
 
 /// Scores one experiment's result: it passes when every leaf of gold has its counterpart within tolerance.
 ///
@@ -11,9 +15,10 @@ use super::{ExperimentVerdict, Tolerance, ValueVerdict};
 /// written as strings. Leaves of gold that are not numbers (strings, booleans) compare for equality. Extra metrics are
 /// warned of; a list of another length than gold's fails the experiment. Gold that [`check_gold`] refuses never passes.
 #[must_use]
-pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: Tolerance) -> ExperimentVerdict {
+pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = Walk { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
-    walk.compare(String::new(), gold, got.map_or(Got::Missing, Got::Value));
+    let repeats: Vec<&Value> = tolerance.repeats.iter().collect();
+    walk.compare(String::new(), (gold, &repeats), got.map_or(Got::Missing, Got::Value));
     if got.is_none() {
         walk.reason = Some("no result".into());
     }
@@ -69,27 +74,28 @@ enum Got<'a> {
 }
 
 /// A comparison under way.
-struct Walk {
-    tolerance: Tolerance,
+struct Walk<'a> {
+    tolerance: &'a Tolerance,
     values: Vec<ValueVerdict>,
     warnings: Vec<String>,
     reason: Option<String>,
 }
 
-impl Walk {
-    fn compare(&mut self, path: String, gold: &Value, got: Got<'_>) {
+impl Walk<'_> {
+    /// `repeats` is what the repeats of gold have at this place.
+    fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Got<'_>) {
         match gold {
-            Value::Object(gold) => self.compare_objects(&path, gold, got),
-            Value::Array(gold) => self.compare_lists(&path, gold, got),
+            Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
+            Value::Array(gold) => self.compare_lists(&path, (gold, repeats), got),
             leaf => self.values.push(match got {
-                Got::Value(got) => score_leaf(path, leaf, got, self.tolerance),
+                Got::Value(got) => score_leaf(path, (leaf, repeats), got, self.tolerance),
                 Got::Missing => failed(path, leaf, None, "missing".into()),
                 Got::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
             }),
         }
     }
 
-    fn compare_objects(&mut self, path: &str, gold: &Map<String, Value>, got: Got<'_>) {
+    fn compare_objects(&mut self, path: &str, (gold, repeats): (&Map<String, Value>, &[&Value]), got: Got<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (map, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
@@ -102,14 +108,15 @@ impl Walk {
         };
         for (key, gold) in gold {
             let got = map.and_then(|map| map.get(key)).map_or(otherwise, Got::Value);
-            self.compare(join(path, key), gold, got);
+            let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(key)).collect();
+            self.compare(join(path, key), (gold, &repeats), got);
         }
         for key in map.into_iter().flat_map(Map::keys).filter(|key| !gold.contains_key(*key)) {
             self.warnings.push(format!("extra value `{}`", excerpt(&join(path, key))));
         }
     }
 
-    fn compare_lists(&mut self, path: &str, gold: &[Value], got: Got<'_>) {
+    fn compare_lists(&mut self, path: &str, (gold, repeats): (&[Value], &[&Value]), got: Got<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (items, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
@@ -127,7 +134,8 @@ impl Walk {
         }
         for (index, gold) in gold.iter().enumerate() {
             let got = items.and_then(|items| items.get(index)).map_or(otherwise, Got::Value);
-            self.compare(format!("{path}[{index}]"), gold, got);
+            let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(index)).collect();
+            self.compare(format!("{path}[{index}]"), (gold, &repeats), got);
         }
     }
 }
@@ -140,7 +148,7 @@ fn unwrap_text(got: Got<'_>) -> Option<Value> {
     }
 }
 
-fn score_leaf(path: String, gold: &Value, got: &Value, tolerance: Tolerance) -> ValueVerdict {
+fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
     let Some(expected) = gold.as_f64() else {
         let pass = gold == got;
         let reason = (!pass).then(|| format!("not equal to `{}`", excerpt(&gold.to_string())));
@@ -148,8 +156,16 @@ fn score_leaf(path: String, gold: &Value, got: &Value, tolerance: Tolerance) -> 
     };
     match read_number(got) {
         Ok(number) => {
-            let (error, pass) = compare_numbers(expected, number, tolerance);
-            let reason = (!pass).then(|| "outside the tolerance".to_owned());
+            let (error, close) = compare_numbers(expected, number, tolerance);
+            let (pass, reason) = match interval(repeats, tolerance) {
+                Some(Ok(interval)) => (
+                    is_within(number, interval),
+                    format!("outside the interval of gold's repeats, {} to {}", interval.low, interval.high),
+                ),
+                Some(Err(what)) => (false, what),
+                None => (close, "outside the tolerance".to_owned()),
+            };
+            let reason = (!pass).then_some(reason);
             let error = Some(error).filter(|error| error.is_finite());
             ValueVerdict { path, gold: gold.clone(), got: Some(got.clone()), error, pass, reason }
         }
@@ -162,8 +178,7 @@ fn score_leaf(path: String, gold: &Value, got: &Value, tolerance: Tolerance) -> 
 /// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 though its double lies a little above. Rounding two
 /// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
 /// itself is rounded too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
-fn compare_numbers(gold: f64, got: f64, tolerance: Tolerance) -> (f64, bool) {
-    const SLACK: f64 = 4.0 * f64::EPSILON;
+fn compare_numbers(gold: f64, got: f64, tolerance: &Tolerance) -> (f64, bool) {
     let difference = (got - gold).abs();
     if gold == 0.0 {
         (difference, difference <= tolerance.absolute * (1.0 + SLACK))
@@ -171,6 +186,26 @@ fn compare_numbers(gold: f64, got: f64, tolerance: Tolerance) -> (f64, bool) {
         let bound = tolerance.relative * gold.abs() + SLACK * gold.abs().max(got.abs());
         (difference / gold.abs(), difference.is_finite() && difference <= bound)
     }
+}
+
+/// Four units in the last place: what rounding shifts a difference of two decimals, and its bound, by at most.
+const SLACK: f64 = 4.0 * f64::EPSILON;
+
+/// The interval within which a number must be, where that is the tolerance; why there is none.
+fn interval(repeats: &[&Value], tolerance: &Tolerance) -> Option<Result<Interval, String>> {
+    if tolerance.repeats.is_empty() {
+        return None;
+    }
+    let numbers: Vec<f64> = repeats.iter().filter_map(|value| value.as_f64()).collect();
+    let all = numbers.len() == tolerance.repeats.len();
+    let interval = prediction_interval(&numbers, LEVEL).filter(|_| all);
+    Some(interval.ok_or_else(|| "not a number in two or more repeats of gold, so it has no interval".to_owned()))
+}
+
+/// Whether a number is within an interval, bounds included, which rounding shifts as it does that of a tolerance.
+fn is_within(number: f64, interval: Interval) -> bool {
+    let slack = SLACK * number.abs().max(interval.low.abs()).max(interval.high.abs());
+    interval.low - slack <= number && number <= interval.high + slack
 }
 
 /// A finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).

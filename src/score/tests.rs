@@ -20,7 +20,7 @@ fn both(gold: Value, answer: &str) -> (bool, bool) {
 
 #[allow(clippy::needless_pass_by_value)] // json!() literals at the call
 fn strict(gold: Value, got: Value) -> ExperimentVerdict {
-    score_experiment("e", &gold, Some(&got), Tolerance::default())
+    score_experiment("e", &gold, Some(&got), &Tolerance::default())
 }
 
 fn numbered(count: usize, value: impl Fn(usize) -> Option<f64>) -> Value {

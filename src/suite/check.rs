@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{GoldValues, LoadedPaper, Protocol};
+use super::gold::FEWEST_REPEATS;
+use super::{GoldValues, LoadedPaper, Protocol, ToleranceRule};
 use crate::error::Error;
 
 /// Something that is wrong, or odd, with a paper.
@@ -141,11 +142,24 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                         .hint(&hint),
                     ));
                 }
-                if gold.spread > experiment.tolerance / 5.0 {
+                if experiment.tolerance.is_interval() && gold.repeats.len() < FEWEST_REPEATS {
+                    problems.push(Problem::error(
+                        Error::suite(format!(
+                            "gold of experiment `{}` has {} stored repeats, and its tolerance `interval` needs {FEWEST_REPEATS} or more",
+                            experiment.id,
+                            gold.repeats.len()
+                        ))
+                        .at(&path, None)
+                        .hint(&hint),
+                    ));
+                }
+                if let ToleranceRule::Relative(tolerance) = experiment.tolerance
+                    && gold.spread > tolerance / 5.0
+                {
                     problems.push(Problem::warning(
                         Error::suite(format!(
                             "experiment `{}` varies by {:.1e} between repeats, close to its tolerance of {}",
-                            experiment.id, gold.spread, experiment.tolerance
+                            experiment.id, gold.spread, tolerance
                         ))
                         .at(&path, None),
                     ));

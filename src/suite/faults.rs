@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, Unit};
+use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, ToleranceRule, Unit};
 use super::spans::{Part, line_of};
 use crate::error::{Error, Result};
 use crate::files::from_toml;
@@ -86,8 +86,10 @@ fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<Fault> {
 /// What is wrong with one experiment, a fragment each.
 fn experiment(one: &Experiment) -> Vec<String> {
     let mut faults = Vec::new();
-    if !(one.tolerance > 0.0 && one.tolerance < 1.0) {
-        faults.push(format!("tolerance {} is not between 0 and 1", one.tolerance));
+    if let ToleranceRule::Relative(relative) = one.tolerance
+        && !(relative > 0.0 && relative < 1.0)
+    {
+        faults.push(format!("tolerance {relative} is not between 0 and 1"));
     }
     if !(one.absolute_tolerance >= 0.0 && one.absolute_tolerance.is_finite()) {
         faults.push("absolute_tolerance must be 0 or more".to_owned());

@@ -58,7 +58,13 @@ pub struct GoldResult {
     pub seconds: Vec<f64>,
     /// Largest relative difference of any value between two repeats.
     pub spread: f64,
+    /// What each repeat gave, kept where the tolerance is the interval of the repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<Value>,
 }
+
+/// Fewest repeats of gold that an interval is made of: with two it is 22 times as wide as their difference.
+pub const FEWEST_REPEATS: usize = 3;
 
 impl Gold {
     /// Reads a gold file; `None` when there is none.

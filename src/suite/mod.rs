@@ -25,12 +25,13 @@ pub use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::{Problem, check};
 pub use dependencies::Dependencies;
 pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
-pub use gold::{EnvStamp, GOLD_FORMAT, Gold, GoldResult};
+pub use gold::{EnvStamp, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult};
 pub use gold_values::{CHANCE_IN_PROSE, GoldValues};
 pub use loaded::{LoadedPaper, MaskedFile};
 pub use marked::{plain, settings};
 pub use paper::{
-    CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, Unit,
+    CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout,
+    ToleranceRule, Unit,
 };
 pub use pieces::Piece;
 pub use section::{Section, sections};

@@ -132,9 +132,9 @@ pub struct Experiment {
     pub parameters: Parameters,
     /// How the result is read.
     pub result: ResultRule,
-    /// Relative tolerance.
-    #[serde(default = "default_tolerance")]
-    pub tolerance: f64,
+    /// Relative tolerance; or `interval`, for what varies from run to run on purpose.
+    #[serde(default)]
+    pub tolerance: ToleranceRule,
     /// Absolute tolerance, for values whose gold is 0.
     #[serde(default = "default_absolute_tolerance")]
     pub absolute_tolerance: f64,
@@ -143,9 +143,46 @@ pub struct Experiment {
     pub time_limit: Option<f64>,
 }
 
-/// The original's rule: "no more than 5%".
-const fn default_tolerance() -> f64 {
-    0.05
+/// How far a number may be from its gold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"interval\"")]
+pub enum ToleranceRule {
+    /// So much, relative to |gold|.
+    Relative(f64),
+    /// As far as a further repeat of gold might be.
+    Named(NamedTolerance),
+}
+
+/// The tolerances that have names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedTolerance {
+    /// Within the 95% prediction interval over gold's stored repeats, as in CORE-Bench.
+    Interval,
+}
+
+impl Default for ToleranceRule {
+    /// The original's rule: "no more than 5%".
+    fn default() -> Self {
+        Self::Relative(0.05)
+    }
+}
+
+impl ToleranceRule {
+    /// Whether it is the interval of gold's repeats.
+    #[must_use]
+    pub const fn is_interval(self) -> bool {
+        matches!(self, Self::Named(NamedTolerance::Interval))
+    }
+}
+
+impl std::fmt::Display for ToleranceRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Relative(relative) => relative.fmt(f),
+            Self::Named(NamedTolerance::Interval) => f.write_str("interval"),
+        }
+    }
 }
 
 const fn default_absolute_tolerance() -> f64 {
@@ -395,7 +432,7 @@ result = { json_line = "stdout" }
     fn a_manifest_is_read_with_its_defaults() {
         let paper = load(GOOD).unwrap();
         let experiment = &paper.experiments[0];
-        assert_eq!((experiment.tolerance, experiment.time_limit), (0.05, None));
+        assert_eq!((experiment.tolerance, experiment.time_limit), (ToleranceRule::Relative(0.05), None));
         assert_eq!(experiment.command_line(Protocol::Full).unwrap(), "run --n 10");
         assert_eq!(experiment.command_line(Protocol::Curtailed).unwrap(), "run --n 2");
     }

@@ -38,6 +38,6 @@ fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
     !question.answers.is_empty()
         && question.answers.iter().all(|(key, tolerance)| {
             let (Some(a), Some(b)) = (one.answer.get(key), other.answer.get(key)) else { return false };
-            score_experiment(key, a, Some(b), *tolerance).pass && score_experiment(key, b, Some(a), *tolerance).pass
+            score_experiment(key, a, Some(b), tolerance).pass && score_experiment(key, b, Some(a), tolerance).pass
         })
 }

@@ -25,6 +25,7 @@ mod function;
 mod harbor;
 mod import;
 mod import_results;
+mod interval;
 mod ledger;
 mod library;
 mod local_model;

@@ -30,6 +30,8 @@ use crate::masked::gold::{gold_of, tolerance};
 use crate::masked::ready::task_experiments;
 use crate::masked::{replication, withheld};
 use crate::sample::{MASKED, Withheld};
+use crate::score::{LEVEL, Tolerance};
+use crate::stats::prediction_factor;
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES};
 
@@ -182,7 +184,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
                 "time_limit": experiment.time_limit,
                 "result": experiment.result,
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
-                "tolerance": declared.map(tolerance),
+                "tolerance": declared.map(|it| told(&tolerance(it, gold.get(&it.id)))),
             })
         })
         .collect();
@@ -221,6 +223,15 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
                  python3 \"$here/measure.py\" \"$here/experiments.json\" /workspace\n";
     script(&solution.join("solve.sh"), solve)?;
     Ok(folder.to_owned())
+}
+
+/// A tolerance as the verifier reads it: with the half width of the interval of gold's repeats, in standard deviations.
+fn told(tolerance: &Tolerance) -> Value {
+    let mut told = json!(tolerance);
+    if let Some(factor) = prediction_factor(tolerance.repeats.len(), LEVEL) {
+        told["factor"] = factor.into();
+    }
+    told
 }
 
 /// Globs as expressions over bytes that Python reads as they are meant here.
@@ -316,10 +327,10 @@ fn script(path: &Path, text: &str) -> Result<()> {
 mod tests {
     use super::*;
     use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
-    use crate::score::Expected;
+    use crate::score::{Expected, score_experiment};
 
     /// What a program that has imported the verifier prints of JSON that it is given.
-    fn told(code: &str, asked: &Value) -> Value {
+    fn run(code: &str, asked: &Value) -> Value {
         let mut child = std::process::Command::new("/usr/bin/python3")
             .args(["-c", &format!("import json, sys, verify\nasked = json.load(sys.stdin)\nprint(json.dumps({code}))")])
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
@@ -369,7 +380,7 @@ mod tests {
             json!({ "means": [1, { "a": 2.0 }], "1": [1.0, { "a": 2 }] }),
             json!({ "means": [1], "1": [1, 1] }),
         ]);
-        let theirs = told("[verify.placed(one, asked[0]) for one in asked[1]]", &json!([listed, answers]));
+        let theirs = run("[verify.placed(one, asked[0]) for one in asked[1]]", &json!([listed, answers]));
         for (answer, theirs) in answers.iter().zip(theirs.as_array().unwrap()) {
             let ours = crate::score::placed_answer(&experiments, Some(&answer.to_string()));
             // What belongs to no experiment is under no key.
@@ -377,6 +388,22 @@ mod tests {
                 theirs.as_object().unwrap().clone().into_iter().filter(|(key, _)| key != "null").collect();
             assert_eq!(theirs, ours, "{answer}");
         }
+    }
+
+    #[test]
+    fn the_verifier_holds_values_to_the_intervals_that_are_made_here() {
+        let repeats = [1.0, 2.0, 3.0].map(|a| json!({ "a": a, "l": [3, 0.5] }));
+        let tolerance = Tolerance { repeats: repeats.to_vec(), ..Tolerance::default() };
+        let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();
+        let got = |a: f64, first: f64| json!({ "a": a, "l": [first, 0.5] });
+        let near = 2.0 + half - 1e-6;
+        let tried =
+            [got(2.0, 3.0), got(near, 3.0), got(near + 2e-6, 3.0), got(4.0 - near - 2e-6, 3.0), got(2.0, 3.001)];
+        let ours: Vec<bool> =
+            tried.iter().map(|got| score_experiment("e", &repeats[0], Some(got), &tolerance).pass).collect();
+        assert_eq!(ours, [true, true, false, false, false]);
+        let code = "[verify.agrees(asked[0], got, asked[1]) for got in asked[2]]";
+        assert_eq!(run(code, &json!([repeats[0], told(&tolerance), tried])), json!(ours));
     }
 
     #[test]
@@ -399,7 +426,7 @@ mod tests {
             experiment("three", read, "two.json", 3)] });
         std::fs::write(tests.join("task.json"), task.to_string()).unwrap();
         let code = "verify.verify(verify.Path(asked[0]), verify.Path(asked[1]))";
-        let told = told(code, &json!([tests, workspace]));
+        let told = run(code, &json!([tests, workspace]));
         assert_eq!(told[1], json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }), "{told}");
     }
 
@@ -415,7 +442,7 @@ mod tests {
         let library = "setattr(verify, 'folders_of_python', lambda: {verify.Path(folder) for folder in asked[1]})";
         let code = format!("[{library}] and [guard.keeps_out(path) for guard in [{guard}] for path in asked[3]]");
         let ours: Vec<bool> = paths.iter().map(|path| KEPT_OUT.contains(path)).collect();
-        assert_eq!(told(&code, &asked), json!(ours));
+        assert_eq!(run(&code, &asked), json!(ours));
     }
 
     #[test]
@@ -441,7 +468,7 @@ mod tests {
             "config.py\n",
         ];
         let code = "[[verify.protects([one], path) for path in asked[1]] for one in verify.compiled(asked[0])]";
-        let theirs = told(code, &json!([expressions(&globs.map(str::to_owned)), paths]));
+        let theirs = run(code, &json!([expressions(&globs.map(str::to_owned)), paths]));
         let theirs: Vec<Vec<bool>> = serde_json::from_value(theirs).unwrap();
         for (glob, theirs) in globs.iter().zip(theirs) {
             let matcher = globset::Glob::new(glob).unwrap().compile_matcher();

@@ -53,18 +53,32 @@ def number(value):
     return value if math.isfinite(value) else None
 
 
-def agrees(gold, got, tolerance):
-    """Whether every value of gold has its counterpart within tolerance."""
+def agrees(gold, got, tolerance, repeats=None):
+    """Whether every value of gold has its counterpart within tolerance. `repeats` is what gold's repeats have there."""
+    repeats = tolerance.get("repeats", []) if repeats is None else repeats
     if isinstance(gold, dict):
-        return isinstance(got, dict) and all(key in got and agrees(gold[key], got[key], tolerance) for key in gold)
+        below = {key: [one[key] for one in repeats if isinstance(one, dict) and key in one] for key in gold}
+        return isinstance(got, dict) and all(
+            key in got and agrees(gold[key], got[key], tolerance, below[key]) for key in gold
+        )
     if isinstance(gold, list):
+        below = [[one[at] for one in repeats if isinstance(one, list) and at < len(one)] for at in range(len(gold))]
         same = isinstance(got, list) and len(got) == len(gold)
-        return same and all(agrees(one, other, tolerance) for one, other in zip(gold, got))
+        return same and all(agrees(*values, tolerance, at) for *values, at in zip(gold, got, below))
     if isinstance(gold, bool) or not isinstance(gold, (int, float)):
         return type(gold) is type(got) and gold == got
     found = number(got)
     if found is None:
         return False
+    if tolerance.get("repeats"):
+        numbers = [one for one in repeats if isinstance(one, (int, float)) and not isinstance(one, bool)]
+        if len(numbers) < len(tolerance["repeats"]):
+            return False
+        mean = sum(numbers) / len(numbers)
+        deviation = math.sqrt(sum((one - mean) ** 2 for one in numbers) / (len(numbers) - 1))
+        low, high = mean - tolerance["factor"] * deviation, mean + tolerance["factor"] * deviation
+        slack = SLACK * max(abs(found), abs(low), abs(high))
+        return low - slack <= found <= high + slack
     difference = abs(found - gold)
     if gold == 0:
         return difference <= tolerance["absolute"] * (1.0 + SLACK)

@@ -7,10 +7,8 @@ use serde_json::{Map, Value};
 
 use super::rows::short;
 use crate::error::{Error, Result};
+use crate::score::LEVEL;
 use crate::stats::{Interval, prediction_interval};
-
-/// The level of CORE-Bench's intervals.
-const LEVEL: f64 = 0.95;
 
 /// What makes an answer right.
 #[derive(Debug, Clone, PartialEq, Serialize)]

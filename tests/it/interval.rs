@@ -1,0 +1,125 @@
+//! `tolerance = "interval"`: experiments that vary from run to run on purpose are held to the 95% prediction interval over
+//! gold's stored repeats.
+
+use std::path::Path;
+
+use autoexperiment::score::{Tolerance, score_experiment};
+use serde_json::{Value, json};
+
+use crate::support::Lab;
+
+/// The tiny paper, whose first experiment varies by up to a tenth, with an interval as its tolerance; gold of before.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    let (manifest, main) = ("papers/tiny/paper.toml", "repos/tiny/tiny/__main__.py");
+    lab.edit(
+        manifest,
+        "parameters.curtailed = { power = 1 }",
+        "parameters.curtailed = { power = 1 }\ntolerance = \"interval\"",
+    );
+    lab.edit(main, "import os\n", "import os\nimport random\n");
+    lab.edit(main, "print(json.dumps({\"arithmetic\": arithmetic(values),", "jitter = random.SystemRandom().uniform(0.9, 1.1)\n        print(json.dumps({\"arithmetic\": jitter * arithmetic(values),");
+    lab
+}
+
+fn gold(lab: &Lab) -> Value {
+    serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap()
+}
+
+#[test]
+fn an_experiment_that_varies_on_purpose_is_held_to_the_interval_of_its_golds_repeats() {
+    let lab = lab();
+    let refused = lab.fails(4, &["run", "-n", "1", "--agent", "gold"]);
+    assert!(refused.contains("has no repeats to make its tolerance `interval` of"), "{refused}");
+    let few = lab.fails(2, &["gold", "tiny", "--repeats", "2"]);
+    assert!(few.contains("experiment `means` is an interval") && few.contains("--repeats 3"), "{few}");
+    lab.ok(&["gold", "tiny"]);
+    let mut known = gold(&lab);
+    let results = &mut known["results"]["curtailed"];
+    assert_eq!(results["means"]["repeats"].as_array().unwrap().len(), 3);
+    assert_eq!(results["means"]["repeats"][0], results["means"]["result"]);
+    assert!(results["spread"].get("repeats").is_none(), "kept where they are needed");
+    // Three draws may happen to be close: these are as far apart as the experiment's are on average, and more.
+    let mean = results["means"]["repeats"][0]["geometric"].clone();
+    let centre = results["means"]["result"]["arithmetic"].as_f64().unwrap();
+    let repeats: Vec<Value> =
+        [0.85, 1.0, 1.15].iter().map(|it| json!({"arithmetic": it * centre, "geometric": mean})).collect();
+    results["means"]["repeats"] = json!(repeats);
+    lab.write("papers/tiny/gold.json", &known.to_string());
+    lab.ok(&["check", "tiny"]);
+
+    lab.ok(&["run", "--sample", "tiny_0", "-k", "3", "--agent", "gold", "--agent", "noop", "--name", "r"]);
+    let mut errors = Vec::new();
+    for record in lab.records("r") {
+        assert_eq!(record["pass"], record["agent"] == "gold", "{record:#}");
+        errors.extend(record["verified"]["experiments"][0]["values"][0]["error"].as_f64());
+    }
+    assert!(errors.iter().any(|error| *error > 0.0), "it varies: {errors:?}");
+    let checked = lab.ok(&["gold", "tiny", "--check"]).stdout;
+    assert!(checked.contains("interval"), "{checked}");
+    // Tracing, masked runs and two threads know it too.
+    lab.ok(&["verify", "tiny", "--no-mutants"]);
+
+    // A value outside of it fails.
+    known["results"]["curtailed"]["means"]["repeats"] =
+        json!([json!({"arithmetic": 3.0 * centre, "geometric": mean}); 3]);
+    lab.write("papers/tiny/gold.json", &known.to_string());
+    lab.fails(4, &["run", "--sample", "tiny_0", "--agent", "gold", "--name", "far"]);
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--no-baseline", "--name", "far"]);
+    let reason = &lab.records("far")[0]["verified"]["experiments"][0]["values"][0]["reason"];
+    assert!(reason.as_str().unwrap().starts_with("outside the interval of gold's repeats"), "{reason}");
+}
+
+#[test]
+fn a_tolerance_that_is_none_is_told_with_what_it_may_be() {
+    let lab = Lab::new();
+    lab.edit("papers/tiny/paper.toml", "power = 1 }", "power = 1 }\ntolerance = \"wide\"");
+    let refused = lab.fails(3, &["check", "tiny"]);
+    assert!(refused.contains("a tolerance is a number between 0 and 1, or \"interval\""), "{refused}");
+}
+
+#[test]
+fn the_intervals_of_core_bench_are_held_as_tolerances() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/core_bench/core_train.json");
+    let file = if file.exists() {
+        file
+    } else {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/core_bench/core_train.json")
+    };
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        eprintln!("skipped: no `../shared/data/core_bench`");
+        return;
+    };
+    let tasks: Vec<Value> = serde_json::from_str(&text).unwrap();
+    // Computed apart, by the formula in Python: t(0.975, 2) · s · sqrt(1 + 1/3) around the mean.
+    let known = [
+        ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
+        ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),
+        ("capsule-3249574", "Report the F1-score", 0.849_178_459_4, 1.081_681_540_6),
+        ("capsule-3272782", "Report Average FNMR", -0.035_473_056_1, 0.054_139_722_8),
+    ];
+    let mut held = 0;
+    for task in &tasks {
+        let results = task["results"].as_array().unwrap();
+        let tolerance = Tolerance { repeats: results.clone(), ..Tolerance::default() };
+        // Each of the three gold results is right by the interval of all three.
+        for result in results {
+            let verdict = score_experiment("task", &results[0], Some(result), &tolerance);
+            for value in verdict.values.iter().filter(|value| value.gold.is_number()) {
+                assert!(value.pass, "{}: {value:?}", task["capsule_id"]);
+                held += 1;
+            }
+        }
+        for (_, question, low, high) in known.iter().filter(|one| task["capsule_id"] == one.0) {
+            let key = results[0].as_object().unwrap().keys().find(|key| key.starts_with(question)).unwrap();
+            for (value, right) in [(low + 1e-9, true), (low - 1e-9, false), (high - 1e-9, true), (high + 1e-9, false)] {
+                let mut got = results[0].clone();
+                got[key] = json!(value);
+                let verdict = score_experiment("task", &results[0], Some(&got), &tolerance);
+                let at = verdict.values.iter().find(|one| one.path == *key).unwrap();
+                assert_eq!(at.pass, right, "{key} {value}");
+            }
+        }
+    }
+    assert!(held > 200, "{held} numbers");
+}
