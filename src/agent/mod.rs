@@ -102,6 +102,10 @@ pub trait Agent: Send + Sync {
     fn read_only(&self) -> Vec<PathBuf> {
         Vec::new()
     }
+    /// Task files that its workspace does not have.
+    fn goes_without(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
     fn needs_listener(&self) -> bool {
         false

@@ -14,7 +14,7 @@ use super::step::{self, Next};
 use super::talk::Talk;
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Ended, Event, Limits, Replication, Task, material, reflexion};
+use super::{Agent, Context, End, Ended, Event, Limits, Replication, Task, files, material, reflexion};
 use crate::error::Result;
 use crate::model::{Message, Model, ModelError, Request, Role};
 use crate::sample::MASKED;
@@ -106,10 +106,14 @@ impl React {
         let Work { limits, lesson, request, session } = work;
         request.tools = tool_calling.offered().to_vec();
         request.one_call = tool_calling.one_call && !request.tools.is_empty();
-        let system = if task.part::<Replication>().is_some() { dynamic::system } else { dynamic::general_system };
-        let system = system(self.settings.prompt, tool_calling, self.settings.history);
+        let Settings { prompt, history, paper_file, .. } = self.settings;
+        let system = if task.part::<Replication>().is_some() {
+            dynamic::system(prompt, tool_calling, history, paper_file)
+        } else {
+            dynamic::general_system(prompt, tool_calling, history)
+        };
         say(Role::System, system, &mut request.messages, context);
-        say(Role::User, dynamic::task(task, limits, tool_calling), &mut request.messages, context);
+        say(Role::User, dynamic::task(task, limits, tool_calling, paper_file), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
             Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
@@ -191,6 +195,10 @@ impl Agent for React {
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
         (self.retriever.paper != PaperChoice::None || by_code).then_some(MASKED)
+    }
+
+    fn goes_without(&self) -> &'static [&'static str] {
+        if self.settings.paper_file { &[] } else { &[files::PAPER] }
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {

@@ -38,6 +38,8 @@ pub enum Fill {
 pub struct Settings {
     /// Which of the paper's text is put into the task; the agent's own default when `None`.
     pub paper: Option<PaperChoice>,
+    /// Whether a dynamic agent's workspace has the paper's text beside the code.
+    pub paper_file: bool,
     /// Which of the repo's code is; likewise.
     pub code: Option<CodeChoice>,
     /// Most passages that are retrieved.
@@ -74,6 +76,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             paper: None,
+            paper_file: true,
             code: None,
             passages: 3,
             snippets: 5,
@@ -122,7 +125,7 @@ impl Kind {
 /// The help of `--paper`.
 pub(crate) fn paper_help() -> String {
     let default = |kind: Kind| written(kind.context().0);
-    help_by_kind("Text of the paper in the task; `react` can read paper.txt in any case", default)
+    help_by_kind("Text of the paper in the task; `react` can read paper.txt too, without --no-paper-file", default)
 }
 
 /// The help of `--code`.
@@ -163,7 +166,7 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
 }
 
 /// All that can be set for an agent alone, in the order of labels.
-static KEYS: [Key; 14] = [
+static KEYS: [Key; 15] = [
     Key {
         name: "paper",
         option: "--paper-text",
@@ -173,6 +176,16 @@ static KEYS: [Key; 14] = [
         },
         write: |settings| settings.paper.map(written).unwrap_or_default(),
         heeded: by_all,
+    },
+    Key {
+        name: "paper-file",
+        option: "--no-paper-file",
+        read: |settings, text| {
+            settings.paper_file = text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())?;
+            Ok(())
+        },
+        write: |settings| settings.paper_file.to_string(),
+        heeded: by_react,
     },
     Key {
         name: "code",
@@ -487,7 +500,7 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

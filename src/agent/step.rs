@@ -41,8 +41,9 @@ enum Ran {
 
 /// Acts upon a reply: its calls are run in order, and each is answered by itself. A call that is malformed is answered with
 /// what is wrong with it and keeps no other from being run; the reply then counts as a format error, but not as one that
-/// could not be acted upon. Where one call a reply was asked for (`--one-call`, and calls that are written into the text),
-/// only the first one is run, the others are answered with a note, and the reply counts as a format error likewise.
+/// could not be acted upon. Where one call a reply was asked for (`--one-call`), only the first one is run, the others are
+/// answered with a note, and the reply counts as a format error likewise. Calls that are written into the text are run
+/// alike; what each shows has its number and its tool in front where there are several.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,
@@ -55,15 +56,18 @@ pub async fn act(
         Err(what) => return refuse(&what, reply, tool_calling, messages, context),
     };
     session.next_step();
-    let one = tool_calling.is_one_call() || calls.iter().any(|call| call.id.is_none());
-    let (to_run, others) = calls.split_at(calls.len().min(if one { 1 } else { MOST_CALLS }));
+    let most = if tool_calling.one_call { 1 } else { MOST_CALLS };
+    let (to_run, others) = calls.split_at(calls.len().min(most));
     let limit = (STEP_LIMIT / to_run.len().max(1)).clamp(LEAST_SHOWN, OBSERVATION_LIMIT);
     let (mut acted, mut wrong) = (false, false);
-    for call in to_run {
+    for (place, call) in to_run.iter().enumerate() {
         match run(call, limit, tool_calling, session, messages, context).await {
             Ran::Observed(mut content, seconds) => {
                 acted = true;
-                if !others.is_empty() && call.id.is_none() {
+                if to_run.len() > 1 && call.id.is_none() {
+                    content = format!("Call {} of {}, `{}`:\n{content}", place + 1, to_run.len(), call.name);
+                }
+                if !others.is_empty() && call.id.is_none() && place + 1 == to_run.len() {
                     content = format!("{content}\n\nNote: {}.", too_many(calls.len(), to_run.len()));
                 }
                 let (step, call_id, tool) = (context.budget.steps, call.id.clone(), call.name.clone());

@@ -25,13 +25,6 @@ impl ToolCalling {
         }
     }
 
-    /// Whether a reply may make one call only: where that is asked for, and where calls are written into the text. Models
-    /// that write several there make up what the first ones show.
-    #[must_use]
-    pub fn is_one_call(&self) -> bool {
-        self.one_call || self.protocol == Protocol::Text
-    }
-
     /// The calls of a reply, in order; an error when there is none.
     pub fn calls(&self, reply: &Reply) -> Result<Vec<Call>, String> {
         match self.protocol {

@@ -4,7 +4,7 @@ use super::model::{GivenPrice, parse_price};
 use super::probe;
 use super::shared::{PlaceOptions, SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
-use crate::model;
+use crate::model::{self, Description};
 use crate::report::clean;
 use crate::run::machine::private;
 use crate::sandbox::{SandboxKind, choose, doctor};
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Price of the model to probe, as in `run`.
     #[arg(long, value_name = "PRICE", value_parser = parse_price, requires = "probe")]
     price: Option<GivenPrice>,
+    /// What the model to probe can do, as in `run`.
+    #[arg(long, value_name = "NAME=VALUE,...|FILE", requires = "probe")]
+    describe: Option<Description>,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -43,7 +46,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // A folder without a suite needs no hiding.
     hidden.extend(arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()));
     if let Some(spec) = &arguments.probe {
-        return probe::probe(spec, arguments.base_url.as_deref(), arguments.price).await;
+        let description = arguments.describe.clone().unwrap_or_default();
+        return probe::probe(spec, arguments.base_url.as_deref(), arguments.price, description).await;
     }
     let mut findings = doctor::examine(None, &cache, &hidden).await;
     findings.extend(model::keys().into_iter().map(|key| doctor::Finding {

@@ -9,7 +9,7 @@ use crate::model::Description;
 use crate::run::{ModelChoice, VerifierSpec};
 
 /// A model and how to reach it.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct ModelOptions {
     /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, NAME with --base-url, `scripted:FILE` or `replay:FILE`.
     #[arg(short, long, help_heading = "Agents and models")]
@@ -55,6 +55,15 @@ impl ModelOptions {
             request_timeout: self.request_timeout,
             retries: self.retries,
         }))
+    }
+}
+
+impl ModelOptions {
+    /// The choice of a command that may name its models elsewhere, as `--verifier model:NAME` does: with a server and no
+    /// model, one without a name.
+    pub fn server(&self) -> Result<Option<ModelChoice>> {
+        let named = Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };
+        named.choice()
     }
 }
 

@@ -7,18 +7,24 @@ use serde_json::json;
 use super::model::GivenPrice;
 use super::shared::print;
 use crate::error::{Error, Kind, Result};
-use crate::model::{self, Message, ModelError, Options, Reply, Request, Role, Sampling, Tool};
+use crate::model::{self, Description, Message, ModelError, Options, Reply, Request, Role, Sampling, Tool};
 use crate::report::clean;
 
 /// Asks the model to call a tool, and prints what came of it.
 ///
 /// # Errors
 /// Kind `Provider` when nothing answers, `Model` when the model cannot be used; those of opening a model.
-pub async fn probe(spec: &str, base_url: Option<&str>, price: Option<GivenPrice>) -> Result<()> {
+pub async fn probe(
+    spec: &str,
+    base_url: Option<&str>,
+    price: Option<GivenPrice>,
+    description: Description,
+) -> Result<()> {
     let options = Options {
         base_url: base_url.map(str::to_owned),
         price: price.map(|price| price.tokens),
         cache_price: price.and_then(|price| price.cache),
+        description,
         retries: 1,
         request_timeout: Duration::from_mins(2),
         ..Options::default()
@@ -26,8 +32,9 @@ pub async fn probe(spec: &str, base_url: Option<&str>, price: Option<GivenPrice>
     let [read, cached, cache_written, written] = model::prices(spec, &options)?;
     let opened = model::open(spec, &options)?;
     let begun = Instant::now();
+    let question = question();
     let reply = match opened.probe().await {
-        Ok(()) => opened.query(&question()).await.map_err(|failed| failed.error),
+        Ok(()) => opened.query(&question).await.map_err(|failed| failed.error),
         Err(error) => Err(error),
     };
     let reply = reply.map_err(|error| {
@@ -45,6 +52,8 @@ pub async fn probe(spec: &str, base_url: Option<&str>, price: Option<GivenPrice>
         reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
     ))?;
     print(&format!("tools:      {}\n", tools(&reply)))?;
+    let reasons = if opened.reasons() { "takes an effort or a budget" } else { "takes no effort that is known" };
+    print(&format!("reasoning:  {reasons}\n"))?;
     let thoughts = if reply.thoughts.is_empty() { "none that go back to the model" } else { "kept and sent back" };
     print(&format!("thoughts:   {thoughts}\n"))
 }

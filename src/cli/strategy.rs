@@ -47,6 +47,9 @@ pub struct FixedOptions {
 /// How a dynamic agent works.
 #[derive(clap::Args)]
 pub struct DynamicOptions {
+    /// Leave `paper.txt` out of the workspace: the model has no more of the paper than `--paper-text` puts into its task.
+    #[arg(long, help_heading = "Dynamic agent")]
+    no_paper_file: bool,
     /// What the model writes before each tool call.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().prompt, help_heading = "Dynamic agent")]
     prompt: Prompting,
@@ -79,6 +82,7 @@ impl DynamicOptions {
     /// These settings with those of a dynamic agent.
     pub fn over(&self, settings: Settings) -> Settings {
         Settings {
+            paper_file: !self.no_paper_file,
             prompt: self.prompt,
             history: self.history,
             context_tokens: self.context_tokens,

@@ -16,7 +16,7 @@ use crate::run::Catalogue;
 use crate::run::family::{Basis, Families};
 use crate::run::reading::{Detail, Reading, read};
 use crate::stats::{Intervals, Population};
-use crate::verifier::choosing::{choose_all, open_all};
+use crate::verifier::choosing::{choose_all, open_all, reach};
 use crate::verifier::stored::{CostCap, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
@@ -30,7 +30,8 @@ use crate::verifier::stored::{CostCap, choices, groups, spent};
 Examples:
   autoexperiment verify-runs sweep --verifier majority --verifier execution --verifier oracle
   autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
-  autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5")]
+  autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5
+  autoexperiment verify-runs sweep --verifier model:qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
     /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
@@ -70,9 +71,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     // Two processes that choose at once would pay twice.
     let _lock = store.lock()?;
-    let choice = arguments.model.choice()?;
+    let choice = arguments.model.server()?;
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     let verifiers = open_all(&specs, arguments.orders, choice.as_ref(), None)?;
+    reach(&verifiers, None).await?;
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
     let suite = suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")

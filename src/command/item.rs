@@ -121,6 +121,7 @@ impl Item for CommandItem {
             before: "the repository as it was given".to_owned(),
             criterion: "does exactly what the instruction says, with the options that it names and no others"
                 .to_owned(),
+            files: Vec::new(),
             answers: vec![("program".to_owned(), Tolerance::default())],
         })
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools;
 use serde_json::{Map, Value};
 
 use super::gold::tolerance;
@@ -38,6 +39,11 @@ pub fn question(loaded: &LoadedPaper, sample: &Sample, functions: &[usize]) -> Q
         criterion: "does exactly what the paper and the descriptions say, so that the paper's experiments give the \
                     right numbers. Look at formulas, boundaries, the order of random draws, and what is returned"
             .to_owned(),
+        files: functions
+            .iter()
+            .filter_map(|function| function.at.split("::").next().map(str::to_owned))
+            .unique()
+            .collect(),
         answers: tests.into_iter().map(|test| (test.key, test.tolerance)).collect(),
     }
 }

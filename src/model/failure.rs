@@ -170,7 +170,7 @@ impl Failure {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();
         // An empty account answers as a limited rate does, but waiting does not fill it.
-        if NO_ACCESS.iter().any(|words| lower.contains(words)) {
+        if says_no_access(&lower) {
             return Self::lasting(ModelError::Denied(said));
         }
         let of_the_conversation = !matches!(status, 401 | 404 | 429);
@@ -211,6 +211,11 @@ impl Failure {
         let cause = quote(&without(key, cause));
         Self { usage, ..Self::passing(format!("the answer is no reply ({cause}): {}", quote(&text))) }
     }
+}
+
+/// Whether a text in lower case says that the key or the account is not good.
+pub(super) fn says_no_access(lower: &str) -> bool {
+    NO_ACCESS.iter().any(|words| lower.contains(words))
 }
 
 /// The text with the key cut out, before anything shortens it and leaves half a key.

@@ -12,6 +12,7 @@ pub(crate) mod gateway;
 pub mod ledger;
 mod open;
 mod price;
+mod probe;
 mod provider;
 pub(crate) mod quote;
 mod record;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use features::Description;
 pub use open::{KeyState, Options, keys, open, prices};
+pub use probe::reach;
 pub use quote::Quote;
 pub use wish::{Choice, Format, Wishes};
 pub(crate) use wished::plain as plain_effort;
@@ -346,7 +348,8 @@ pub trait Model: Send + Sync {
     fn quote(&self, _request: &Request) -> Quote {
         Quote::default()
     }
-    /// Looks whether the provider can be reached at all, without asking the model anything.
+    /// Looks whether the provider can be reached, takes the key and has the model. Asks the model nothing unless its list
+    /// of models speaks against it.
     async fn probe(&self) -> Result<(), ModelError> {
         Ok(())
     }

@@ -29,9 +29,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// A bound on a reply that every model takes: below it, a refused bound is not made smaller.
 const SHORT_REPLY: u32 = 1024;
 
-/// The longest wait for a connection that only looks whether somebody is there.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What is said of a stream that ends before its reply does, or that is none.
 const BROKEN_OFF: &str = "the stream breaks off";
 
@@ -62,8 +59,8 @@ pub(super) struct Settings {
 
 /// A provider's model.
 pub(super) struct Provider {
-    settings: Settings,
-    client: Client,
+    pub(super) settings: Settings,
+    pub(super) client: Client,
     /// The largest bound on a reply that the model takes, as far as is known.
     longest: AtomicU32,
 }
@@ -91,7 +88,7 @@ impl Provider {
     }
 
     /// One try of an attempt's first call, if that is of our own making, or of another one.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         chat: ChatRequest,
         options: &ChatOptions,
@@ -327,20 +324,8 @@ impl Model for Provider {
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
-    /// Opens a connection to a server of the user's own, and closes it. Whatever goes through a proxy is not looked at.
     async fn probe(&self) -> Result<(), ModelError> {
-        let Some(url) = &self.settings.base_url else { return Ok(()) };
-        let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
-        if proxies.iter().any(|name| std::env::var_os(name).is_some()) {
-            return Ok(());
-        }
-        let Some(address) = address(url) else { return Ok(()) };
-        let down = |why: String| Err(ModelError::Unavailable(format!("nothing answers at `{address}`: {why}")));
-        match tokio::time::timeout(PROBE_TIMEOUT, tokio::net::TcpStream::connect(&address)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => down(error.to_string()),
-            Err(_) => down(format!("no connection within {} s", PROBE_TIMEOUT.as_secs())),
-        }
+        self.look().await
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
@@ -371,16 +356,6 @@ impl Provider {
             Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
         }
     }
-}
-
-/// Host and port of an HTTP address.
-fn address(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let port = if scheme == "https" { 443 } else { 80 };
-    Some(if has_port { host.to_owned() } else { format!("{host}:{port}") })
 }
 
 /// Whether another way of asking may help: some models stream for some accounts only, some servers not at all.

@@ -85,6 +85,7 @@ impl Item for TaskItem {
             criterion:
                 "sets the repository up as the query asks and runs it, so that the values are those that it gives"
                     .to_owned(),
+            files: Vec::new(),
             answers: keys.map(|key| (key, tolerance.clone())).collect(),
         })
     }

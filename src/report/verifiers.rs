@@ -44,6 +44,8 @@ pub struct VerifierRow {
     pub cost: f64,
     /// Replies of the verifier's model that named a candidate which does not exist.
     pub unknown: u32,
+    /// Replies that named nobody, and questions that the model did not take.
+    pub unreadable: u32,
 }
 
 /// The rows of all verifiers that chose among these attempts. Samples whose attempts are not all among those that the
@@ -57,6 +59,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
         k: Option<usize>,
         cost: f64,
         unknown: u32,
+        unreadable: u32,
     }
     let groups: HashMap<_, Group<'_>> = groups(records)
         .into_iter()
@@ -90,6 +93,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
         tally.unknown = tally.unknown.saturating_add(choice.unknown);
+        tally.unreadable = tally.unreadable.saturating_add(choice.unreadable);
     }
     let mut rows = Vec::new();
     for ((verifier, agent, model), by_n) in tallies {
@@ -118,6 +122,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
                 gap_interval: gap.and_then(|(_, interval)| interval),
                 cost: tally.cost,
                 unknown: tally.unknown,
+                unreadable: tally.unreadable,
             }
         };
         let several = by_n.len() > 1;
@@ -127,6 +132,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
             all.k = all.k.into_iter().chain(tally.k).min();
             all.cost += tally.cost;
             all.unknown = all.unknown.saturating_add(tally.unknown);
+            all.unreadable = all.unreadable.saturating_add(tally.unreadable);
             rows.push(row(Some(n), tally));
         }
         if several {
@@ -171,17 +177,24 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES));
     }
     // Rows over all n repeat those of each n.
-    let mut asked: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();
-        *told = (told.0 + row.cost, told.1.saturating_add(row.unknown));
+        let (unreadable, unknown) = (told.1.saturating_add(row.unreadable), told.2.saturating_add(row.unknown));
+        *told = (told.0 + row.cost, unreadable, unknown);
     }
-    for (verifier, (cost, unknown)) in asked.into_iter().filter(|(_, told)| told.0 > 0.0 || told.1 > 0) {
-        let _ = write!(legend, " {} cost ${cost:.4}", clean(verifier));
-        if unknown > 0 {
-            let _ = write!(legend, " and named a candidate that does not exist {unknown} times");
+    for (verifier, (cost, unreadable, unknown)) in asked {
+        let mut told = Vec::new();
+        if unreadable > 0 {
+            told.push(format!("gave no vote that could be read {unreadable} times"));
         }
-        legend.push('.');
+        if unknown > 0 {
+            told.push(format!("named a candidate that does not exist {unknown} times"));
+        }
+        if cost > 0.0 || !told.is_empty() {
+            told.insert(0, format!("cost ${cost:.4}"));
+            let _ = write!(legend, " {} {}.", clean(verifier), told.join(" and "));
+        }
     }
     // Names are what may break, not a rate behind its first bound.
     for column in table.column_iter_mut().skip(2) {
@@ -226,6 +239,7 @@ mod tests {
                 usage: Usage::default(),
                 cost,
                 unknown: 1,
+                unreadable: 2,
             });
         }
         choices.push(choices[0].clone());

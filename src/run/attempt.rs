@@ -1,5 +1,6 @@
 //! One attempt, from workspace to verdict.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -113,7 +114,7 @@ impl RunContext {
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<Option<(Changes, Work)>> {
-        let workspace = self.workspace(staged)?;
+        let workspace = self.workspace(staged, agent.agent.goes_without())?;
         let mut spec = self.machine.spec(ready.env(), &workspace);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
@@ -234,8 +235,11 @@ impl RunContext {
         Ok(())
     }
 
-    pub(super) fn workspace(&self, staged: &Staged<'_>) -> Result<Workspace> {
-        tokio::task::block_in_place(|| self.machine.workspace(staged.snapshot, &staged.files))
+    /// A workspace with a sample's files, but for those that are named.
+    pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
+        let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
+        let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
+        tokio::task::block_in_place(|| self.machine.workspace(staged.snapshot, &files))
     }
 
     fn blank_record(&self, job: &Job, agent: &LabelledAgent) -> AttemptRecord {

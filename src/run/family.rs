@@ -335,6 +335,8 @@ pub struct Question {
     pub before: String,
     /// How to tell good work.
     pub criterion: String,
+    /// Paths of the files that were to be changed: of a long diff these are shown first.
+    pub files: Vec<String>,
     /// The keys of the answer, each with how far two values may differ and still agree.
     pub answers: Vec<(String, Tolerance)>,
 }

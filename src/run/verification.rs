@@ -72,10 +72,11 @@ impl RunContext {
         let begun = Instant::now();
         let mut part = ready.stage(&job.sample, job.attempt)?;
         let mut checks = std::mem::take(&mut part.checks).into_iter().peekable();
+        let without = self.agents[job.agent].agent.goes_without();
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
-            let workspace = self.workspace(&part)?;
+            let workspace = self.workspace(&part, without)?;
             let ignored =
                 tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
@@ -88,7 +89,7 @@ impl RunContext {
             }
         };
         if ready.repeats(staged, evidence, results) {
-            let workspace = self.workspace(staged)?;
+            let workspace = self.workspace(staged, without)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
             let mut done = |measurement: Measurement| keep(measurement, results, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;

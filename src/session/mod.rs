@@ -21,7 +21,7 @@ pub use place::Folder;
 pub use plan::Plan;
 
 use crate::error::{Error, Kind, Result};
-use crate::model::Model;
+use crate::model::{self, Model};
 use crate::model::ledger::{Books, Ledger};
 use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
@@ -262,9 +262,11 @@ impl Run {
         for warning in warnings.chain(agents::ignored_settings(&agents, &configuration)) {
             observer.on(RunEvent::Warning(warning));
         }
-        if let Some(model) = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model())) {
-            prepare::reach(model).await?;
+        let own = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model()));
+        if let Some(model) = own {
+            model::reach(model).await?;
         }
+        choosing::reach(&verifiers, own).await?;
         let items = tokio::select! {
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
             () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),

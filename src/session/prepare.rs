@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::Options;
-use crate::error::{Error, Kind, Result};
-use crate::model::Model;
+use crate::error::Result;
 use crate::run::attempt::LabelledAgent;
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Family, Item, Ready};
@@ -30,17 +29,6 @@ pub(super) async fn prepare(
         ready.push(item.prepare(&options.machine, options.baseline, observer).await?);
     }
     Ok(ready)
-}
-
-/// Looks whether the model's provider can be reached, before anything is built or run for it.
-///
-/// # Errors
-/// Kind `Provider` when it cannot.
-pub(super) async fn reach(model: &dyn Model) -> Result<()> {
-    model.probe().await.map_err(|error| {
-        Error::new(Kind::Provider, format!("`{}` cannot be asked: {error}", model.name()))
-            .hint("start its server or correct `--base-url`, then give the same command again; nothing was run")
-    })
 }
 
 /// Digests of what the run's results depend on. `base` is that of the sandboxes' image.

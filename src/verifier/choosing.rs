@@ -9,7 +9,8 @@ use crate::model::{self, Model};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
 
-/// Opens verifiers, without any traffic. `choice` is the run's model, `opened` the same where it is open already.
+/// Opens verifiers, without any traffic. `choice` is the run's model (without a name where only its server is given),
+/// `opened` the same where it is open already.
 ///
 /// # Errors
 /// Kind `Usage` for a model verifier without a model, and what opening a model fails with.
@@ -22,8 +23,8 @@ pub fn open_all(
     let models = |named: Option<&str>| match (named, choice, opened) {
         (Some(named), ..) => named_choice(named, choice).open().map(Some),
         (None, _, Some(model)) => Ok(Some(model.clone())),
-        (None, Some(choice), None) => choice.open().map(Some),
-        (None, None, None) => Ok(None),
+        (None, Some(choice), None) if !choice.spec.is_empty() => choice.open().map(Some),
+        (None, _, None) => Ok(None),
     };
     specs.iter().map(|spec| open(spec, &models, orders)).collect()
 }
@@ -42,6 +43,21 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
         request_timeout: own.and_then(|own| own.request_timeout),
         retries: own.map_or_else(|| model::Options::default().retries, |own| own.retries),
     }
+}
+
+/// Looks whether the models that verifiers ask can be asked. `known` is one that was looked for already.
+///
+/// # Errors
+/// Those of [`model::reach`].
+pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<()> {
+    let mut looked: Vec<&str> = known.map(Model::name).into_iter().collect();
+    for asked in verifiers.iter().filter_map(|verifier| verifier.model()) {
+        if !looked.contains(&asked.name()) {
+            looked.push(asked.name());
+            model::reach(asked).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets all verifiers choose, one after another. One that may not spend any more does not keep those from choosing that

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
+use crate::model::Model;
 
 /// Drops those that crash.
 pub(super) struct Execution {
@@ -21,6 +22,10 @@ impl Verifier for Execution {
             "majority" => "execution".to_owned(),
             other => format!("execution+{other}"),
         }
+    }
+
+    fn model(&self) -> Option<&dyn Model> {
+        self.then.model()
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice> {

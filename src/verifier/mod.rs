@@ -4,6 +4,7 @@
 //! the share of the gap between pass@1 and pass@k that it closes is what it is worth.
 
 pub mod choosing;
+mod excerpt;
 mod execution;
 mod first;
 mod majority;
@@ -53,6 +54,8 @@ pub struct Choice {
     pub cost: f64,
     /// Replies of a model that named a candidate which does not exist.
     pub unknown: u32,
+    /// Replies of a model that named nobody, and questions that it did not take.
+    pub unreadable: u32,
 }
 
 /// A way of choosing.
@@ -60,6 +63,10 @@ pub struct Choice {
 pub trait Verifier: Send + Sync {
     /// Short name, under which its choices are kept: `majority`.
     fn name(&self) -> String;
+    /// The model that it asks, if it asks one.
+    fn model(&self) -> Option<&dyn Model> {
+        None
+    }
     /// Chooses one of at least one candidate, which are in the order of their attempts. What a model is asked for it goes
     /// through `votes`.
     ///

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 
+use super::excerpt::excerpt;
 use super::vote::{Named, Vote, Votes};
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::{Error, Kind, Result};
@@ -62,6 +63,7 @@ impl ByModel {
             spent.cost += vote.cost;
             let wrong = match &vote.named {
                 Named::Failed => {
+                    spent.unreadable += 1;
                     spent.reason = vote.said;
                     return Ok(None);
                 }
@@ -73,7 +75,10 @@ impl ByModel {
                     spent.unknown += 1;
                     format!("There is no implementation {label}.")
                 }
-                Named::Nobody => "That names no implementation.".to_owned(),
+                Named::Nobody => {
+                    spent.unreadable += 1;
+                    "That names no implementation.".to_owned()
+                }
             };
             let last = label(shown.len() - 1);
             messages.push(Message::new(Role::Assistant, vote.said));
@@ -172,6 +177,10 @@ impl Verifier for ByModel {
         format!("model:{}*{}", self.model.name(), self.orders)
     }
 
+    fn model(&self) -> Option<&dyn Model> {
+        Some(self.model.as_ref())
+    }
+
     async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<Choice> {
         // The same code is shown once. Letters end at Z.
         let mut distinct: Vec<&Candidate> = Vec::new();
@@ -228,7 +237,7 @@ pub(super) fn prompt(question: &Question, shown: &[&Candidate]) -> String {
         .iter()
         .enumerate()
         .map(|(place, candidate)| {
-            let patch = cut(&candidate.patch);
+            let patch = excerpt(&candidate.patch, &question.files, LONGEST_PATCH);
             let mut fence = "```".to_owned();
             while patch.contains(&fence) {
                 fence.push('`');
@@ -249,14 +258,6 @@ pub(super) fn prompt(question: &Question, shown: &[&Candidate]) -> String {
 
 fn label(place: usize) -> String {
     char::from(b'A' + place as u8).to_string()
-}
-
-/// The beginning of a diff that is too long, with a note.
-fn cut(patch: &str) -> String {
-    match patch.char_indices().nth(LONGEST_PATCH) {
-        Some((end, _)) => format!("{}\n[cut]", &patch[..end]),
-        None => patch.trim_end().to_owned(),
-    }
 }
 
 /// Whom the last `{"choice": "X"}` of a reply names; models put other JSON and prose before it.

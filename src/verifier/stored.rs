@@ -45,6 +45,9 @@ pub struct ChoiceRecord {
     /// Replies of its model that named a candidate which does not exist.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
+    /// Replies that named nobody, and questions that its model did not take.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unreadable: u32,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -315,6 +318,7 @@ pub async fn verify_run(
             usage: choice.usage,
             cost: choice.cost,
             unknown: choice.unknown,
+            unreadable: choice.unreadable,
         };
         append(&store.folder().join("choices.jsonl"), &record)?;
         made.push(record);
@@ -396,6 +400,7 @@ mod tests {
             usage: Usage::default(),
             cost: 0.0,
             unknown: 0,
+            unreadable: 0,
         };
         append(&path, &choice).unwrap();
         let kept = choices(&store).unwrap();

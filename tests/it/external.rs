@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::model_server::questions;
 use crate::support::Lab;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -72,7 +73,7 @@ impl Upstream {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let body = json!({"error": {"message": said}}).to_string();
         std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
+            for mut stream in questions(listener) {
                 read_request(&mut stream);
                 let head =
                     format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::Lab;
+use crate::support::model_server::questions;
 use serde_json::{Value, json};
 
 /// What the server does with each request, in turn; the last one goes on for ever.
@@ -20,9 +22,7 @@ fn serve(turns: Vec<Turn>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        // A connection on which nothing is asked only shows that the server is there.
-        let asked = listener.incoming().flatten().filter(|stream| stream.peek(&mut [0]).is_ok_and(|count| count > 0));
-        for (number, stream) in asked.enumerate() {
+        for (number, stream) in questions(listener).enumerate() {
             let turn = turns[number.min(turns.len() - 1)].clone();
             std::thread::spawn(move || answer(stream, &turn));
         }
@@ -32,6 +32,10 @@ fn serve(turns: Vec<Turn>) -> String {
 
 fn answer(mut stream: TcpStream, turn: &Turn) {
     read_request(&mut stream);
+    write(stream, turn);
+}
+
+fn write(mut stream: TcpStream, turn: &Turn) {
     match turn {
         Turn::Answer(status, headers, body) => {
             let length = body.len();
@@ -123,6 +127,125 @@ fn a_wrong_key_or_an_unknown_model_stops_the_run_with_the_servers_words() {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
         assert_eq!(lab.records("r").len(), 1, "nothing was tried again");
     }
+}
+
+/// A server that answers the question for its models so, and every other one so; and what it was asked.
+fn listing(list: (u16, Value), reply: (u16, String)) -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut first = [0; 4];
+            let turn = match stream.peek(&mut first) {
+                Ok(0) | Err(_) => continue,
+                Ok(_) if &first == b"GET " => Turn::Answer(list.0, "", list.1.to_string()),
+                Ok(_) => Turn::Answer(reply.0, "", reply.1.clone()),
+            };
+            let body = read_request(&mut stream);
+            if let Ok(body) = serde_json::from_str(&body) {
+                kept.lock().unwrap().push(body);
+            }
+            write(stream, &turn);
+        }
+    });
+    (url, asked)
+}
+
+fn models(names: &[&str]) -> Value {
+    json!({"object": "list", "data": names.iter().map(|name| json!({"id": name, "object": "model"})).collect::<Vec<_>>()})
+}
+
+#[test]
+fn a_wrong_key_or_an_unknown_model_ends_the_run_before_anything_is_built_for_it() {
+    let said = |words: &str| json!({"error": {"message": words}});
+    for (list, reply, words) in [
+        ((401, said("bad key")), (401, "bad key"), "status 401: bad key"),
+        ((200, models(&["a", "b"])), (404, "m: nobody"), "status 404: m: nobody (it has `a`, `b`)"),
+        ((404, said("model_not_found")), (404, "no such model"), "status 404: no such model"),
+        ((400, said("API key not valid")), (400, "API key not valid"), "status 400: API key not valid"),
+    ] {
+        let lab = Lab::new();
+        let (url, _) = listing(list, (reply.0, said(reply.1).to_string()));
+        let ran = run(&lab, &url, &[]);
+        assert_eq!(ran.code, 6, "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: `m` cannot be asked: the model cannot be used: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains(words) && ran.stderr.contains("nothing was run"), "{words}: {}", ran.stderr);
+        assert!(ran.stderr.contains("AUTOEXPERIMENT_API_KEY"), "{}", ran.stderr);
+        assert!(!lab.path("runs/r").exists(), "no run was made");
+    }
+}
+
+#[test]
+fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_only_where_it_speaks_against_it() {
+    let lab = Lab::new();
+    for (name, list, asked) in [
+        ("listed", (200, models(&["m"])), 1),
+        ("alias", (200, models(&["m-2025-01-01"])), 2),
+        ("forbidden", (403, json!({"error": {"message": "missing scope"}})), 2),
+        ("none", (404, json!({"detail": "Not Found"})), 1),
+        ("page", (200, json!("hello")), 1),
+    ] {
+        let (url, kept) = listing(list, (200, reply()));
+        let ran = run(&lab, &url, &["--limit", "1"]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        std::fs::remove_dir_all(lab.path("runs/r")).unwrap();
+        let kept = kept.lock().unwrap();
+        assert_eq!(kept.len(), asked, "{name}: {kept:#?}");
+        if asked == 2 {
+            assert!(kept[0]["max_tokens"].as_u64().or(kept[0]["max_completion_tokens"].as_u64()) == Some(16), "{kept:#?}");
+        }
+    }
+}
+
+#[test]
+fn doctor_tells_of_a_model_whether_it_answers_at_what_price_and_what_it_can_do() {
+    let lab = Lab::new();
+    let call = |arguments: &str| {
+        let call = json!({"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}});
+        let message = json!({"role": "assistant", "content": "", "reasoning_content": "Two.", "tool_calls": [call]});
+        json!({"id": "x", "object": "chat.completion", "created": 0, "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}})
+        .to_string()
+    };
+    let probe = |url: &str, more: &[&str]| {
+        lab.run(&[&["doctor", "--probe", "m", "--base-url", url, "--price", "1,10,0.1,2"], more].concat())
+    };
+    let (url, asked) = listing((200, models(&["m"])), (200, call("{\"a\": 2, \"b\": 3}")));
+    let ran = probe(&url, &["--describe", "reasoning=true,sampling=false"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for line in [
+        "answers:    yes, in ",
+        "price:      $1 read, $0.1 from the cache, $2 to the cache, $10 written, per million tokens\n",
+        "this call:  $0.002000; 1000 tokens read, 100 written, 0 of them to reason\n",
+        "tools:      called as asked\n",
+        "reasoning:  takes an effort or a budget\n",
+        "thoughts:   kept and sent back\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    assert_eq!(asked.lock().unwrap()[0]["tools"][0]["function"]["name"], "add");
+
+    let (url, _) = listing((200, models(&["m"])), (200, call("{\"a\": 2}")));
+    let ran = probe(&url, &[]);
+    assert!(ran.stdout.contains("tools:      called, but not as asked: add {\"a\":2}\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("reasoning:  takes no effort that is known\n"), "{}", ran.stdout);
+
+    let text = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "5\u{1b}[31m"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}});
+    let (url, _) = listing((404, json!({})), (200, text.to_string()));
+    let ran = probe(&url, &[]);
+    assert!(ran.stdout.contains("tools:      no call came; use `--protocol text`. It said: 5"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}') && ran.stdout.contains("thoughts:   none that go back"), "{}", ran.stdout);
+
+    let denied = json!({"error": {"message": "bad key"}});
+    let (url, _) = listing((401, denied.clone()), (401, denied.to_string()));
+    let ran = probe(&url, &[]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`m` does not answer: the model cannot be used: status 401: bad key"), "{}", ran.stderr);
+    assert!(lab.fails(2, &["doctor", "--describe", "images=true"]).contains("--probe"));
 }
 
 #[test]

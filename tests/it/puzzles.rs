@@ -186,6 +186,7 @@ impl Item for Puzzle {
             task: self.instructions(&self.withheld(sample)?),
             before: "the folder as it was given".into(),
             criterion: "prints the right numbers".into(),
+            files: Vec::new(),
             answers: vec![("numbers".to_owned(), Tolerance::default())],
         })
     }

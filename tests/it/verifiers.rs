@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::model_server::questions;
 use crate::support::{Lab, json_lines};
 use serde_json::{Value, json};
 
@@ -150,9 +151,7 @@ fn serve(answers: usize) -> (String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     std::thread::spawn(move || {
-        // A connection on which nothing is asked only shows that the server is there.
-        let asked = listener.incoming().flatten().filter(|stream| stream.peek(&mut [0]).is_ok_and(|count| count > 0));
-        for stream in asked {
+        for stream in questions(listener) {
             let number = count.fetch_add(1, Ordering::SeqCst);
             std::thread::spawn(move || {
                 if number < answers {
@@ -217,4 +216,72 @@ fn a_run_that_is_killed_while_its_verifier_judges_keeps_what_was_judged() {
     assert_eq!(asked.len(), whole.len(), "no vote is cast twice: {after}");
     let cost: f64 = lines(&lab, "runs/r/choices.jsonl").iter().map(|choice| choice["cost"].as_f64().unwrap()).sum();
     assert!((cost - whole.len() as f64).abs() < 1e-9, "each vote costs a dollar, also those before the kill");
+}
+
+/// A server whose models say this whatever they are asked; and what it was asked.
+fn saying(said: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    std::thread::spawn(move || {
+        for mut stream in questions(listener) {
+            kept.lock().unwrap().push(read(&crate::provider::read_request(&mut stream)));
+            let body = json!({
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
+            })
+            .to_string();
+            let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n";
+            let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+        }
+    });
+    (url, asked)
+}
+
+#[test]
+fn a_named_model_at_a_server_judges_a_stored_run_and_is_asked_as_it_wants() {
+    let lab = Lab::new();
+    lab.ok(&[&DIVERSE[..], &["r"]].concat());
+    let (url, asked) = saying("Both.\n{\"choice\": \"B\"}");
+    let judge = ["verify-runs", "r", "--base-url", &url, "--price", "1,10", "--orders", "1", "--verifier"];
+    let ran = lab.ok(&[&judge[..], &["model:judge", "--json"]].concat());
+    let rows = read(&ran.stdout);
+    assert_eq!((&rows[0]["verifier"], &rows[0]["samples"]), (&json!("model:judge*1"), &json!(4)), "{rows:#}");
+    let calls = asked.lock().unwrap().len();
+    assert!(calls > 0 && (rows[0]["cost"].as_f64().unwrap() - 0.002 * calls as f64).abs() < 1e-9, "{rows:#}");
+    let bound = |body: &Value| body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64());
+    for body in std::mem::take(&mut *asked.lock().unwrap()) {
+        assert_eq!((&body["model"], &body["temperature"], bound(&body)), (&json!("judge"), &json!(0.0), Some(1024)));
+        // Of each diff the file of the masked function comes first, though others stand before it in the alphabet.
+        let shown = body["messages"][0]["content"].as_str().unwrap();
+        assert_eq!(shown.matches("```diff\ndiff --git a/tiny/").count(), shown.matches("```diff\n").count(), "{shown}");
+    }
+    // A model that reasons is asked without a temperature, and its thoughts have room.
+    let reasons = ["model:thinker", "--describe", "reasoning=true,sampling=false"];
+    lab.ok(&[&judge[..], &reasons].concat());
+    let bodies = std::mem::take(&mut *asked.lock().unwrap());
+    assert_eq!(bodies.len(), calls);
+    for body in bodies {
+        assert_eq!((&body["model"], body.get("temperature"), bound(&body)), (&json!("thinker"), None, Some(16_384)));
+    }
+    assert_eq!(lab.run(&[&judge[..], &["model"]].concat()).code, 2, "there is a server, but no model");
+}
+
+#[test]
+fn votes_that_cannot_be_read_are_counted_in_the_report() {
+    let lab = Lab::new();
+    lab.ok(&[&DIVERSE[..], &["r"]].concat());
+    let (url, asked) = saying("I cannot decide.");
+    let judge = ["verify-runs", "r", "--verifier", "model:judge", "--base-url", &url, "--price", "0,0", "--orders", "1"];
+    let ran = lab.ok(&judge);
+    let calls = asked.lock().unwrap().len();
+    let said = format!("gave no vote that could be read {calls} times.");
+    assert!(ran.stdout.replace('\n', " ").contains(&said), "{said}: {}", ran.stdout);
+    let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
+    assert_eq!(report["verifiers"][0]["unreadable"], calls, "{report:#}");
+    // A model that denies everything is told before it is asked about any sample.
+    let down = ["verify-runs", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
+    let said = lab.fails(11, &down);
+    assert!(said.contains("`judge` cannot be asked: the provider failed: nothing answers at `127.0.0.1:9`"), "{said}");
 }

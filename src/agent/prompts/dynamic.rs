@@ -11,6 +11,7 @@ use crate::agent::protocol::Protocol;
 use crate::agent::tool_calling::ToolCalling;
 use crate::agent::tools::{Answering, MARKER, signature_of};
 use crate::agent::{End, Limits, Replication, Task};
+use crate::model::Tool;
 
 /// What a dynamic agent writes before each of its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -25,31 +26,40 @@ pub enum Prompting {
     Planning,
 }
 
-/// The system prompt of masked replication.
+/// The system prompt of masked replication. `paper` is whether the paper's text is beside the code.
 #[must_use]
-pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
-    system_of("react_system", prompting, tool_calling, history)
+pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History, paper: bool) -> String {
+    system_of("react_system", prompting, tool_calling, history, paper)
 }
 
 /// The system prompt in families that have none of their own.
 #[must_use]
 pub fn general_system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
-    system_of("general_system", prompting, tool_calling, history)
+    system_of("general_system", prompting, tool_calling, history, false)
 }
 
-fn system_of(template: &str, prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
-    let tools: Vec<Value> = tool_calling
-        .tools
-        .shown()
+fn system_of(
+    template: &str,
+    prompting: Prompting,
+    tool_calling: &ToolCalling,
+    history: History,
+    paper: bool,
+) -> String {
+    // Where the provider is given them, it shows them to the model.
+    let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.shown() } else { &[] };
+    let tools: Vec<Value> = told
         .iter()
         .map(|tool| {
             let signature = signature_of(&tool.parameters);
             context! { name => &tool.name, signature, description => &tool.description }
         })
         .collect();
-    let then = if tool_calling.is_one_call() {
+    let then = if tool_calling.one_call {
         "Then call exactly one tool. You are shown what came of it, and the next step begins. Only the first call of a \
          reply is run."
+    } else if tool_calling.protocol == Protocol::Text {
+        // Models that write several calls into a text make up what the first ones show.
+        "Then call one tool. You are shown what came of it, and the next step begins."
     } else {
         "Then call a tool, or several in one reply where no call needs what another one shows. They are run in order, \
          you are shown what came of each, and the next step begins."
@@ -60,7 +70,7 @@ fn system_of(template: &str, prompting: Prompting, tool_calling: &ToolCalling, h
         Prompting::Planning => render("think_planning", context! { then }),
     };
     let calling = match tool_calling.protocol {
-        Protocol::Tools => render("call_tools", context! {}),
+        Protocol::Tools => String::new(),
         Protocol::Text => render(
             "call_text",
             context! { first => tool_calling.tools.first(), example => tool_calling.tools.example() },
@@ -79,7 +89,7 @@ fn system_of(template: &str, prompting: Prompting, tool_calling: &ToolCalling, h
         }
         History::Super => "Of every result but the last you are shown the end only.".to_owned(),
     };
-    render(template, context! { tools, thinking, calling, answer => answer(tool_calling), memory })
+    render(template, context! { tools, thinking, calling, answer => answer(tool_calling), memory, paper })
 }
 
 /// What gives the answer, to be named in a sentence.
@@ -90,9 +100,9 @@ fn answer(tool_calling: &ToolCalling) -> String {
     }
 }
 
-/// The task.
+/// The task. `paper` is whether the paper's text is beside the code.
 #[must_use]
-pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling) -> String {
+pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: bool) -> String {
     let printed = tool_calling.tools.answering() == Answering::Printed;
     let report = match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("call `{name}` with one JSON object"),
@@ -106,7 +116,7 @@ pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling) -> String 
     };
     // Small models look into files that are not there, or into all of them.
     let file = task.functions.first().and_then(|function| function.at.split("::").next());
-    render("react_task", context! { report, printed, file, ..task_values(task, limits) })
+    render("react_task", context! { report, printed, file, paper, ..task_values(task, limits) })
 }
 
 /// What the model is told before its last reply.
@@ -134,7 +144,9 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
             let (first, example) = (tool_calling.tools.first(), tool_calling.tools.example());
             render("format_error_text", context! { what, names, first, example })
         }
-        Protocol::Tools => render("format_error", context! { what, names }),
+        Protocol::Tools => {
+            render("format_error", context! { what, names, first => tool_calling.tools.first() })
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::budget::command_limit;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
-const TEMPLATES: [(&str, &str); 31] = [
+const TEMPLATES: [(&str, &str); 30] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("react_reason", include_str!("react_reason.md")),
@@ -28,7 +28,6 @@ const TEMPLATES: [(&str, &str); 31] = [
     ("think_react", include_str!("think_react.md")),
     ("think_mlagentbench", include_str!("think_mlagentbench.md")),
     ("think_planning", include_str!("think_planning.md")),
-    ("call_tools", include_str!("call_tools.md")),
     ("call_text", include_str!("call_text.md")),
     ("summarise", include_str!("summarise.md")),
     ("left_out", include_str!("left_out.md")),
@@ -213,13 +212,13 @@ mod tests {
         let of_region = fixed::Missing { part: Some(part), ..missing.clone() };
         let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
-            dynamic::system(Prompting::React, &original, History::Full),
-            dynamic::system(Prompting::Mlagentbench, &original, History::Window(5)),
-            dynamic::system(Prompting::Planning, &by_text, History::Summary(5)),
-            dynamic::task(&told, &Limits::default(), &original),
-            dynamic::task(&told, &Limits::default(), &by_text),
-            dynamic::general_system(Prompting::React, &original, History::Full),
-            dynamic::task(&other, &Limits::default(), &original),
+            dynamic::system(Prompting::React, &original, History::Full, true),
+            dynamic::system(Prompting::Mlagentbench, &original, History::Window(5), false),
+            dynamic::system(Prompting::Planning, &by_text, History::Summary(5), true),
+            dynamic::task(&told, &Limits::default(), &original, true),
+            dynamic::task(&told, &Limits::default(), &by_text, false),
+            dynamic::general_system(Prompting::React, &by_text, History::Full),
+            dynamic::task(&other, &Limits::default(), &original, true),
             external::task(&other, &Limits::default(), None),
             dynamic::reason(512),
             dynamic::wait(),
@@ -271,6 +270,29 @@ mod tests {
     }
 
     #[test]
+    fn tools_are_described_once_and_only_what_is_there_is_named() {
+        let tool_calling =
+            |protocol| ToolCalling { tools: ToolSet::of(ToolChoice::Autoexperiment), protocol, one_call: false };
+        let system = |protocol| dynamic::system(Prompting::React, &tool_calling(protocol), History::Full, true);
+        // Where the provider is given their schemas, the prompt has none of them.
+        for tool in ToolSet::of(ToolChoice::Autoexperiment).shown() {
+            let description = tool.description.as_str();
+            assert_eq!(system(Protocol::Tools).matches(description).count(), 0, "{description}");
+            assert_eq!(system(Protocol::Text).matches(description).count(), 1, "{description}");
+        }
+        assert!(tool_calling(Protocol::Text).offered().is_empty());
+        let told = task().task("doubling_0", 0);
+        let whole = |paper| {
+            let system = dynamic::system(Prompting::React, &tool_calling(Protocol::Text), History::Full, paper);
+            system + &dynamic::task(&told, &Limits::default(), &tool_calling(Protocol::Text), paper)
+        };
+        assert_eq!((whole(true).matches("`paper.txt`").count(), whole(false).matches("paper.txt").count()), (2, 0));
+        assert!(whole(false).contains("Beside the code there are\n- `experiments.md`"), "{}", whole(false));
+        // The headings that the manifest names are for `paper=oracle` alone.
+        assert!(!whole(true).contains("Method"));
+    }
+
+    #[test]
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
@@ -279,6 +301,7 @@ mod tests {
             &task.task("doubling_", 0),
             &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() },
             &tool_calling,
+            true,
         );
         assert!(prompt.contains("No function is missing") && !prompt.contains("## Missing functions"));
         assert!(prompt.contains("90 seconds") && !prompt.contains('$'));

@@ -73,12 +73,15 @@ async fn a_broken_final_answer_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn of_several_calls_in_the_text_the_first_is_run_and_a_note_says_so() {
+async fn with_one_call_the_first_of_several_in_the_text_is_run_and_a_note_says_so() {
     let two = "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo a\"}}\n```\nand\n```json\n\
                {\"name\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n```";
-    let attempt = World::new(vec![text(two), submit()]).await.react().await;
-    assert_eq!(attempt.budget.steps, 2);
-    assert!(attempt.observations()[0].ends_with("Note: 2 tool calls in one reply; only the first one was run."));
+    for protocol in ["tools", "text"] {
+        let world = World::new(vec![text(two), submit()]).await;
+        let attempt = world.react_with(&format!("one-call=true,protocol={protocol}")).await;
+        assert_eq!(attempt.budget.steps, 2);
+        assert!(attempt.observations()[0].ends_with("Note: 2 tool calls in one reply; only the first one was run."));
+    }
 }
 
 #[tokio::test]

@@ -38,10 +38,14 @@ async fn the_whole_history_is_sent_with_each_call_numbered_and_seeded() {
 async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     let attempt = World::new(vec![]).await.limits(|limits| limits.steps = 33).react().await;
     let system = &attempt.asked[0].messages[0].content;
+    let by_text = World::new(vec![]).await.react_with("protocol=text").await;
+    let told = &by_text.asked[0].messages[0].content;
     for tool in &attempt.asked[0].tools {
+        // Told once: by the provider, or in the prompt.
         let call = format!("`{{\"name\": \"{}\", \"arguments\": {{\"", tool.name);
-        assert!(system.contains(&call), "{call} is missing in:\n{system}");
+        assert!(!system.contains(&call) && told.contains(&call), "{call}:\n{system}\n{told}");
     }
+    assert!(by_text.asked[0].tools.is_empty());
     let task = &attempt.asked[0].messages[1].content;
     for part in [
         "On Doubling",

@@ -52,6 +52,23 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
 }
 
 #[tokio::test]
+async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_says_which_it_is() {
+    let reply = "Two at once.\n```bash\necho one > log.txt\n```\nThen:\n```json\n{\"name\": \"nope\", \"arguments\": {}}\n```\n\
+                 ```bash\necho two >> log.txt; cat log.txt\n```";
+    let json = r#"{"name": "command_line", "arguments": {"command": "echo three >> log.txt"}}
+        {"name": "final_answer", "arguments": {"answer": {"Experiment 1": {"x": 1}}}}"#;
+    let attempt = World::new(vec![text(reply), text(json)]).await.react_with("protocol=text").await;
+    assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2));
+    assert_eq!(attempt.file("log.txt"), "one\ntwo\nthree\n");
+    let shown = attempt.last_shown();
+    let order = ["Call 1 of 3, `command_line`:\n", "there is no tool `nope`", "Call 3 of 3, `command_line`:\n"];
+    let places: Vec<usize> = order.iter().map(|what| shown.find(what).unwrap_or_else(|| panic!("{shown}"))).collect();
+    assert!(places.is_sorted(), "{shown}");
+    assert!(shown.contains("one\ntwo"), "{shown}");
+    assert_eq!(attempt.format_errors().len(), 1, "the malformed call alone");
+}
+
+#[tokio::test]
 async fn a_broken_call_is_told_so_and_keeps_no_other_from_being_run() {
     let broken = [call("write_file", Value::String("{".into())), call("nope", json!({}))];
     let reply = several(&[broken[0].clone(), sh("echo fine"), broken[1].clone()]);

@@ -68,9 +68,9 @@ async fn each_prompt_asks_for_its_parts_and_the_settings_are_in_the_name() {
         for part in parts {
             assert!(system.contains(part), "{part} is missing in:\n{system}");
         }
-        let one = setting.contains("protocol=text");
-        assert_eq!(system.contains("Then call exactly one tool."), one, "{system}");
-        assert_eq!(system.contains("or several in one reply"), !one, "{system}");
+        let by_text = setting.contains("protocol=text");
+        assert_eq!(system.contains("Then call one tool."), by_text, "{system}");
+        assert_eq!(system.contains("or several in one reply"), !by_text, "{system}");
     }
 }
 

@@ -157,6 +157,7 @@ fn what_verifiers_chose_is_in_the_rows_and_in_the_picture() {
         usage: crate::model::Usage::default(),
         cost: 0.0,
         unknown: 0,
+        unreadable: 0,
     };
     let mut material = material(records);
     material.options.choices.push(choice);

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod http;
 pub mod judge;
 pub mod local_model;
+pub mod model_server;
 pub mod prepared;
 pub mod readers;
 pub mod session;

@@ -1,0 +1,172 @@
+//! Whether a provider can be reached, takes the key and has the model, before anything is built for it.
+//!
+//! A connection shows that a server is there. Its list of models, which costs nothing, shows that it takes the key. The
+//! model itself is asked only where the list speaks against it: it lacks the name, or the server denies it. Names have
+//! aliases, some servers take any name, and some let nobody see a list.
+
+use std::time::Duration;
+
+use genai::chat::ChatOptions;
+use genai::webc;
+
+use super::failure::{Failure, says_no_access};
+use super::provider::Provider;
+use super::{Message, Model, ModelError, Request, Role, wire};
+use crate::error::{Error, Kind, Result, with_causes};
+
+/// The longest wait for a connection, and then for a list of models.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Times that a provider's own server is looked for: a network may blink.
+const TRIES: u32 = 3;
+
+/// The bound on the one reply that is asked for; no provider takes a smaller one from all of its models.
+const REPLY: u32 = 16;
+
+/// Names of models that an error shows.
+const SHOWN: usize = 8;
+
+/// Characters of each of them.
+const LONGEST_NAME: usize = 60;
+
+/// How servers say, with a 404, that it is the model which is not there, in lower case.
+const NO_MODEL: [&str; 5] =
+    ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
+
+/// What a list of models says of this one.
+enum Listed {
+    /// Nothing against it.
+    Fine,
+    /// That it is not there, but others are.
+    Lacks(Vec<String>),
+    /// The server denies the list as it would deny a question.
+    Denied,
+}
+
+impl Provider {
+    /// Looks whether the provider can be reached and does not deny the key or the model.
+    ///
+    /// # Errors
+    /// [`ModelError::Unavailable`] when nobody is there, [`ModelError::Denied`] with the server's words.
+    pub(super) async fn look(&self) -> Result<(), ModelError> {
+        self.connect().await?;
+        let mut tries = 0;
+        let listed = loop {
+            tries += 1;
+            // A server that is busy with a long reply may let a list wait.
+            let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else { return Ok(()) };
+            match listed {
+                Ok(listed) => break listed,
+                Err(_) if tries < TRIES && self.settings.base_url.is_none() => {
+                    tokio::time::sleep(self.settings.first_wait * tries).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let names = match listed {
+            Listed::Fine => return Ok(()),
+            Listed::Lacks(names) => names,
+            Listed::Denied => Vec::new(),
+        };
+        self.ask_once().await.map_err(|mut error| {
+            if !names.is_empty() {
+                let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", name.chars().take(LONGEST_NAME).collect::<String>())).collect();
+                let more = if names.len() > SHOWN { ", ..." } else { "" };
+                error.note(&format!(" (it has {}{more})", shown.join(", ")));
+            }
+            error
+        })
+    }
+
+    /// Opens a connection to a server of the user's own, and closes it. Whatever goes through a proxy is not looked at.
+    async fn connect(&self) -> Result<(), ModelError> {
+        let Some(url) = &self.settings.base_url else { return Ok(()) };
+        let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+        if proxies.iter().any(|name| std::env::var_os(name).is_some()) {
+            return Ok(());
+        }
+        let Some(address) = address(url) else { return Ok(()) };
+        let down = |why: String| Err(ModelError::Unavailable(format!("nothing answers at `{address}`: {why}")));
+        match tokio::time::timeout(TIMEOUT, tokio::net::TcpStream::connect(&address)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => down(error.to_string()),
+            Err(_) => down(format!("no connection within {} s", TIMEOUT.as_secs())),
+        }
+    }
+
+    /// Asks for the list of models. What is no list says nothing. The error is that there is no connection.
+    async fn listed(&self) -> Result<Listed, ModelError> {
+        let target = &self.settings.target;
+        let error = match self.client.all_model_names(target.kind, ()).await {
+            Ok(names) if names.is_empty() || names.contains(&target.model) => return Ok(Listed::Fine),
+            Ok(names) => return Ok(Listed::Lacks(names)),
+            Err(error) => error,
+        };
+        let (genai::Error::WebAdapterCall { webc_error, .. } | genai::Error::WebModelCall { webc_error, .. }) = &error
+        else {
+            return Ok(Listed::Fine);
+        };
+        match webc_error {
+            webc::Error::Reqwest(error) if error.is_connect() => {
+                Err(ModelError::Unavailable(format!("it cannot be reached: {}", with_causes(error))))
+            }
+            webc::Error::ResponseFailedStatus { status, body, .. } if denies(status.as_u16(), body, &target.model) => {
+                Ok(Listed::Denied)
+            }
+            _ => Ok(Listed::Fine),
+        }
+    }
+
+    /// One short question. Only being denied is an error: what may pass is for the run to bear.
+    async fn ask_once(&self) -> Result<(), ModelError> {
+        let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
+        let chat = wire::request(&self.settings.target, &request);
+        let options = ChatOptions::default().with_max_tokens(REPLY);
+        match self.ask(chat, &options, true, None).await {
+            Err(Failure { error: error @ ModelError::Denied(_), .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Looks whether a model can be asked ([`Model::probe`]), before anything is built or run for it.
+///
+/// # Errors
+/// Kind `Provider` when it cannot be reached, `Model` when the provider denies the key or the model.
+pub async fn reach(model: &dyn Model) -> Result<()> {
+    model.probe().await.map_err(|error| {
+        let (kind, hint) = match &error {
+            ModelError::Denied(_) => (
+                Kind::Model,
+                "check the model's name and the key: a provider's is in the variable that `autoexperiment doctor` shows, \
+                 that of a server by `--base-url` in `AUTOEXPERIMENT_API_KEY`. Then give the same command again; nothing \
+                 was run",
+            ),
+            _ => (
+                Kind::Provider,
+                "start its server or correct `--base-url`, then give the same command again; nothing was run",
+            ),
+        };
+        Error::new(kind, format!("`{}` cannot be asked: {error}", model.name())).hint(hint)
+    })
+}
+
+/// Whether an answer to the question for a list says that the key is not taken, or that the model is not there.
+fn denies(status: u16, body: &str, model: &str) -> bool {
+    let lower = body.to_lowercase();
+    match status {
+        401..=403 => true,
+        404 => lower.contains(&model.to_lowercase()) || NO_MODEL.iter().any(|words| lower.contains(words)),
+        _ => says_no_access(&lower),
+    }
+}
+
+/// Host and port of an HTTP address.
+fn address(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if scheme == "https" { 443 } else { 80 };
+    Some(if has_port { host.to_owned() } else { format!("{host}:{port}") })
+}
