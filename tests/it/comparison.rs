@@ -203,7 +203,7 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
         labels.len()
     };
     let counts = ["reasoning", "contexts", "tools", "agents", "promptings", "retrieval", "tries"].map(agents);
-    assert_eq!(counts, [4, 4, 4, 2, 12, 4, 2]);
+    assert_eq!(counts, [4, 5, 4, 2, 12, 4, 2]);
     assert_eq!(agents("steps-20"), 1);
     let verifiers = json(&lab.ok(&["report", "pass-at-5", "--json"]).stdout)["verifiers"].clone();
     let mut names: Vec<&str> =
@@ -212,6 +212,33 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
     names.dedup();
     assert_eq!(names.len(), 5, "{names:?}");
     assert!(lab.path("by-n.html").exists() && lab.path("steps.html").exists());
+}
+
+#[test]
+fn without_the_papers_file_no_text_of_the_paper_is_in_workspace_or_prompt() {
+    let lab = Lab::new();
+    let call = |name: &str, arguments: Value| serde_json::json!({"text": "", "tool_calls": [{"name": name, "arguments": arguments}]});
+    let replies = [
+        call("command_line", serde_json::json!({"command": "ls; echo mine > paper.txt"})),
+        call("final_answer", serde_json::json!({"answer": "{\"Experiment 1\": {}}"})),
+    ];
+    lab.write("model.jsonl", &crate::support::json_lines(&replies));
+    let mut arguments = vec!["run", "--sample", "tiny_1", "--agent", "react", "--agent", "react:paper-file=false"];
+    arguments.extend(["--model", "scripted:model.jsonl", "--no-baseline", "--name", "r"]);
+    lab.ok(&arguments);
+    for (agent, has) in [("react", true), ("react+paper-file=false", false)] {
+        let record = lab.records("r").into_iter().find(|record| record["agent"] == agent).unwrap();
+        assert_eq!(record["end"], "answered", "{record:#}");
+        let told = lab.read(&format!("runs/r/trajectories/{agent}/tiny_1.0.jsonl"));
+        let mut lines = told.lines().map(json);
+        let shown = lines.find(|line| line["event"] == "observation").unwrap();
+        let listed = shown["content"].as_str().unwrap();
+        assert_eq!(listed.contains("paper.txt"), has, "{listed}");
+        assert!(listed.contains("experiments.md"), "{listed}");
+        let prompts = told.lines().map(json).filter(|line| line["event"] == "message");
+        let prompts: Vec<String> = prompts.map(|line| line["content"].to_string()).collect();
+        assert_eq!(prompts.concat().contains("paper.txt"), has, "{prompts:?}");
+    }
 }
 
 #[test]
