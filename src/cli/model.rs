@@ -62,7 +62,8 @@ impl ModelOptions {
     /// The choice of a command that may name its models elsewhere, as `--verifier model:NAME` does: with a server and no
     /// model, one without a name.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
-        let named = Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };
+        let named =
+            Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };
         named.choice()
     }
 }

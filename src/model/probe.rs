@@ -30,8 +30,7 @@ const SHOWN: usize = 8;
 const LONGEST_NAME: usize = 60;
 
 /// How servers say, with a 404, that it is the model which is not there, in lower case.
-const NO_MODEL: [&str; 5] =
-    ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
+const NO_MODEL: [&str; 5] = ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
 
 /// What a list of models says of this one.
 enum Listed {
@@ -70,7 +69,11 @@ impl Provider {
         };
         self.ask_once().await.map_err(|mut error| {
             if !names.is_empty() {
-                let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", name.chars().take(LONGEST_NAME).collect::<String>())).collect();
+                let shown: Vec<String> = names
+                    .iter()
+                    .take(SHOWN)
+                    .map(|name| format!("`{}`", name.chars().take(LONGEST_NAME).collect::<String>()))
+                    .collect();
                 let more = if names.len() > SHOWN { ", ..." } else { "" };
                 error.note(&format!(" (it has {}{more})", shown.join(", ")));
             }

@@ -21,8 +21,8 @@ pub use place::Folder;
 pub use plan::Plan;
 
 use crate::error::{Error, Kind, Result};
-use crate::model::{self, Model};
 use crate::model::ledger::{Books, Ledger};
+use crate::model::{self, Model};
 use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Families, Family, Item, Ready, beyond, samples};

@@ -194,7 +194,10 @@ fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_o
         let kept = kept.lock().unwrap();
         assert_eq!(kept.len(), asked, "{name}: {kept:#?}");
         if asked == 2 {
-            assert!(kept[0]["max_tokens"].as_u64().or(kept[0]["max_completion_tokens"].as_u64()) == Some(16), "{kept:#?}");
+            assert!(
+                kept[0]["max_tokens"].as_u64().or(kept[0]["max_completion_tokens"].as_u64()) == Some(16),
+                "{kept:#?}"
+            );
         }
     }
 }
@@ -244,7 +247,11 @@ fn doctor_tells_of_a_model_whether_it_answers_at_what_price_and_what_it_can_do()
     let (url, _) = listing((401, denied.clone()), (401, denied.to_string()));
     let ran = probe(&url, &[]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
-    assert!(ran.stderr.contains("`m` does not answer: the model cannot be used: status 401: bad key"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`m` does not answer: the model cannot be used: status 401: bad key"),
+        "{}",
+        ran.stderr
+    );
     assert!(lab.fails(2, &["doctor", "--describe", "images=true"]).contains("--probe"));
 }
 

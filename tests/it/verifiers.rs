@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::model_server::questions;
@@ -273,7 +273,8 @@ fn votes_that_cannot_be_read_are_counted_in_the_report() {
     let lab = Lab::new();
     lab.ok(&[&DIVERSE[..], &["r"]].concat());
     let (url, asked) = saying("I cannot decide.");
-    let judge = ["verify-runs", "r", "--verifier", "model:judge", "--base-url", &url, "--price", "0,0", "--orders", "1"];
+    let judge =
+        ["verify-runs", "r", "--verifier", "model:judge", "--base-url", &url, "--price", "0,0", "--orders", "1"];
     let ran = lab.ok(&judge);
     let calls = asked.lock().unwrap().len();
     let said = format!("gave no vote that could be read {calls} times.");
@@ -281,7 +282,8 @@ fn votes_that_cannot_be_read_are_counted_in_the_report() {
     let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
     assert_eq!(report["verifiers"][0]["unreadable"], calls, "{report:#}");
     // A model that denies everything is told before it is asked about any sample.
-    let down = ["verify-runs", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
+    let down =
+        ["verify-runs", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
     let said = lab.fails(11, &down);
     assert!(said.contains("`judge` cannot be asked: the provider failed: nothing answers at `127.0.0.1:9`"), "{said}");
 }

@@ -144,9 +144,7 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
             let (first, example) = (tool_calling.tools.first(), tool_calling.tools.example());
             render("format_error_text", context! { what, names, first, example })
         }
-        Protocol::Tools => {
-            render("format_error", context! { what, names, first => tool_calling.tools.first() })
-        }
+        Protocol::Tools => render("format_error", context! { what, names, first => tool_calling.tools.first() }),
     }
 }
 
