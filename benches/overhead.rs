@@ -25,6 +25,7 @@ use autoexperiment::run::attempt::{LabelledAgent, RunContext};
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::family::{Basis, Item, samples};
 use autoexperiment::run::machine::Machine;
+use autoexperiment::run::results::Results;
 use autoexperiment::run::run_file::FORMAT;
 use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
 use autoexperiment::run::scratch::Scratch;
@@ -199,6 +200,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         envs: Arc::new(Venv::new()),
         limits: SandboxLimits::default(),
         hidden: Vec::new(),
+        results: Results::none(),
         cache: cache.clone(),
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();

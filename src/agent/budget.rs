@@ -45,6 +45,8 @@ pub struct Budget {
     pub steps: u32,
     /// Calls of the model so far: one a step, and those that tools make.
     pub calls: u32,
+    /// Replies that were kept from an earlier run.
+    pub cached_replies: u32,
     /// Replies that could not be acted upon, or not upon all of them.
     pub format_errors: u32,
     /// Tool time so far.
@@ -72,6 +74,7 @@ impl Budget {
             until: limits,
             steps: 0,
             calls: 0,
+            cached_replies: 0,
             format_errors: 0,
             tool_time: Duration::ZERO,
             model_time: Duration::ZERO,
@@ -174,6 +177,7 @@ impl Budget {
     /// Counts a call of the model that is no step, such as one that a tool makes.
     pub fn charge_call(&mut self, reply: &Reply, waited: Duration) {
         self.calls += 1;
+        self.cached_replies += u32::from(reply.cached);
         self.usage += reply.usage;
         self.cost += reply.cost;
         self.model_time += waited;

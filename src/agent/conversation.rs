@@ -101,6 +101,7 @@ mod tests {
             tool_calls,
             thoughts: Vec::new(),
             estimated: false,
+            cached: false,
             usage: Usage::default(),
             cost: 0.0,
             seconds: 0.0,

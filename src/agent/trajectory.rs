@@ -62,6 +62,9 @@ pub enum Event {
         /// Whether the tokens are estimated, because the provider reports none.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
+        /// Whether it was kept from an earlier run, so that it costs nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cached: bool,
         /// Tokens.
         usage: Usage,
         /// Dollars.
@@ -215,6 +218,9 @@ pub enum Event {
         /// The end of its standard error, when it failed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
+        /// Whether it was not run: the same code had been run before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cached: bool,
     },
 }
 
@@ -229,6 +235,7 @@ impl Event {
             tool_calls: reply.tool_calls.clone(),
             thoughts: reply.thoughts.clone(),
             estimated: reply.estimated,
+            cached: reply.cached,
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
-use crate::files::hex;
+use crate::files::Parts;
 use crate::masked::gold::{MOST_DRAWS, agrees, gold_of};
 use crate::masked::ready::ReadyPaper;
 use crate::run::check::measure;
@@ -281,25 +280,21 @@ impl Bench {
 
     /// Digest of all that decides what comes of a trial, but its time limit: sha256, hex.
     fn key(&self, trial: &Trial<'_>) -> String {
-        let mut hash = Sha256::new();
-        let mut add = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
-        add(self.ready.snapshot.digest().as_bytes());
-        add(self.ready.env.digest.as_bytes());
-        add(self.ready.env.python.as_bytes());
-        add(self.machine.backend.name().as_bytes());
+        let mut parts = Parts::default();
+        parts.add(self.ready.snapshot.digest());
+        parts.add(&self.ready.env.digest);
+        parts.add(&self.ready.env.python);
+        parts.add(self.machine.backend.name());
         if let Some(base) = &self.ready.base {
-            add(base.as_bytes());
+            parts.add(base);
         }
-        add(trial.experiment.command.as_bytes());
-        add(format!("{:?}", trial.experiment.result).as_bytes());
+        parts.add(&trial.experiment.command);
+        parts.add(format!("{:?}", trial.experiment.result));
         for (path, bytes) in trial.files {
-            add(path.as_os_str().as_encoded_bytes());
-            add(bytes);
+            parts.add(path.as_os_str().as_encoded_bytes());
+            parts.add(bytes);
         }
-        hex(&hash.finalize())
+        parts.finish()
     }
 }
 

@@ -8,6 +8,7 @@ use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json,
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::{Machine, private};
+use crate::run::results::Results;
 use crate::run::scratch::Scratch;
 use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
 use crate::suite::{LoadedPaper, Protocol};
@@ -134,6 +135,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         envs: arguments.env.options().open()?,
         limits: SandboxLimits::default(),
         hidden: [private(&cache, &scratch), vec![suite.root().to_owned()]].concat(),
+        results: Results::none(),
     };
     let progress = Progress::new(false);
     for id in suite.select(papers)? {

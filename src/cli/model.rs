@@ -25,6 +25,10 @@ pub struct ModelOptions {
     /// output=32000,context=200000,price=1:8`, or a TOML file with such lines.
     #[arg(long, value_name = "NAME=VALUE,...|FILE", help_heading = "Agents and models")]
     describe: Option<Description>,
+    /// Keep replies in a folder and take them from there: the same request, by the attempt of the same number, in a run with
+    /// the same --seed, is not paid twice. Verifiers always ask.
+    #[arg(long, value_name = "DIR", help_heading = "Agents and models")]
+    model_cache: Option<PathBuf>,
     /// Record all model calls to a file that `replay:FILE` plays back.
     #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
     record: Option<PathBuf>,
@@ -51,6 +55,7 @@ impl ModelOptions {
             price: self.price.map(|price| price.tokens),
             cache_price: self.price.and_then(|price| price.cache),
             description: self.describe.clone(),
+            cache: self.model_cache.as_deref().map(absolute).transpose()?,
             record: self.record.as_deref().map(absolute).transpose()?,
             request_timeout: self.request_timeout,
             retries: self.retries,

@@ -40,6 +40,8 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long)]
     no_baseline: bool,
+    #[command(flatten)]
+    fresh: super::shared::FreshOptions,
     /// Continue even if the suite, an env or the prompts have changed since the run was started.
     #[arg(long)]
     changed_suite: bool,
@@ -71,7 +73,8 @@ impl Arguments {
             array.job
         } else {
             let jobs = self.jobs.unwrap_or(run.configuration.jobs);
-            let arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
+            let mut arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
+            arguments.extend(self.fresh.argument());
             self.slurm.job(jobs, arguments)?
         };
         if self.slurm.is_dry() { slurm::show_script(folder, &job) } else { slurm::submit(folder, job).await }
@@ -96,7 +99,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         configuration.max_cost = arguments.max_cost;
     }
     let suite = arguments.suite.clone().unwrap_or_else(|| configuration.suite.clone());
-    let machine = Machine::open(&MachineOptions {
+    let mut machine = Machine::open(&MachineOptions {
         cache: arguments.places.cache()?,
         scratch: arguments.places.scratch(),
         sandbox: configuration.sandbox,
@@ -106,6 +109,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         envs: arguments.channels.options(configuration.env),
     })
     .await?;
+    arguments.fresh.apply(&mut machine);
     let shards = match (&run.sharing, arguments.shards.given(true)?) {
         (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),
         (None, None) => None,

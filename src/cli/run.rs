@@ -9,7 +9,7 @@ use super::plan;
 use super::sample::DrawOptions;
 use super::session::{Shown, show, show_plan};
 use super::shards::ShardOptions;
-use super::shared::{PlaceOptions, SuiteOptions, described};
+use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
 use super::slurm::{self, SlurmOptions};
 use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
@@ -125,6 +125,8 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long, help_heading = "Scoring")]
     no_baseline: bool,
+    #[command(flatten)]
+    fresh: FreshOptions,
     /// End with exit code 9 if any attempt fails.
     #[arg(long, help_heading = "Scoring")]
     require_pass: bool,
@@ -222,6 +224,7 @@ impl Arguments {
             arguments.push(format!("--scratch={}", scratch.display()));
         }
         arguments.extend(self.no_baseline.then(|| "--no-baseline".to_owned()));
+        arguments.extend(self.fresh.argument());
         arguments.extend(self.shards.is_mixed().then(|| "--mixed-sandboxes".to_owned()));
         self.slurm.job(jobs, arguments)
     }
@@ -325,7 +328,8 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         let named = arguments.runs.join(arguments.name.as_deref().unwrap_or("RUN"));
         return slurm::show_script(&named, job);
     }
-    let machine = arguments.machine.open(&arguments.env.options(), &configuration.suite).await?;
+    let mut machine = arguments.machine.open(&arguments.env.options(), &configuration.suite).await?;
+    arguments.fresh.apply(&mut machine);
     let shards = if arguments.plan_only || job.is_some() { Some(arguments.shards.only()) } else { shards };
     let options = Options { baseline: !arguments.no_baseline, shards, ..Options::on(machine) };
     if arguments.plan_only {

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::run::machine::default_scratch;
+use crate::run::machine::{Machine, default_scratch};
 use crate::suite::{Suite, bundled, is_bundled};
 
 /// Where the suite is.
@@ -135,6 +135,28 @@ impl PlaceOptions {
     /// The scratch folder.
     pub fn scratch(&self) -> PathBuf {
         self.scratch.clone().unwrap_or_else(default_scratch)
+    }
+}
+
+/// Whether results that are known are used.
+#[derive(clap::Args)]
+pub struct FreshOptions {
+    /// Run every check of the baseline and of verification, also where the result of the same code is in the cache.
+    #[arg(long, env = "AUTOEXPERIMENT_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Scoring")]
+    fresh: bool,
+}
+
+impl FreshOptions {
+    /// Has a machine doubt what it knows, if that is asked for.
+    pub const fn apply(&self, machine: &mut Machine) {
+        if self.fresh {
+            machine.results.doubt();
+        }
+    }
+
+    /// The same for another process.
+    pub fn argument(&self) -> Option<String> {
+        self.fresh.then(|| "--fresh".to_owned())
     }
 }
 

@@ -213,6 +213,7 @@ impl Ready for ReadyCommands {
                 exit: observed.exit,
                 wall: Duration::try_from_secs_f64(observed.seconds).unwrap_or_default(),
                 cpu: Duration::ZERO,
+                starved: Duration::ZERO,
                 stderr: observed.stderr.clone(),
                 result: serde_json::to_value(&observed).map_err(|error| error.to_string()),
             }),

@@ -91,6 +91,10 @@ pub struct AttemptRow {
     pub lost: bool,
     /// Lines of code that the sample withholds; null where that is not known.
     pub lines: Option<u64>,
+    /// Number of checks of verification that were not run because their result was known.
+    pub cached_checks: u64,
+    /// Number of replies that came from `--model-cache` and cost nothing.
+    pub cached_replies: u64,
     /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
@@ -250,6 +254,8 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         score: record.score(),
         lost: record.is_infrastructure(),
         lines: record.lines.map(|lines| lines as u64),
+        cached_checks: record.cached_checks.len() as u64,
+        cached_replies: u64::from(record.cached_replies),
         measures: measured(record, &measures),
     };
     let rows = source.records().map(row).collect();

@@ -1,11 +1,12 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
 //! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
-//! written ([`hex`]), what the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
+//! made and written ([`Parts`], [`hex`]), values kept by their digest ([`Kept`]), what the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
 //! its faults ([`from_toml`]).
 
 mod clock;
 mod digest;
 mod failpoint;
+mod kept;
 mod lines;
 mod once;
 mod temporary;
@@ -13,8 +14,9 @@ mod toml;
 mod whole;
 
 pub use clock::now;
-pub use digest::hex;
+pub use digest::{Parts, hex};
 pub(crate) use failpoint::write_all;
+pub use kept::Kept;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};

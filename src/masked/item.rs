@@ -20,7 +20,7 @@ use crate::run::family::{Basis, CheckFacts, Item, ItemFacts, Listed, Parts, Ques
 use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
-use crate::suite::LoadedPaper;
+use crate::suite::{GoldResult, LoadedPaper};
 use crate::workspace::repo_digest;
 
 /// A sample's paper and the places of its masked functions, from its id.
@@ -227,6 +227,11 @@ impl Ready for ReadyItem {
 
     fn checks_are_independent(&self) -> bool {
         true
+    }
+
+    fn is_exact(&self, check: &str) -> bool {
+        let gold = gold_of(&self.item.loaded, self.item.basis.protocol);
+        gold.is_ok_and(|gold| gold.get(check).is_some_and(GoldResult::is_exact))
     }
 
     fn keeps_out(&self, path: &str) -> bool {

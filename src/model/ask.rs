@@ -65,6 +65,7 @@ pub(crate) fn begin<C: Caller>(model: &dyn Model, request: &mut Request, caller:
     request.affordable = None;
     let quote = caller.begin(model, request)?;
     let tab = caller.tab();
+    request.attempt = tab.as_ref().and_then(Tab::attempt);
     let most = quote.most(request.sampling.max_tokens, request.affordable);
     // Waits for the disk.
     let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));

@@ -305,6 +305,12 @@ impl Tab {
         Self { ledger, payer }
     }
 
+    /// Number of the attempt that pays, if one does.
+    #[must_use]
+    pub const fn attempt(&self) -> Option<u32> {
+        self.payer.attempt
+    }
+
     /// Writes down that a call is about to be made.
     ///
     /// # Errors

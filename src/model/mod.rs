@@ -5,6 +5,7 @@
 //! Agents see only the trait. Keys stay in this process and never appear in an error.
 
 pub(crate) mod ask;
+mod cached;
 pub(crate) mod embedding;
 mod failure;
 mod features;
@@ -201,6 +202,10 @@ pub struct Request {
     /// Tokens that the reply may have for the money that is left; `None` for no bound. No part of what is asked either.
     #[serde(skip)]
     pub affordable: Option<u32>,
+    /// Number of the attempt that asks, where one does: the attempts at a sample are draws of their own. No part of what is
+    /// asked either.
+    #[serde(skip)]
+    pub attempt: Option<u32>,
 }
 
 /// Tokens of one call or of many. `cached` is part of `input`, `reasoning` part of `output`.
@@ -250,6 +255,9 @@ pub struct Reply {
     /// Whether its tokens are estimated, because the provider reports none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Whether it was kept from an earlier run, so that it costs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     /// Tokens, of this call and of its failed tries that the provider charged.
     pub usage: Usage,
     /// Cost in dollars.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 
+use super::cached::Cached;
 use super::features::{Description, Target};
 use super::price::Price;
 use super::provider::{Provider, Settings};
@@ -34,6 +35,8 @@ pub struct Options {
     pub cache_price: Option<(f64, f64)>,
     /// What the user says of the model, beside or instead of what is known.
     pub description: Description,
+    /// A folder in which replies are kept for later runs, and the run's seed.
+    pub cache: Option<(PathBuf, u64)>,
     /// A file that every call is appended to, for `replay:FILE`.
     pub record: Option<PathBuf>,
     /// Time for one try of a call, from the first byte sent to the last one read.
@@ -53,6 +56,7 @@ impl Default for Options {
             price: None,
             cache_price: None,
             description: Description::default(),
+            cache: None,
             record: None,
             request_timeout: Duration::from_mins(10),
             retries: 5,
@@ -98,6 +102,13 @@ pub(super) fn open_with(
         }
         _ => Arc::new(Provider::new(provider_settings(spec, options, variable)?)?),
     };
+    let model = match &options.cache {
+        Some((folder, seed)) => {
+            let identity = format!("{spec} {:?} {:?}", options.base_url, options.description);
+            Arc::new(Cached::new(model, identity, folder, *seed))
+        }
+        None => model,
+    };
     match &options.record {
         Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),
         None => Ok(model),
@@ -105,13 +116,14 @@ pub(super) fn open_with(
 }
 
 fn refuse_provider_options(spec: &str, options: &Options) -> Result<()> {
-    let given = match (&options.base_url, &options.price) {
-        (Some(_), _) => "--base-url",
-        (None, Some(_)) => "--price",
-        (None, None) => return Ok(()),
+    let given = match (&options.base_url, &options.price, &options.cache) {
+        (Some(_), ..) => "--base-url",
+        (None, Some(_), _) => "--price",
+        (None, None, Some(_)) => "--model-cache",
+        (None, None, None) => return Ok(()),
     };
     Err(Error::usage(format!("`{given}` does not go with `{spec}`"))
-        .hint("scripts and recordings say themselves what a reply costs, and need no server"))
+        .hint("scripts and recordings say themselves what a reply costs, and need no server and no cache"))
 }
 
 /// A provider that this program knows.

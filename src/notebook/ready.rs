@@ -124,7 +124,8 @@ impl ReadyTask {
             let is_hit = regex::Regex::new(expression).is_ok_and(|regex| regex.is_match(&output));
             let result = is_hit.then_some(Value::Bool(true)).ok_or_else(|| "not in the output of our run".to_owned());
             let id = landmark_id(&landmark.id);
-            done(Measurement { id, exit, wall, cpu: Duration::ZERO, result, stderr: String::new() });
+            let (cpu, starved) = (Duration::ZERO, Duration::ZERO);
+            done(Measurement { id, exit, wall, cpu, starved, result, stderr: String::new() });
         }
         Ok(())
     }
@@ -299,8 +300,9 @@ impl Ready for ReadyTask {
             Err(Fault::Refused(why)) => Err(why),
             Err(lost) => return Err(lost),
         };
-        let (exit, wall, cpu) = (Exit::Code(i32::from(result.is_err())), begun.elapsed(), Duration::ZERO);
-        done(Measurement { id: REPLAY.to_owned(), exit, wall, cpu, result, stderr: String::new() });
+        let (exit, wall) = (Exit::Code(i32::from(result.is_err())), begun.elapsed());
+        let (cpu, starved) = (Duration::ZERO, Duration::ZERO);
+        done(Measurement { id: REPLAY.to_owned(), exit, wall, cpu, starved, result, stderr: String::new() });
         Ok(())
     }
 }

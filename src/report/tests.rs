@@ -45,6 +45,8 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         unlisted: 0,
         ignored: vec![],
         sandbox: "local".into(),
+        cached_checks: vec![],
+        cached_replies: 0,
     }
 }
 

@@ -72,11 +72,12 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(Kind::Heading, role_name(*role));
             body(text, content, None, colour);
         }
-        Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds, .. } => {
+        Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds, cached, .. } => {
             let (input, output) = (usage.input, usage.output);
+            let kept = if *cached { ", kept from an earlier run" } else { "" };
             heading(
                 Kind::Heading,
-                &format!("step {step}: {input} tokens read, {output} written, ${cost:.4}, {seconds:.1} s"),
+                &format!("step {step}: {input} tokens read, {output} written, ${cost:.4}, {seconds:.1} s{kept}"),
             );
             if let Some(reasoning) = reasoning.as_deref().filter(|it| !it.trim().is_empty()) {
                 body(text, reasoning, Some(Kind::Shown), colour);
@@ -150,9 +151,11 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(kind, &format!("ended: {}", end_name(*end).replace('_', " ")));
             body(text, detail.as_deref().unwrap_or_default(), None, colour);
         }
-        Event::Verification { experiment, exit, seconds, result, stderr } => {
+        Event::Verification { experiment, exit, seconds, result, stderr, cached } => {
             let kind = if *exit == Exit::Code(0) && result.is_some() { Kind::Good } else { Kind::Bad };
-            heading(kind, &format!("verification of {}: {}, {seconds:.1} s", short(experiment, 60), how(*exit)));
+            let known = if *cached { ", known from the same code" } else { "" };
+            let name = short(experiment, 60);
+            heading(kind, &format!("verification of {name}: {}, {seconds:.1} s{known}", how(*exit)));
             if let Some(result) = result {
                 body(text, &result.to_string(), None, colour);
             }
@@ -242,6 +245,7 @@ mod tests {
                 tool_calls: vec![call],
                 thoughts: Vec::new(),
                 estimated: false,
+                cached: false,
                 usage: Usage { input: 10, output: 5, ..Usage::default() },
                 cost: 0.5,
                 seconds: 1.5,

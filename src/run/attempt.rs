@@ -170,6 +170,7 @@ impl RunContext {
         record.steps = budget.steps;
         record.format_errors = budget.format_errors;
         record.usage = budget.usage;
+        record.cached_replies = budget.cached_replies;
         record.cost = budget.cost;
         record.tool_seconds = round(budget.tool_time.as_secs_f64());
         record.model_seconds = round(budget.model_time.as_secs_f64());
@@ -216,6 +217,7 @@ impl RunContext {
             Ok(verification) => {
                 record.ignored = verification.ignored;
                 record.results = verification.results;
+                record.cached_checks = verification.cached;
                 let mut verified: Verdict = ready.item().verified_by(&job.sample, &Findings::of(record))?;
                 verified.warnings.extend(left_behind(record));
                 record.pass &= verified.pass;

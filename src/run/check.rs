@@ -28,6 +28,8 @@ pub struct Measurement {
     pub wall: Duration,
     /// CPU time.
     pub cpu: Duration,
+    /// How much of the wall time it had no processor because other processes had them.
+    pub starved: Duration,
     /// The result, or why there is none.
     pub result: Result<Value, String>,
     /// The end of standard error when there is no result.
@@ -38,13 +40,14 @@ impl Measurement {
     /// What a command gave.
     pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
         let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
-        Self { id: id.to_owned(), exit: exec.exit, wall: exec.wall, cpu: exec.cpu, result, stderr }
+        let (id, starved) = (id.to_owned(), exec.starved);
+        Self { id, exit: exec.exit, wall: exec.wall, cpu: exec.cpu, starved, result, stderr }
     }
 
     /// A check whose command was not run.
     pub fn not_run(id: &str, exit: Exit, why: String) -> Self {
-        let (wall, cpu, stderr) = (Duration::ZERO, Duration::ZERO, String::new());
-        Self { id: id.to_owned(), exit, wall, cpu, result: Err(why), stderr }
+        let none = Duration::ZERO;
+        Self { id: id.to_owned(), exit, wall: none, cpu: none, starved: none, result: Err(why), stderr: String::new() }
     }
 
     /// As it is kept in a record: `{"result": ...}` or `{"error": "..."}`.

@@ -123,6 +123,9 @@ pub struct ModelChoice {
     /// What the user says of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
+    /// Where replies are kept for later runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<PathBuf>,
     /// Where calls are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
@@ -173,16 +176,17 @@ impl Configuration {
 }
 
 impl ModelChoice {
-    /// Opens the model, without any traffic.
+    /// Opens the model for a run of this seed, without any traffic.
     ///
     /// # Errors
     /// Kind `Usage` or `Model` for a model that does not exist or cannot be used.
-    pub fn open(&self) -> Result<Arc<dyn Model>> {
+    pub fn open(&self, seed: u64) -> Result<Arc<dyn Model>> {
         let mut options = model::Options {
             base_url: self.base_url.clone(),
             price: self.price,
             cache_price: self.cache_price,
             description: self.description.clone().unwrap_or_default(),
+            cache: self.cache.clone().map(|folder| (folder, seed)),
             record: self.record.clone(),
             retries: self.retries,
             ..model::Options::default()

@@ -236,6 +236,11 @@ pub trait Ready: Send + Sync {
     fn checks_are_independent(&self) -> bool {
         false
     }
+    /// Whether this check gives the same result whenever it runs on the same files, in families that know. Only such results
+    /// are kept, and only of checks that are independent.
+    fn is_exact(&self, _check: &str) -> bool {
+        false
+    }
     /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one after
     /// another, and hands over what each gave. A family that verifies what was reported reads it from the evidence.
     ///

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::results::Results;
 use super::scratch::Scratch;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub struct Machine {
     /// Folders that no sandbox may show; see [`Spec::hidden`]. The cache, the scratch folder and the user's home; what
     /// works on a suite or a run adds these.
     pub hidden: Vec<PathBuf>,
+    /// Results of checks that ran before.
+    pub results: Results,
 }
 
 /// What is asked of a machine.
@@ -87,9 +90,13 @@ impl Machine {
             Error::io("create", cache, error).hint("choose a folder that can be written with `--cache DIR`")
         })?;
         sweep_folders();
+        let backend = choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?;
+        // What runs without a sandbox could write there.
+        let results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         Ok(Self {
             cache: cache.clone(),
-            backend: choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?,
+            results,
+            backend,
             scratch: Scratch::create(&options.scratch)?,
             envs: options.envs.open()?,
             limits: options.limits,

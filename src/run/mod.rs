@@ -15,6 +15,7 @@ mod interrupted;
 pub mod machine;
 pub mod reading;
 mod record;
+pub mod results;
 pub mod run_file;
 pub mod scheduler;
 pub mod scratch;

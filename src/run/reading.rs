@@ -359,6 +359,8 @@ impl Outcome<'_> {
             unlisted: 0,
             ignored: Vec::new(),
             sandbox: String::new(),
+            cached_checks: Vec::new(),
+            cached_replies: 0,
         }
     }
 }

@@ -92,6 +92,12 @@ pub struct AttemptRecord {
     pub ignored: Vec<String>,
     /// The sandbox backend.
     pub sandbox: String,
+    /// Checks of verification that were not run because their result was known: the same code had been run before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cached_checks: Vec<String>,
+    /// Replies that came from `--model-cache` and cost nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_replies: u32,
 }
 
 /// Names of all that these records measured, sorted.
@@ -115,6 +121,11 @@ pub(super) fn masked() -> String {
 #[allow(clippy::ptr_arg, reason = "serde asks so")]
 pub(super) fn is_masked(family: &String) -> bool {
     family == MASKED
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Dollars of a record that may not be ours: nothing costs less than nothing.
@@ -165,6 +176,8 @@ impl AttemptRecord {
             unlisted: 0,
             ignored: Vec::new(),
             sandbox: String::new(),
+            cached_checks: Vec::new(),
+            cached_replies: 0,
         }
     }
 

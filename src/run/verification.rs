@@ -1,5 +1,6 @@
 //! Verification: the agent's code, run again by us, in fresh workspaces and fresh sandboxes.
 
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{Job, RunContext};
 use super::check::Measurement;
 use super::family::{Evidence, Ready, Staged};
+use super::results::Ran;
 use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, Kind, Result};
@@ -19,8 +21,17 @@ pub(super) struct Verification {
     pub ignored: Vec<String>,
     /// `{"result": ...}` or `{"error": "..."}` by the check's id.
     pub results: Map<String, Value>,
+    /// The checks whose result was known, so that they were not run.
+    pub cached: Vec<String>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// What one try of verification gives.
+struct Verified {
+    ignored: Vec<String>,
+    cached: Vec<String>,
+    seconds: f64,
 }
 
 impl RunContext {
@@ -44,7 +55,9 @@ impl RunContext {
                 tried = self.verify_once(item, evidence, trajectory, &mut results) => tried,
             };
             match tried {
-                Ok((ignored, seconds)) => return Ok(Verification { ignored, results, seconds }),
+                Ok(Verified { ignored, cached, seconds }) => {
+                    return Ok(Verification { ignored, results, cached, seconds });
+                }
                 Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine) => {
                     killed &= was_killed(&error);
                     last = Some(error);
@@ -57,7 +70,8 @@ impl RunContext {
             for check in &item.1.checks {
                 results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
             }
-            return Ok(Verification { ignored: Vec::new(), results, seconds: begun.elapsed().as_secs_f64() });
+            let (ignored, cached) = (Vec::new(), Vec::new());
+            return Ok(Verification { ignored, results, cached, seconds: begun.elapsed().as_secs_f64() });
         }
         Err(last.unwrap_or_else(|| Error::internal("verification was never tried")))
     }
@@ -68,21 +82,43 @@ impl RunContext {
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         results: &mut Map<String, Value>,
-    ) -> Result<(Vec<String>, f64)> {
+    ) -> Result<Verified> {
         let begun = Instant::now();
         let mut part = ready.stage(&job.sample, job.attempt)?;
         let mut checks = std::mem::take(&mut part.checks).into_iter().peekable();
         let without = self.agents[job.agent].agent.goes_without();
+        part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
+        let base = self.machine.backend.base().await?;
+        let mut cached = Vec::new();
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
+            let key = self.key(ready, &part, evidence, base.as_deref());
+            let known = part.checks.first().zip(key.as_ref());
+            let known =
+                known.and_then(|(check, key)| Some((&check.id, self.machine.results.get(key, check.time_limit)?)));
+            if let Some((id, known)) = known {
+                keep(known.measurement(id), true, results, trajectory);
+                cached.push(id.clone());
+                if checks.peek().is_none() {
+                    break known.ignored;
+                }
+                continue;
+            }
             let workspace = self.workspace(&part, without)?;
             let ignored =
                 tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
-            let mut done = |measurement: Measurement| keep(measurement, results, trajectory);
+            let mut measured = None;
+            let mut done = |measurement: Measurement| {
+                measured = Some(measurement.clone());
+                keep(measurement, false, results, trajectory);
+            };
             ready.verify(&part, evidence, sandbox.as_mut(), &mut done).await.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
+            if let (Some(key), Some(measured)) = (&key, &measured) {
+                tokio::task::block_in_place(|| self.machine.results.put(key, measured, &ignored));
+            }
             tokio::task::block_in_place(|| workspace.remove())?;
             if checks.peek().is_none() {
                 break ignored;
@@ -91,18 +127,38 @@ impl RunContext {
         if ready.repeats(staged, evidence, results) {
             let workspace = self.workspace(staged, without)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
-            let mut done = |measurement: Measurement| keep(measurement, results, trajectory);
+            let mut done = |measurement: Measurement| keep(measurement, false, results, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
             tokio::task::block_in_place(|| workspace.remove())?;
         }
-        Ok((ignored, begun.elapsed().as_secs_f64()))
+        Ok(Verified { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// The key of the only check of a part of verification; `None` where its result is not one to keep.
+    fn key(&self, ready: &dyn Ready, part: &Staged<'_>, evidence: &Evidence<'_>, base: Option<&str>) -> Option<String> {
+        let [check] = part.checks.as_slice() else { return None };
+        if !ready.checks_are_independent() || !ready.is_exact(&check.id) {
+            return None;
+        }
+        let changes: Vec<_> =
+            evidence.changes.files.iter().map(|change| (change, ready.keeps_out(&change.path))).collect();
+        self.machine.results.key(&Ran {
+            repo: ready.repo(),
+            env: ready.env(),
+            base,
+            sandbox: self.machine.backend.name(),
+            limits: &self.machine.limits,
+            check,
+            files: &part.files,
+            changes: &changes,
+        })
     }
 }
 
 /// Keeps what a check gave.
-fn keep(measurement: Measurement, results: &mut Map<String, Value>, trajectory: &mut Trajectory) {
+fn keep(measurement: Measurement, cached: bool, results: &mut Map<String, Value>, trajectory: &mut Trajectory) {
     results.insert(measurement.id.clone(), measurement.to_json());
     trajectory.push(&Event::Verification {
         experiment: measurement.id,
@@ -110,6 +166,7 @@ fn keep(measurement: Measurement, results: &mut Map<String, Value>, trajectory: 
         seconds: round(measurement.wall.as_secs_f64()),
         result: measurement.result.ok(),
         stderr: measurement.stderr,
+        cached,
     });
 }
 

@@ -35,7 +35,7 @@ pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration
             Err(Error::usage(format!("no agent here uses the model `{}`", choice.spec))
                 .hint("leave `--model` away, or add `--agent react`"))
         }
-        (_, Some(choice)) => choice.open().map(Some),
+        (_, Some(choice)) => choice.open(configuration.seed).map(Some),
     }
 }
 

@@ -66,6 +66,14 @@ pub struct GoldResult {
 /// Fewest repeats of gold that an interval is made of: with two it is 22 times as wide as their difference.
 pub const FEWEST_REPEATS: usize = 3;
 
+impl GoldResult {
+    /// Whether it was the same every time, as far as was tried, and is not expected to vary.
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.seconds.len() > 1 && self.spread == 0.0 && self.repeats.is_empty()
+    }
+}
+
 impl Gold {
     /// Reads a gold file; `None` when there is none.
     ///

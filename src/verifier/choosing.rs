@@ -21,9 +21,10 @@ pub fn open_all(
     opened: Option<&Arc<dyn Model>>,
 ) -> Result<Vec<Arc<dyn Verifier>>> {
     let models = |named: Option<&str>| match (named, choice, opened) {
-        (Some(named), ..) => named_choice(named, choice).open().map(Some),
+        // No seed: what verifiers ask is not kept.
+        (Some(named), ..) => named_choice(named, choice).open(0).map(Some),
         (None, _, Some(model)) => Ok(Some(model.clone())),
-        (None, Some(choice), None) if !choice.spec.is_empty() => choice.open().map(Some),
+        (None, Some(choice), None) if !choice.spec.is_empty() => choice.open(0).map(Some),
         (None, _, None) => Ok(None),
     };
     specs.iter().map(|spec| open(spec, &models, orders)).collect()
@@ -39,6 +40,7 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
         price: same_server.and_then(|own| own.price),
         cache_price: same_server.and_then(|own| own.cache_price),
         description: same_server.and_then(|own| own.description.clone()),
+        cache: None,
         record: own.and_then(|own| own.record.clone()).filter(|_| !named.starts_with("replay:")),
         request_timeout: own.and_then(|own| own.request_timeout),
         retries: own.map_or_else(|| model::Options::default().retries, |own| own.retries),

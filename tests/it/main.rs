@@ -26,6 +26,7 @@ mod harbor;
 mod import;
 mod import_results;
 mod interval;
+mod kept;
 mod ledger;
 mod library;
 mod local_model;

@@ -10,6 +10,7 @@ use autoexperiment::error::{Error, Kind, Result};
 use autoexperiment::masked::ready::ReadyPaper;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::Machine;
+use autoexperiment::run::results::Results;
 use autoexperiment::run::scratch::Scratch;
 use autoexperiment::sandbox::{SandboxKind, SandboxLimits, choose};
 use autoexperiment::suite::{LoadedPaper, Protocol, Suite};
@@ -31,6 +32,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
             envs: Arc::new(autoexperiment::env::Venv::new()),
             limits: SandboxLimits::default(),
             hidden: Vec::new(),
+            results: Results::none(),
         });
         // Envs are shared by all labs, what trials gave is not.
         std::os::unix::fs::symlink(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/envs"), lab.path("cache/envs"))

@@ -248,6 +248,7 @@ mod tests {
             tool_calls: Vec::new(),
             thoughts: Vec::new(),
             estimated: false,
+            cached: false,
             usage,
             cost,
             seconds,

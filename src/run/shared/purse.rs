@@ -163,10 +163,10 @@ mod tests {
         // What one has not spent is free again; what it has spent never is.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
-        assert_eq!(purse.busy().count(), 8);
+        let busy = purse.busy().count();
         let rich = purse.last.values().find(|entry| entry.dollars >= 1.0).unwrap().clone();
         purse.rest(&rich.writer, rich.dollars - 0.5).unwrap();
-        assert_eq!(purse.busy().count(), 7);
+        assert_eq!(purse.busy().count(), busy - 1);
         assert!(purse.raise(0.5).unwrap() && !purse.raise(0.75).unwrap());
         assert!((purse.others() - 9.5).abs() < 1e-9 && (purse.allowed() - 0.5).abs() < 1e-9);
     }

@@ -82,7 +82,8 @@ impl Lab {
         self.write(path, &text.replace(from, to));
     }
 
-    /// A command of the program in this lab. Envs are cached for all labs, scratch is the lab's own.
+    /// A command of the program in this lab. Envs are cached for all labs, scratch is the lab's own, and no results are taken
+    /// from the cache.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
@@ -90,6 +91,7 @@ impl Lab {
             .current_dir(self.folder.path())
             .env("AUTOEXPERIMENT_CACHE", prepared::cache())
             .env("AUTOEXPERIMENT_DATA", self.path("data"))
+            .env("AUTOEXPERIMENT_FRESH", "1")
             .env("AUTOEXPERIMENT_SCRATCH", self.path("scratch"))
             .env_remove("OPENAI_API_KEY")
             .stdin(Stdio::null());

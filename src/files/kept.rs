@@ -1,0 +1,95 @@
+//! Values kept on disk by the digest of all that decides them: one file each, which appears whole. Several processes on
+//! several machines may use one folder: what one keeps, the others find at once.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::whole::WholeFile;
+use crate::error::Result;
+
+/// A folder of values of one type.
+#[derive(Debug, Clone)]
+pub struct Kept<T> {
+    folder: PathBuf,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> Kept<T> {
+    /// In this folder, which is made with the first value.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), of: PhantomData }
+    }
+
+    /// The file of a key, which is a digest in hex.
+    fn path(&self, key: &str) -> PathBuf {
+        let (start, rest) = key.split_at(key.len().min(2));
+        self.folder.join(start).join(format!("{rest}.json"))
+    }
+
+    /// What is kept under this key. A file that cannot be read holds nothing: a crash of the machine may have torn it.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<T> {
+        serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()
+    }
+
+    /// Keeps a value, in place of one that was kept before.
+    ///
+    /// # Errors
+    /// Kind `Machine` when it cannot be written.
+    pub fn put(&self, key: &str, value: &T) -> Result<()> {
+        let mut file = WholeFile::create_with_folders(&self.path(key))?;
+        file.json_line(value)?;
+        file.finish().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> String {
+        format!("{number:064x}")
+    }
+
+    #[test]
+    fn what_is_kept_is_found_by_all_and_what_is_torn_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| Kept::<Vec<u32>>::at(&folder.path().join("sub")));
+        assert_eq!(one.get(&key(1)), None);
+        one.put(&key(1), &vec![1, 2]).unwrap();
+        assert_eq!(other.get(&key(1)), Some(vec![1, 2]));
+        assert_eq!(other.get(&key(2)), None);
+        std::fs::write(one.path(&key(1)), "[1,").unwrap();
+        assert_eq!(other.get(&key(1)), None);
+        other.put(&key(1), &vec![3]).unwrap();
+        assert_eq!(one.get(&key(1)), Some(vec![3]));
+    }
+
+    #[test]
+    fn of_many_that_keep_at_once_one_value_stays_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = |writer: u32| vec![writer; 20_000];
+        let kept = Kept::<Vec<u32>>::at(folder.path());
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let kept = &kept;
+                scope.spawn(move || (0..20).for_each(|_| kept.put(&key(7), &long(writer)).unwrap()));
+            }
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    if let Some(found) = kept.get(&key(7)) {
+                        assert_eq!(found, long(found[0]));
+                    }
+                }
+            });
+        });
+        assert_eq!(
+            walkdir::WalkDir::new(folder.path()).into_iter().flatten().filter(|it| it.file_type().is_file()).count(),
+            1
+        );
+    }
+}

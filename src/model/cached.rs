@@ -1,0 +1,177 @@
+//! Keeps replies for later runs: the same request with the same run seed, by an attempt of the same number, gets the reply
+//! that was kept. Another attempt at the same question is another draw, and asks the model.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, recording};
+use crate::files::{Kept, Parts};
+
+/// A model whose replies are kept.
+pub(super) struct Cached {
+    model: Arc<dyn Model>,
+    kept: Kept<Reply>,
+    /// Whose replies they are: the model's name and how it is reached.
+    identity: String,
+    /// The run's seed.
+    seed: u64,
+}
+
+impl Cached {
+    /// Over a model, which `identity` tells from others, with replies in this folder.
+    pub(super) fn new(model: Arc<dyn Model>, identity: String, folder: &Path, seed: u64) -> Self {
+        Self { model, kept: Kept::at(folder), identity, seed }
+    }
+
+    /// The key of a request; `None` for one that no attempt makes.
+    fn key(&self, request: &Request) -> Option<String> {
+        let mut parts = Parts::default();
+        parts.add("reply 1");
+        parts.add(&self.identity);
+        parts.add(self.seed.to_le_bytes());
+        parts.add(request.attempt?.to_le_bytes());
+        parts.add(recording::key(request));
+        Some(parts.finish())
+    }
+
+    /// A reply that was kept. It costs nothing now.
+    fn known(&self, key: Option<&String>) -> Option<Reply> {
+        let reply = tokio::task::block_in_place(|| self.kept.get(key?))?;
+        Some(Reply { cost: 0.0, cached: true, ..reply })
+    }
+
+    /// Keeps a reply. A disk that is full costs the memory, not the reply, which is paid.
+    fn keep(
+        &self,
+        key: Option<String>,
+        request: &Request,
+        answer: Result<Reply, QueryFailed>,
+    ) -> Result<Reply, QueryFailed> {
+        // One that ended for want of money might be longer another time.
+        if let (Some(key), Ok(reply)) = (key, &answer)
+            && !(reply.cut && request.affordable.is_some())
+        {
+            let _ = tokio::task::block_in_place(|| self.kept.put(&key, reply));
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Model for Cached {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn reasons(&self) -> bool {
+        self.model.reasons()
+    }
+
+    fn leaves_out(&self, request: &Request) -> Vec<String> {
+        self.model.leaves_out(request)
+    }
+
+    /// That of a call that is made: whether a reply is kept is looked for only when it is asked for.
+    fn quote(&self, request: &Request) -> Quote {
+        self.model.quote(request)
+    }
+
+    async fn probe(&self) -> Result<(), ModelError> {
+        self.model.probe().await
+    }
+
+    async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+        let key = self.key(request);
+        match self.known(key.as_ref()) {
+            Some(reply) => Ok(reply),
+            None => self.keep(key, request, self.model.query(request).await),
+        }
+    }
+
+    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+        let key = self.key(request);
+        match self.known(key.as_ref()) {
+            Some(reply) => Ok(reply),
+            None => self.keep(key, request, self.model.stream(request, pieces).await),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::model::{Message, Role, Usage};
+
+    /// Says how often it was asked.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    #[async_trait]
+    impl Model for Counting {
+        fn name(&self) -> &str {
+            "counting"
+        }
+
+        async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+            let asked = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            if request.messages[0].content == "refused" {
+                return Err(ModelError::Refused("no".into()).into());
+            }
+            let usage = Usage { input: 7, output: asked, ..Usage::default() };
+            let cut = request.affordable.is_some();
+            Ok(Reply { text: format!("reply {asked}"), usage, cost: 0.5, cut, ..Reply::default() })
+        }
+    }
+
+    fn request(said: &str, attempt: u32) -> Request {
+        Request { messages: vec![Message::new(Role::User, said)], attempt: Some(attempt), ..Request::default() }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_reply_is_kept_for_the_same_request_seed_and_attempt_and_costs_nothing_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let open =
+            |identity: &str, seed| Cached::new(Arc::new(Counting::default()), identity.to_owned(), folder.path(), seed);
+        let first = open("m", 0).query(&request("a", 0)).await.unwrap();
+        assert_eq!((first.text.as_str(), first.cost, first.cached), ("reply 1", 0.5, false));
+        // Another process, later.
+        let later = open("m", 0);
+        let known = later.query(&request("a", 0)).await.unwrap();
+        assert_eq!((known.text.as_str(), known.cost, known.cached, known.usage), ("reply 1", 0.0, true, first.usage));
+        let other_call = Request { call: 1, ..request("a", 0) };
+        for other in [request("a", 1), request("b", 0), other_call] {
+            assert!(!later.query(&other).await.unwrap().cached, "{other:?}");
+        }
+        for other in [open("m", 1), open("n", 0)] {
+            assert!(!other.query(&request("a", 0)).await.unwrap().cached);
+        }
+        // What no attempt asks, as a verifier, is always asked.
+        let nobodys = Request { attempt: None, ..request("a", 0) };
+        for _ in 0..2 {
+            assert!(!later.query(&nobodys).await.unwrap().cached);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn failures_replies_without_money_and_torn_files_are_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = Cached::new(Arc::new(Counting::default()), "m".into(), folder.path(), 0);
+        let poor = Request { affordable: Some(5), ..request("poor", 0) };
+        for _ in 0..2 {
+            model.query(&request("refused", 0)).await.unwrap_err();
+            assert!(!model.query(&poor).await.unwrap().cached);
+        }
+        model.query(&request("a", 0)).await.unwrap();
+        for entry in walkdir::WalkDir::new(folder.path()).into_iter().flatten().filter(|it| it.file_type().is_file()) {
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            std::fs::write(entry.path(), &text[..text.len() / 2]).unwrap();
+        }
+        assert!(!model.query(&request("a", 0)).await.unwrap().cached);
+        assert!(model.query(&request("a", 0)).await.unwrap().cached);
+    }
+}

@@ -1,0 +1,263 @@
+//! Results of checks, kept by the digest of all that decides them, so that the same code is not run twice: not for two
+//! attempts that left the same files, and not for the baseline of the next run.
+//!
+//! Only a result is kept: the command ended by itself with exit code 0, what it gave could be read, and other processes did
+//! not hold it up for most of its time. A failure, a time-out and a lost sandbox may be the machine's, and are never kept.
+//! Families say of which checks the result is the same every time ([`Ready::is_exact`](super::family::Ready::is_exact));
+//! the others are always run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::check::Measurement;
+use crate::agent::Check;
+use crate::env::Env;
+use crate::files::{Kept, Parts};
+use crate::sandbox::{Exit, SandboxLimits};
+use crate::workspace::Change;
+
+/// Changed when results are read, or keys made, in another way.
+const FORMAT: &str = "result 1";
+
+/// The results that are kept on this machine, or on a disk that it shares with others.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// `None` where nothing is kept.
+    kept: Option<Kept<Known>>,
+    /// What kind of machine this is.
+    machine: String,
+    /// Whether what is known is not used, but replaced.
+    fresh: bool,
+}
+
+/// The result of a check, and what was decided when its sandbox was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    /// What it gave.
+    result: Value,
+    /// Wall seconds.
+    wall: f64,
+    /// CPU seconds.
+    cpu: f64,
+    /// Paths of changes that were not taken over because they are protected.
+    pub ignored: Vec<String>,
+}
+
+/// All that decides the result of a check.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran<'a> {
+    /// Digest of the repo.
+    pub repo: &'a str,
+    /// The env.
+    pub env: &'a Env,
+    /// Digest of the image that sandboxes stand on, where there is one.
+    pub base: Option<&'a str>,
+    /// The kind of sandbox.
+    pub sandbox: &'a str,
+    /// What a sandbox may use.
+    pub limits: &'a SandboxLimits,
+    /// The command and how its result is read. Its time limit decides only whether there is a result.
+    pub check: &'a Check,
+    /// Files laid over the repo.
+    pub files: &'a [(PathBuf, Vec<u8>)],
+    /// What an attempt changed, each with whether that is kept out.
+    pub changes: &'a [(&'a Change, bool)],
+}
+
+impl Results {
+    /// Those in a cache folder.
+    #[must_use]
+    pub fn at(cache: &Path) -> Self {
+        Self { kept: Some(Kept::at(&cache.join("results"))), machine: kind_of_machine(), fresh: false }
+    }
+
+    /// None, and none are kept.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { kept: None, machine: String::new(), fresh: false }
+    }
+
+    /// What is known is not used, but replaced.
+    pub const fn doubt(&mut self) {
+        self.fresh = true;
+    }
+
+    /// The key of a check; `None` where nothing is kept.
+    #[must_use]
+    pub fn key(&self, ran: &Ran<'_>) -> Option<String> {
+        self.kept.as_ref()?;
+        let mut parts = Parts::default();
+        for text in [FORMAT, env!("CARGO_PKG_VERSION"), &self.machine, ran.repo, &ran.env.digest, &ran.env.python] {
+            parts.add(text);
+        }
+        parts.add(ran.base.unwrap_or_default());
+        parts.add(ran.sandbox);
+        parts.add(serde_json::to_vec(ran.limits).ok()?);
+        parts.add(serde_json::to_vec(&ran.env.variables).ok()?);
+        parts.add(&ran.check.command);
+        parts.add(format!("{:?}", ran.check.result));
+        parts.add(ran.files.len().to_le_bytes());
+        for (path, bytes) in ran.files {
+            parts.add(path.as_os_str().as_encoded_bytes());
+            parts.add(bytes);
+        }
+        for (change, is_kept_out) in ran.changes {
+            parts.add(format!("{:?} {} {is_kept_out} {}", change.kind, change.executable, change.path));
+            parts.add(&change.bytes);
+        }
+        Some(parts.finish())
+    }
+
+    /// What is known of a check that may take so many seconds.
+    #[must_use]
+    pub fn get(&self, key: &str, time_limit: f64) -> Option<Known> {
+        let known = self.kept.as_ref().filter(|_| !self.fresh)?.get(key)?;
+        // It may have had more time.
+        (known.wall <= time_limit).then_some(known)
+    }
+
+    /// Keeps what a check gave, if that is worth it. A disk that is full costs the memory, not the run.
+    pub fn put(&self, key: &str, measured: &Measurement, ignored: &[String]) {
+        let (Some(kept), Ok(result)) = (&self.kept, &measured.result) else { return };
+        if measured.exit != Exit::Code(0) || 2 * measured.starved > measured.wall {
+            return;
+        }
+        let known = Known {
+            result: result.clone(),
+            wall: measured.wall.as_secs_f64(),
+            cpu: measured.cpu.as_secs_f64(),
+            ignored: ignored.to_vec(),
+        };
+        let _ = kept.put(key, &known);
+    }
+}
+
+impl Known {
+    /// As a measurement of the check of this id.
+    #[must_use]
+    pub fn measurement(&self, id: &str) -> Measurement {
+        let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        Measurement {
+            id: id.to_owned(),
+            exit: Exit::Code(0),
+            wall: time(self.wall),
+            cpu: time(self.cpu),
+            starved: Duration::ZERO,
+            result: Ok(self.result.clone()),
+            stderr: String::new(),
+        }
+    }
+}
+
+/// What of a machine may show in the last digits of a result: its processors and their number, its kernel and its system's
+/// libraries.
+fn kind_of_machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let processors = read("/proc/cpuinfo");
+    let one = |name: &str| processors.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    [
+        std::env::consts::ARCH.to_owned(),
+        one("model name"),
+        one("CPU part"),
+        one("flags"),
+        one("Features"),
+        count.to_string(),
+        read("/proc/sys/kernel/osrelease"),
+        read("/etc/os-release"),
+    ]
+    .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{ResultRule, Stdout};
+    use crate::workspace::ChangeKind;
+
+    fn check(time_limit: f64) -> Check {
+        let result = ResultRule::JsonLine(Stdout::Stdout);
+        Check { id: "a".into(), key: "k".into(), command: "python x.py".into(), time_limit, result }
+    }
+
+    fn env(digest: &str) -> Env {
+        Env {
+            backend: "venv",
+            digest: digest.to_owned(),
+            python: "3.12".to_owned(),
+            prefix: "/e".into(),
+            read_only: Vec::new(),
+            variables: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn change(path: &str, bytes: &[u8]) -> Change {
+        Change { path: path.to_owned(), kind: ChangeKind::Modified, bytes: bytes.to_vec(), executable: false }
+    }
+
+    #[test]
+    fn what_decides_a_result_decides_its_key_and_nothing_else_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::at(folder.path());
+        let (env_a, env_b, check_a, limits) = (env("a"), env("b"), check(20.0), SandboxLimits::default());
+        let one = change("x.py", b"1");
+        let ran = Ran {
+            repo: "r",
+            env: &env_a,
+            base: None,
+            sandbox: "local",
+            limits: &limits,
+            check: &check_a,
+            files: &[],
+            changes: &[(&one, false)],
+        };
+        let key = |ran: &Ran<'_>| results.key(ran).unwrap();
+        let same = key(&ran);
+        assert_eq!(same, key(&Ran { check: &Check { id: "b".into(), ..check(99.0) }, ..ran }));
+        let other_command = Check { command: "python y.py".into(), ..check(20.0) };
+        let (two, moved) = (change("x.py", b"2"), change("y.py", b"1"));
+        for other in [
+            Ran { repo: "s", ..ran },
+            Ran { env: &env_b, ..ran },
+            Ran { base: Some("b"), ..ran },
+            Ran { sandbox: "docker", ..ran },
+            Ran { limits: &SandboxLimits { memory: 1, ..limits }, ..ran },
+            Ran { check: &other_command, ..ran },
+            Ran { files: &[("x.py".into(), b"1".to_vec())], ..ran },
+            Ran { changes: &[(&two, false)], ..ran },
+            Ran { changes: &[(&moved, false)], ..ran },
+            Ran { changes: &[(&one, true)], ..ran },
+            Ran { changes: &[], ..ran },
+        ] {
+            assert_ne!(same, key(&other), "{other:?}");
+        }
+        assert_eq!(Results::none().key(&ran), None);
+    }
+
+    #[test]
+    fn only_results_are_kept_and_only_where_there_was_time_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::at(folder.path());
+        let key = "0".repeat(64);
+        let right = Known { result: 0.1.into(), wall: 5.0, cpu: 4.0, ignored: vec!["conftest.py".into()] };
+        let measured = right.measurement("a");
+        for never in [
+            Measurement { exit: Exit::TimedOut, ..measured.clone() },
+            Measurement { exit: Exit::Code(1), ..measured.clone() },
+            Measurement { exit: Exit::Signal(9), ..measured.clone() },
+            Measurement { result: Err("exit code 0".into()), ..measured.clone() },
+            Measurement { starved: Duration::from_secs(3), ..measured.clone() },
+        ] {
+            results.put(&key, &never, &[]);
+            assert_eq!(results.get(&key, 100.0), None, "{never:?}");
+        }
+        results.put(&key, &measured, &right.ignored);
+        assert_eq!(results.get(&key, 20.0), Some(right));
+        assert_eq!(results.get(&key, 4.0), None, "it took longer than that");
+        results.doubt();
+        assert_eq!(results.get(&key, 20.0), None);
+    }
+}
