@@ -96,7 +96,9 @@ impl ReadyPaper {
                 known.measurement(&check.id)
             } else {
                 let measured = self.measure_one(place, &check, machine).await?;
-                key.iter().for_each(|key| machine.results.put(key, &measured, &[]));
+                if let Some(key) = &key {
+                    machine.results.put(key, &measured, &[]);
+                }
                 measured
             };
             on_done(&measurement);
