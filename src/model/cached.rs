@@ -113,7 +113,7 @@ mod tests {
 
     #[async_trait]
     impl Model for Counting {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "counting"
         }
 
