@@ -44,8 +44,8 @@ impl Exit {
     /// How a session ends the command. `failed` is whether an attempt failed that was required to pass.
     pub const fn of(outcome: &Outcome, failed: bool) -> Self {
         match outcome {
-            Outcome::Complete if failed => Self::Failed,
-            Outcome::Complete => Self::Done,
+            Outcome::Complete | Outcome::Left(_) if failed => Self::Failed,
+            Outcome::Complete | Outcome::Left(_) => Self::Done,
             Outcome::Lost(_) => Self::Lost,
             Outcome::Interrupted | Outcome::NotStarted => Self::Interrupted,
             Outcome::CostLimit => Self::CostLimit,
@@ -81,6 +81,7 @@ mod tests {
         for (outcome, failed, code) in [
             (Outcome::Complete, false, 0),
             (Outcome::Complete, true, 9),
+            (Outcome::Left(1), false, 0),
             (lost.clone(), false, 8),
             (lost, true, 8),
             (Outcome::CostLimit, true, 10),

@@ -86,8 +86,14 @@ const fn end_name(finished: &Finished) -> &'static str {
 fn end(finished: &Finished, exit: Exit) -> Option<(String, Option<String>)> {
     let run = finished.folder.display();
     Some(match &finished.outcome {
-        Outcome::Complete if exit == Exit::Failed => ("at least one attempt failed".to_owned(), None),
+        Outcome::Complete | Outcome::Left(_) if exit == Exit::Failed => {
+            ("at least one attempt failed".to_owned(), None)
+        }
         Outcome::Complete => return None,
+        Outcome::Left(count) => {
+            let what = format!("nothing is left to begin here; other processes make the last {count} attempt(s)");
+            (what, Some(format!("`autoexperiment status {run}` shows how far they are")))
+        }
         Outcome::Lost(lost) => {
             let why = lost.first().map_or("", String::as_str);
             let what = format!("{} attempt(s) were lost to infrastructure, the first because: {why}", lost.len());

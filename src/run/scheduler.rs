@@ -19,6 +19,8 @@ use crate::sample::Sample;
 pub enum Outcome {
     /// Every attempt has a verdict.
     Complete,
+    /// Nothing is left to begin, and other processes make this many attempts.
+    Left(usize),
     /// These attempts were lost to infrastructure, after all tries: why, one each.
     Lost(Vec<String>),
     /// Stopped by the user.
@@ -35,6 +37,7 @@ impl Outcome {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::Left(_) => "left",
             Self::Lost(_) => "lost",
             Self::Interrupted | Self::NotStarted => "interrupted",
             Self::CostLimit => "cost_limit",
@@ -121,6 +124,10 @@ pub trait Work {
     /// Why attempts were lost that others were making.
     fn lost(&self) -> Vec<String> {
         Vec::new()
+    }
+    /// How many attempts are left to the processes that make them.
+    fn left(&self) -> usize {
+        0
     }
     /// How long to wait where there may be more later.
     fn pause(&self) -> Duration {
@@ -478,6 +485,8 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
             Outcome::CostLimit
         } else if !self.lost.is_empty() {
             Outcome::Lost(self.lost)
+        } else if self.work.left() > 0 {
+            Outcome::Left(self.work.left())
         } else {
             Outcome::Complete
         })

@@ -27,7 +27,7 @@ use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Families, Family, Item, Ready, beyond, samples};
 use crate::run::machine::Machine;
-use crate::run::scheduler::{Outcome, Terms, execute, execute_part, plan, unfinished};
+use crate::run::scheduler::{Outcome, Terms, Work as _, execute, execute_part, plan, unfinished};
 use crate::run::shared::{Member, Part, Shard, Sharing};
 use crate::run::store::Writer;
 use crate::run::{
@@ -217,7 +217,8 @@ impl Run {
                 let part = (member, sharing, family.as_ref());
                 let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
                 let (outcome, mut part) = made.map_err(explained)?;
-                let is_over = !verifiers.is_empty() && outcome != Outcome::Interrupted;
+                let goes_on = matches!(outcome, Outcome::Interrupted | Outcome::Left(_)) || part.left() > 0;
+                let is_over = !verifiers.is_empty() && !goes_on;
                 let chooser = if is_over && part.may_choose()? { Some(ledger) } else { None };
                 own_part = Some(part);
                 (outcome, chooser)

@@ -287,3 +287,83 @@ fn a_shared_folder_that_is_read_only_or_full_is_said_to_be_so() {
     assert_eq!(full.status.code(), Some(7), "{said}");
     assert!(said.contains("No space left on device") && said.contains("free some space"), "{said}");
 }
+
+/// A script that sleeps so many seconds in its only step, as agent.
+fn sleeper(lab: &Lab, seconds: u32) -> String {
+    lab.write(
+        "sleep.jsonl",
+        &format!("{{\"tool\": \"command_line\", \"arguments\": {{\"command\": \"sleep {seconds}\"}}}}\n"),
+    );
+    format!("scripted:{}", lab.path("sleep.jsonl").display())
+}
+
+/// The process of a shard of the run `s`, and what it says goes into a file of its own.
+fn shard(lab: &Lab, number: u32, jobs: &str) -> Child {
+    let log = std::fs::File::create(lab.path(&format!("log-{number}"))).unwrap();
+    let shard = format!("{number}/3");
+    let arguments = ["resume", "s", "--shard", &shard, "-j", jobs, "--no-baseline"];
+    lab.command(&arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap()
+}
+
+/// Waits until it ends, for so many seconds at most; its exit code.
+fn ended(child: &mut Child, seconds: u64) -> Option<i32> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status.code().unwrap_or(-1));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    None
+}
+
+#[test]
+fn a_shard_with_nothing_to_begin_ends_and_one_stays_for_those_that_die() {
+    let lab = Lab::new();
+    let agent = sleeper(&lab, 3000);
+    let settings = ["run", "-n", "1", "--limit", "3", "--agent", &agent, "--no-verify", "--no-baseline", "--name", "s"];
+    lab.ok(&[settings.as_slice(), &["--plan-only", "--time", "2h", "--claim-timeout", TIMEOUT]].concat());
+    let claims = || std::fs::read_dir(lab.path("runs/s/claims")).map_or(0, Iterator::count);
+    let mut holder = shard(&lab, 1, "3");
+    let begun = Instant::now();
+    while claims() < 3 {
+        assert!(begun.elapsed() < Duration::from_mins(2), "{}", lab.read("log-1"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Of two that find nothing to begin, one ends and one stays.
+    let mut others = [shard(&lab, 2, "1"), shard(&lab, 3, "1")];
+    let begun = Instant::now();
+    let first = loop {
+        assert!(begun.elapsed() < Duration::from_mins(2), "{}{}", lab.read("log-2"), lab.read("log-3"));
+        let done = others.iter_mut().position(|child| ended(child, 1).is_some());
+        if let Some(place) = done {
+            break place;
+        }
+    };
+    assert_eq!(ended(&mut others[first], 1), Some(0));
+    let said = lab.read(&format!("log-{}", first + 2));
+    assert!(said.contains("other processes make the last 3 attempt(s)"), "{said}");
+    let keeper = 1 - first;
+    assert_eq!(ended(&mut others[keeper], 8), None, "{}", lab.read(&format!("log-{}", keeper + 2)));
+    // The next one that comes ends too, while both live.
+    let mut late = shard(&lab, 2, "1");
+    assert_eq!(ended(&mut late, 60), Some(0), "{}", lab.read("log-2"));
+    // The keeper takes over what a dead one leaves; and when the keeper dies, who comes next does.
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let begun = Instant::now();
+    let taken_over = || {
+        let names = std::fs::read_dir(lab.path("runs/s/claims")).unwrap().flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".1")).count()
+    };
+    while taken_over() == 0 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "nobody took over");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    others[keeper].kill().unwrap();
+    others[keeper].wait().unwrap();
+    lab.write("sleep.jsonl", "");
+    let mut last = shard(&lab, 3, "1");
+    assert_eq!(ended(&mut last, 120), Some(0), "{}", lab.read("log-3"));
+    assert_eq!(verdicts(&lab, "s").len(), 3);
+}

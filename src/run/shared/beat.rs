@@ -139,6 +139,8 @@ struct Seen {
     looked: Instant,
     /// For how long it has not changed, as far as it was looked at.
     unchanged: Duration,
+    /// Whether it has ever changed: one that died before it was looked at first never does.
+    has_changed: bool,
 }
 
 impl Watch {
@@ -154,6 +156,12 @@ impl Watch {
         self.looked(name, text, Instant::now())
     }
 
+    /// Whether one has shown a sign of life since it was looked at first, and not long ago.
+    #[must_use]
+    pub fn is_well(&self, name: &str) -> bool {
+        self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
+    }
+
     fn looked(&mut self, name: &str, text: Vec<u8>, now: Instant) -> Life {
         if text.trim_ascii_end().ends_with(ENDED.trim_end().as_bytes()) {
             return Life::Ended;
@@ -163,12 +171,13 @@ impl Watch {
             text: text.clone(),
             looked: now,
             unchanged: Duration::ZERO,
+            has_changed: false,
         });
         let since = now.duration_since(std::mem::replace(&mut seen.looked, now));
         if seen.text == text {
             seen.unchanged += since.min(longest);
         } else {
-            (seen.text, seen.unchanged) = (text, Duration::ZERO);
+            (seen.text, seen.unchanged, seen.has_changed) = (text, Duration::ZERO, true);
         }
         if seen.unchanged >= self.timeout { Life::Dead } else { Life::Alive }
     }
@@ -215,6 +224,14 @@ mod tests {
         assert_eq!(look(3665, "2 running\n"), Life::Dead);
         assert_eq!(look(3670, "3 running\n"), Life::Alive);
         assert_eq!(look(3671, &line(4, ENDED)), Life::Ended);
+        // That somebody is well shows only when its count has changed.
+        let well = |watch: &mut Watch, seconds: u64, text: &str| {
+            watch.looked("c", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds));
+            watch.is_well("c")
+        };
+        assert!(!well(&mut watch, 0, "1 running\n") && !well(&mut watch, 5, "1 running\n"));
+        assert!(well(&mut watch, 10, "2 running\n") && well(&mut watch, 15, "2 running\n"));
+        assert!(!well(&mut watch, 30, "2 running\n") || !well(&mut watch, 45, "2 running\n"));
         // One without a file.
         assert_eq!(watch.looked("b", Vec::new(), begun), Life::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();

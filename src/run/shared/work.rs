@@ -20,6 +20,9 @@ use crate::run::{AttemptRecord, Store, interrupted_attempts};
 /// The name of the claim to let verifiers choose.
 const CHOICES: &str = "choices";
 
+/// The name of the claim to stay until all is done, so that somebody takes over when the last ones die.
+const KEEPER: &str = "keeper";
+
 /// What is left to do of a run, as one process sees it.
 pub struct Part<'a> {
     store: Store,
@@ -47,6 +50,8 @@ pub struct Part<'a> {
     own: HashMap<usize, u32>,
     /// Dead ones after whom was cleared up.
     cleared: Vec<String>,
+    /// How many attempts others are left with, where this process has left them.
+    left: usize,
     pause: Duration,
     looked: Option<Instant>,
 }
@@ -83,6 +88,7 @@ impl<'a> Part<'a> {
             held: BTreeMap::new(),
             own: HashMap::new(),
             cleared: Vec::new(),
+            left: 0,
             pause: (timeout / 12).min(Duration::from_secs(2)),
             looked: None,
             store: store.clone(),
@@ -188,17 +194,19 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Takes over what a dead one has left, if there is any.
-    fn take_over(&mut self) -> Result<Option<Job>> {
+    /// Takes over what a dead one has left, if there is any; else whether all that is left is held by others that are well.
+    fn take_over(&mut self) -> Result<Result<Job, bool>> {
         let mut lives: HashMap<String, Life> = HashMap::new();
-        let mut left = Vec::new();
+        let (mut left, mut holders) = (Vec::new(), BTreeMap::new());
         for (place, generation) in self.held.clone() {
             let claim = self.claims.last(&place.to_string(), generation).map_err(|error| self.failed(error))?;
             let Some(claim) = claim else { continue };
             self.held.insert(place, claim.generation);
             let watch = &mut self.watch;
             let life = *lives.entry(claim.holder.clone()).or_insert_with_key(|holder| watch.look(holder));
-            if life != Life::Alive {
+            if life == Life::Alive {
+                holders.insert(place, claim.holder);
+            } else {
                 left.push((place, claim));
             }
         }
@@ -216,11 +224,29 @@ impl<'a> Part<'a> {
             let generation = claim.generation + 1;
             if self.claims.take(&place.to_string(), generation).map_err(|error| self.failed(error))? {
                 self.held.remove(&place);
-                return Ok(Some(self.begin(place, generation)));
+                return Ok(Ok(self.begin(place, generation)));
             }
             self.held.insert(place, generation);
         }
-        Ok(None)
+        let is_well = |place: &usize| holders.get(place).is_some_and(|holder| self.watch.is_well(holder));
+        Ok(Err(self.held.keys().all(is_well)))
+    }
+
+    /// Whether this process may leave the rest to those that hold it. One that has nothing to begin stays: it takes over
+    /// from those that die, and whoever finds it dead takes its place.
+    fn may_leave(&mut self) -> Result<bool> {
+        let last = self.claims.last(KEEPER, 0).map_err(|error| self.failed(error))?;
+        let generation = match last {
+            None => 0,
+            Some(claim) if claim.holder == self.member.name => return Ok(false),
+            Some(claim) => match self.watch.look(&claim.holder) {
+                // One that was not seen to live may be dead.
+                Life::Alive => return Ok(self.watch.is_well(&claim.holder)),
+                Life::Dead | Life::Ended => claim.generation + 1,
+            },
+        };
+        self.claims.take(KEEPER, generation).map_err(|error| self.failed(error))?;
+        Ok(false)
     }
 
     /// Puts on record what a dead one had spent on attempts that it did not finish, and gives the rest of its money back.
@@ -262,6 +288,7 @@ impl<'a> Part<'a> {
     }
 
     fn next_job(&mut self) -> Result<Next> {
+        self.left = 0;
         if self.member.beat.lapsed().is_cancelled() {
             let what =
                 format!("shard {} stood still for so long that others have taken over its work", self.member.name);
@@ -292,13 +319,17 @@ impl<'a> Part<'a> {
         }
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
-            Some(job) => {
+            Ok(job) => {
                 // There may be more.
                 self.looked = None;
                 Next::Job(job)
             }
-            None if self.held.is_empty() => Next::None,
-            None => Next::Later,
+            Err(_) if self.held.is_empty() => Next::None,
+            Err(true) if self.may_leave()? => {
+                self.left = self.held.len();
+                Next::None
+            }
+            Err(_) => Next::Later,
         })
     }
 
@@ -362,6 +393,10 @@ impl Work for Part<'_> {
     fn lost(&self) -> Vec<String> {
         let open = |place: &usize| !self.done[*place] && !self.own.contains_key(place) && self.is_given_up(*place);
         self.lost.iter().filter(|(place, _)| open(place)).map(|(_, (_, why))| why.clone()).collect()
+    }
+
+    fn left(&self) -> usize {
+        self.left
     }
 
     fn pause(&self) -> Duration {
