@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::account::{Account, Asker, NotAsked, Unanswered};
-use super::{Budget, Event, PythonSession, Trajectory, conversation};
+use super::review::{self, Asked, Reviewer};
+use super::{Budget, Ended, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 
@@ -34,6 +35,10 @@ pub struct Context<'a> {
     pub answer: Option<String>,
     /// Its Python session, where it has one.
     pub session: PythonSession,
+    /// Who looks at its work between rounds, where somebody can.
+    pub review: Option<&'a dyn Reviewer>,
+    /// The round that it is in, from 0.
+    pub round: u32,
 }
 
 impl Context<'_> {
@@ -121,6 +126,20 @@ impl Context<'_> {
         let asked = model::ask::ask(model, request, &mut account).await.map_err(Unanswered::NotAsked)?;
         conversation::take(&mut request.messages, &asked.kept);
         asked.outcome.map_err(|failed| Unanswered::Failed(failed.error))
+    }
+
+    /// Ends a round: what the agent is told of its work, for the next one. Nothing where there is no further round: none is
+    /// asked for or left, the work passes, or the budget is used up. What was reported stays reported.
+    pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, Ended> {
+        let (Some(level), Some(reviewer)) = (feedback, self.review) else { return Ok(None) };
+        if self.round >= rounds || self.budget.exceeded().is_some() {
+            return Ok(None);
+        }
+        let (round, steps, cost) = (self.round, self.budget.steps, self.budget.cost);
+        let asked = Asked { level, round, steps, cost };
+        self.round += 1;
+        let told = reviewer.review(asked, self.answer.as_deref(), self.trajectory).await;
+        told.map_err(|error| review::lost(&error))
     }
 
     /// Charges the time that something took that was cut when none was left. A sandbox that was stopped in the midst

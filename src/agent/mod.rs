@@ -34,6 +34,7 @@ mod reflexion;
 mod replication;
 mod repo;
 pub(crate) mod retrieval;
+pub(crate) mod review;
 mod scripted;
 pub(crate) mod settings;
 mod single;
@@ -108,6 +109,10 @@ pub trait Agent: Send + Sync {
     }
     /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
     fn needs_listener(&self) -> bool {
+        false
+    }
+    /// Whether its work is looked at between rounds, while its sandbox lives.
+    fn is_reviewed(&self) -> bool {
         false
     }
     /// What it is beside this program, such as another program's version and how it is started: two runs with the same

@@ -16,7 +16,7 @@ use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
 use super::{Agent, Context, End, Ended, Event, Limits, Replication, Task, files, material, reflexion};
 use crate::error::Result;
-use crate::model::{Message, Model, ModelError, Request, Role};
+use crate::model::{Message, Model, ModelError, Reply, Request, Role};
 use crate::sample::MASKED;
 
 /// An attempt ends after this many replies in a row that could not be acted upon.
@@ -100,6 +100,29 @@ impl React {
         }
     }
 
+    /// What follows a step: after an answer another round, where feedback is asked for and has something to say.
+    async fn reviewed(
+        &self,
+        next: Next,
+        reply: &Reply,
+        messages: &mut Vec<Message>,
+        context: &mut Context<'_>,
+    ) -> Next {
+        match next {
+            Next::End(ended) if ended.end == End::Answered => {
+                match context.feedback(self.settings.feedback, self.settings.rounds).await {
+                    Ok(Some(told)) => {
+                        step::answer_calls(reply, told, messages, context);
+                        Next::Step
+                    }
+                    Ok(None) => Next::End(ended),
+                    Err(lost) => Next::End(lost),
+                }
+            }
+            other => other,
+        }
+    }
+
     /// One try, from the prompts to an end.
     async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
         let tool_calling = &self.tool_calling;
@@ -162,7 +185,10 @@ impl React {
                     memory.learn(&reply);
                     match last {
                         Some(why) => step::act_last(&reply, why, tool_calling, context),
-                        None => step::act(&reply, tool_calling, session, &mut request.messages, context).await,
+                        None => {
+                            let next = step::act(&reply, tool_calling, session, &mut request.messages, context).await;
+                            self.reviewed(next, &reply, &mut request.messages, context).await
+                        }
                     }
                 }
             };
@@ -191,10 +217,14 @@ impl Agent for React {
         true
     }
 
-    /// What is put into its task is found by masked functions.
+    /// What is put into its task is found by masked functions, and feedback is given on experiments.
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
-        (self.retriever.paper != PaperChoice::None || by_code).then_some(MASKED)
+        (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)
+    }
+
+    fn is_reviewed(&self) -> bool {
+        self.settings.feedback.is_some()
     }
 
     fn goes_without(&self) -> &'static [&'static str] {

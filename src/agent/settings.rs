@@ -17,6 +17,7 @@ use super::history::History;
 use super::prompts::dynamic::Prompting;
 use super::protocol::Protocol;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
+use super::review::MOST_FEEDBACK;
 use super::tools::ToolChoice;
 use crate::error::{Error, Result};
 use crate::model::embedding::{self, Embedder};
@@ -70,6 +71,20 @@ pub struct Settings {
     pub one_call: bool,
     /// Tries within an attempt, each but the first after a plan from the one before; 0 and 1 are one try.
     pub reflexion: u32,
+    /// How much an agent is told of its work after each round, from 0 (nothing) to 4; one round only when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<u32>,
+    /// Most rounds that follow feedback.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub rounds: u32,
+}
+
+/// Rounds that follow feedback, unless others are asked for.
+const ROUNDS: u32 = 3;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_usual(rounds: &u32) -> bool {
+    *rounds == ROUNDS
 }
 
 impl Default for Settings {
@@ -92,6 +107,8 @@ impl Default for Settings {
             protocol: Protocol::default(),
             one_call: false,
             reflexion: 0,
+            feedback: None,
+            rounds: ROUNDS,
         }
     }
 }
@@ -166,7 +183,7 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
 }
 
 /// All that can be set for an agent alone, in the order of labels.
-static KEYS: [Key; 15] = [
+static KEYS: [Key; 17] = [
     Key {
         name: "paper",
         option: "--paper-text",
@@ -323,11 +340,40 @@ static KEYS: [Key; 15] = [
         write: |settings| settings.reasoning_tokens.to_string(),
         heeded: by_all,
     },
+    Key {
+        name: "feedback",
+        option: "--feedback",
+        read: |settings, text| {
+            let level = number(text)?;
+            if level > MOST_FEEDBACK {
+                return Err(format!("`{{key}}` goes from 0 to {MOST_FEEDBACK}"));
+            }
+            settings.feedback = Some(level);
+            Ok(())
+        },
+        write: |settings| settings.feedback.map(|level| level.to_string()).unwrap_or_default(),
+        heeded: by_all,
+    },
+    Key {
+        name: "rounds",
+        option: "--rounds",
+        read: |settings, text| {
+            settings.rounds = number(text)?;
+            Ok(())
+        },
+        write: |settings| settings.rounds.to_string(),
+        heeded: |_, settings| settings.feedback.is_some(),
+    },
 ];
 
 /// The keys that agents of these kinds heed, and no others.
 fn keys_of(kinds: &[Kind]) -> String {
-    let settings = Settings { paper: Some(PaperChoice::Bm25), code: Some(CodeChoice::Bm25), ..Settings::default() };
+    let settings = Settings {
+        paper: Some(PaperChoice::Bm25),
+        code: Some(CodeChoice::Bm25),
+        feedback: Some(1),
+        ..Settings::default()
+    };
     let heeded = |key: &Key, kind: Kind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
     let names = KEYS.iter().filter(|key| heeded(key, Kind::Fixed) && heeded(key, Kind::React));
     names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
@@ -500,7 +546,7 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

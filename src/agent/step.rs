@@ -138,6 +138,23 @@ async fn run(
     Ran::Observed(content, seconds)
 }
 
+/// Goes on after an answer: providers demand that every call is answered, so the first one that is not yet gets `told`.
+pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+    let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
+    let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));
+    let open: Vec<String> =
+        reply.tool_calls.iter().filter(|call| is_open(&call.id)).map(|call| call.id.clone()).collect();
+    let Some((first, others)) = open.split_first() else {
+        context.tell(messages, &Event::Message { role: Role::User, content: told, call_id: None });
+        return;
+    };
+    context.tell(messages, &Event::Message { role: Role::Tool, content: told, call_id: Some(first.clone()) });
+    for other in others {
+        let call_id = Some(other.clone());
+        context.tell(messages, &Event::Message { role: Role::Tool, content: "not run".to_owned(), call_id });
+    }
+}
+
 /// Acts upon the last reply, in which only an answer counts. It is taken as it is: there is no step left to correct
 /// it in, and it is for the score to say what is wrong with it.
 pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> Next {

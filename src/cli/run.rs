@@ -11,7 +11,7 @@ use super::session::{Shown, show, show_plan};
 use super::shards::ShardOptions;
 use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
 use super::slurm::{self, SlurmOptions};
-use super::strategy::{DynamicOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
+use super::strategy::{DynamicOptions, FeedbackOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::cluster::Job;
 use crate::env;
@@ -82,6 +82,8 @@ pub struct Arguments {
     max_tokens: Option<u32>,
     #[command(flatten)]
     reasoning: ReasoningOptions,
+    #[command(flatten)]
+    feedback: FeedbackOptions,
     #[command(flatten)]
     retrieval: RetrievalOptions,
     #[command(flatten)]
@@ -236,7 +238,7 @@ impl Arguments {
         if own && settings.embedding.is_none() && !settings.embeds() {
             return Err(Settings::without_embedding(&self.machine.places.cache()?));
         }
-        Ok(self.dynamic.over(self.fixed.over(self.reasoning.over(settings))))
+        Ok(self.dynamic.over(self.fixed.over(self.feedback.over(self.reasoning.over(settings)))))
     }
 }
 

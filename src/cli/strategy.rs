@@ -6,6 +6,7 @@ use crate::agent::history::History;
 use crate::agent::prompts::dynamic::Prompting;
 use crate::agent::protocol::Protocol;
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
+use crate::agent::review::MOST_FEEDBACK;
 use crate::agent::settings::{code_help, paper_help};
 use crate::agent::tools::ToolChoice;
 use crate::agent::{Fill, Settings};
@@ -118,6 +119,25 @@ impl RetrievalOptions {
         };
         settings.settle(&places.cache()?)?;
         Ok(settings)
+    }
+}
+
+/// What agents are told of their work.
+#[derive(clap::Args)]
+pub struct FeedbackOptions {
+    /// After each round of `react` and `fixed`, run their work again and tell them nothing (0), that it does not pass (1),
+    /// which test fails (2), its error (3), and whether wrong values are too high or too low (4) [default: one round].
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_FEEDBACK)), help_heading = "Agents and models")]
+    feedback: Option<u32>,
+    /// Maximum rounds after the first one, within the attempt's budget.
+    #[arg(long, value_name = "ROUNDS", default_value_t = Settings::default().rounds, value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Agents and models")]
+    rounds: u32,
+}
+
+impl FeedbackOptions {
+    /// These settings with those of feedback.
+    pub fn over(&self, settings: Settings) -> Settings {
+        Settings { feedback: self.feedback, rounds: self.rounds, ..settings }
     }
 }
 

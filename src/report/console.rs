@@ -18,6 +18,7 @@ pub fn console(summary: &Summary) -> String {
     if !summary.rows.is_empty() {
         parts.push(rates(&summary.rows, summary.level, summary.population));
         parts.push(ends(&summary.rows));
+        parts.extend(rounds(&summary.rows));
         parts.extend(measures(&summary.rows));
         parts.push(spent(&summary.rows));
     }
@@ -94,7 +95,12 @@ pub fn lines_console(summary: &Summary) -> String {
             row.samples.to_string(),
             row.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string()),
             percent(row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate)),
-            percent(row.score_lines),
+            match (row.score_lines, row.score_lines_interval) {
+                (Some(rate), Some(it)) => {
+                    format!("{:.1} [{:.1}, {:.1}]", 100.0 * rate, 100.0 * it.low, 100.0 * it.high)
+                }
+                (rate, _) => percent(rate),
+            },
         ]
     });
     let legend = "pass@1: percent of samples that pass. score_lines: the same with each sample weighted by its lines of \
@@ -125,6 +131,18 @@ fn measures(rows: &[Row]) -> Option<String> {
     let legend = "Means over samples of what this kind of task measures beside passing. reported_: of the answer as it \
                   was given. verified_: of the work, run again.";
     Some(format!("Measures\n{table}\n{}", wrap(legend, "")))
+}
+
+/// Pass rates after each round, where attempts were given feedback.
+fn rounds(rows: &[Row]) -> Option<String> {
+    let most = rows.iter().map(|row| row.after_rounds.len()).max().filter(|most| *most > 0)?;
+    let heading: Vec<String> = (1..=most).map(|round| format!("round {round}")).collect();
+    let table = render(rows, &heading, key, |row| {
+        (0..most).map(|round| percent(row.after_rounds.get(round).copied())).collect()
+    });
+    let legend = "Percent of attempts that pass after each round, averaged over samples. Feedback is given between rounds; an \
+                  attempt that made fewer counts as it ended.";
+    Some(format!("Pass rates after rounds of feedback\n{table}\n{}", wrap(legend, "")))
 }
 
 fn spent(rows: &[Row]) -> String {

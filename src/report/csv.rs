@@ -17,7 +17,8 @@ use crate::run::{AttemptRecord, counting, measure_names, measured};
 /// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
 /// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best` (had
 /// every lost attempt failed, or passed; empty where none was lost), in families with partial credit `score`, where
-/// lines of code are withheld `score_lines`, and the means of the family's measures.
+/// lines of code are withheld `score_lines, score_lines_low, score_lines_high`, where feedback was given
+/// `pass_after_round_1` and so on, and the means of the family's measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -39,7 +40,11 @@ pub fn csv(summary: &Summary) -> Result<String> {
     let has_score = summary.rows.iter().any(|row| row.score.is_some());
     heading.extend(has_score.then(|| "score".to_owned()));
     let has_lines = summary.rows.iter().any(|row| row.score_lines.is_some());
-    heading.extend(has_lines.then(|| "score_lines".to_owned()));
+    if has_lines {
+        heading.extend(names(&["score_lines", "score_lines_low", "score_lines_high"]));
+    }
+    let rounds = summary.rows.iter().map(|row| row.after_rounds.len()).max().unwrap_or_default();
+    heading.extend((1..=rounds).map(|round| format!("pass_after_round_{round}")));
     heading.extend(measures.iter().map(|name| (*name).clone()));
     let rows = summary.rows.iter().map(|row| {
         let mut cells = vec![
@@ -67,7 +72,11 @@ pub fn csv(summary: &Summary) -> Result<String> {
         }
         cells.extend([row.pass_at_worst, row.pass_at_best].map(number));
         cells.extend(has_score.then(|| number(row.score)));
-        cells.extend(has_lines.then(|| number(row.score_lines)));
+        if has_lines {
+            let bounds = row.score_lines_interval;
+            cells.extend([row.score_lines, bounds.map(|it| it.low), bounds.map(|it| it.high)].map(number));
+        }
+        cells.extend((0..rounds).map(|round| number(row.after_rounds.get(round).copied())));
         cells.extend(measures.iter().map(|name| number(row.measures.get(*name).copied())));
         cells
     });

@@ -13,6 +13,7 @@ use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
 use crate::stats::{
     FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval,
+    weighted_rate_interval,
 };
 use crate::verifier::stored::ChoiceRecord;
 
@@ -95,9 +96,16 @@ pub struct Row {
     /// lines, over those samples whose number of lines is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_lines: Option<f64>,
+    /// Its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_lines_interval: Option<Interval>,
     /// Withheld lines of code of all samples, where they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<usize>,
+    /// Where attempts were given feedback: the share that passes after the first round, after two, and so on, averaged over
+    /// samples. An attempt that made fewer rounds counts as it ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after_rounds: Vec<f64>,
     /// What the family measured, as [`AttemptRecord::measures`] names it, averaged over samples.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
@@ -268,6 +276,8 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         ),
         score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
         score_lines: score_lines(&samples),
+        score_lines_interval: score_lines_interval(&samples, options.intervals),
+        after_rounds: after_rounds(&scored),
         lines: samples.iter().filter_map(|tally| tally.lines).reduce(|sum, lines| sum + lines),
         measures: measures(&samples),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
@@ -293,6 +303,35 @@ fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
         (passed + lines * tally.passed as f64 / tally.attempts as f64, all + lines)
     });
     (all > 0.0).then(|| passed / all)
+}
+
+/// The interval of [`score_lines`].
+fn score_lines_interval(samples: &[Tally<'_>], how: Intervals) -> Option<Interval> {
+    let weighed = samples.iter().filter_map(|tally| {
+        let value = tally.passed as f64 / tally.attempts as f64;
+        Some((Measured { paper: tally.paper, n: tally.n, value }, tally.lines? as f64))
+    });
+    let (measured, weights): (Vec<_>, Vec<_>) = weighed.unzip();
+    weighted_rate_interval(&measured, &weights, how)
+}
+
+/// The pass rate after each round; none where no attempt was given feedback.
+fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
+    // What was looked at last is the end, where no reply followed.
+    let count = |record: &AttemptRecord| {
+        record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
+    };
+    let most = scored.iter().map(|record| count(record)).max().unwrap_or_default();
+    let rate = |round: usize| {
+        let mut by_sample: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for record in scored {
+            let (passed, all) = by_sample.entry(&record.sample).or_default();
+            *passed += usize::from(record.rounds.get(round).map_or(record.pass, |it| it.pass));
+            *all += 1;
+        }
+        average(by_sample.values().map(|(passed, all)| *passed as f64 / *all as f64))
+    };
+    (0..most).filter_map(rate).collect()
 }
 
 /// The means of all measures, each over the samples that have it.

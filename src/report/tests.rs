@@ -30,6 +30,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         observed: serde_json::Map::new(),
         results: serde_json::Map::new(),
         pass,
+        rounds: Vec::new(),
         steps: 10 + attempt,
         format_errors: attempt % 2,
         usage: Usage { input: 1500, cached: 500, cache_written: 0, output: 300, reasoning: 0 },

@@ -129,6 +129,7 @@ impl RunContext {
             Budget::with_tab(ready.limits(self.configuration.limits), Some(Tab::new(self.ledger.clone(), payer)));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
+        let review = self.reviewer((ready, staged, job), &workspace, cancel);
         let mut context = Context {
             sandbox: sandbox.as_mut(),
             model: self.model.as_deref().filter(|_| agent.agent.needs_model()),
@@ -138,6 +139,8 @@ impl RunContext {
             cancel: cancel.clone(),
             answer: None,
             session: crate::agent::PythonSession::default(),
+            review: Some(&review),
+            round: 0,
         };
         let begun = tokio::select! {
             () = cancel.cancelled() => Err(Error::new(Kind::Interrupted, "the run was stopped")),
@@ -157,6 +160,7 @@ impl RunContext {
         }
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
+        record.rounds = review.rounds();
         // Gone before the diff is taken: nothing writes any more.
         let destroyed = sandbox.destroy().await;
         let is_gone = destroyed.is_err();

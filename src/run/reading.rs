@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{AttemptRecord, RunFile, Store};
+use super::{AttemptRecord, Round, RunFile, Store};
 use crate::agent::End;
 use crate::error::{Error, Result, with_causes};
 use crate::model::Usage;
@@ -301,6 +301,8 @@ struct Outcome<'a> {
     #[serde(default)]
     verified: Option<Figures>,
     pass: bool,
+    #[serde(default)]
+    rounds: Vec<Round>,
     steps: u32,
     format_errors: u32,
     usage: Usage,
@@ -344,6 +346,7 @@ impl Outcome<'_> {
             observed: serde_json::Map::new(),
             results: serde_json::Map::new(),
             pass: self.pass,
+            rounds: self.rounds,
             steps: self.steps,
             format_errors: self.format_errors,
             usage: self.usage,

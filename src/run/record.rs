@@ -56,6 +56,9 @@ pub struct AttemptRecord {
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
+    /// Its work after each round that feedback followed, or that passed before the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
     /// Replies of the model.
     pub steps: u32,
     /// Replies that could not be acted upon.
@@ -98,6 +101,22 @@ pub struct AttemptRecord {
     /// Replies that came from `--model-cache` and cost nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_replies: u32,
+}
+
+/// An attempt's work at the end of a round after which it was given feedback, or passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// Whether it passed then.
+    pub pass: bool,
+    /// Whether its report agreed with gold.
+    pub reported: bool,
+    /// Whether its code did, where it was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    /// Replies of the model until then.
+    pub steps: u32,
+    /// Dollars until then.
+    pub cost: f64,
 }
 
 /// Names of all that these records measured, sorted.
@@ -161,6 +180,7 @@ impl AttemptRecord {
             observed: serde_json::Map::new(),
             results: serde_json::Map::new(),
             pass: false,
+            rounds: Vec::new(),
             steps: 0,
             format_errors: 0,
             usage: Usage::default(),

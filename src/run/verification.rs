@@ -1,5 +1,6 @@
 //! Verification: the agent's code, run again by us, in fresh workspaces and fresh sandboxes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -23,6 +24,8 @@ pub(super) struct Verification {
     pub results: Map<String, Value>,
     /// The checks whose result was known, so that they were not run.
     pub cached: Vec<String>,
+    /// What each check that gave none wrote to standard error, its end.
+    pub stderr: BTreeMap<String, String>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -32,6 +35,13 @@ struct Verified {
     ignored: Vec<String>,
     cached: Vec<String>,
     seconds: f64,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    results: Map<String, Value>,
+    stderr: BTreeMap<String, String>,
 }
 
 impl RunContext {
@@ -45,18 +55,19 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<Verification> {
         let begun = Instant::now();
-        let (mut last, mut results) = (None, Map::new());
+        let (mut last, mut found) = (None, Found::default());
         // Whether every try lost its sandbox to the agent's code, as far as can be told.
         let mut killed = self.configuration.tries > 1;
         for _ in 0..self.configuration.tries.max(1) {
-            results.clear();
+            found = Found::default();
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
-                tried = self.verify_once(item, evidence, trajectory, &mut results) => tried,
+                tried = self.verify_once(item, evidence, trajectory, &mut found) => tried,
             };
             match tried {
                 Ok(Verified { ignored, cached, seconds }) => {
-                    return Ok(Verification { ignored, results, cached, seconds });
+                    let Found { results, stderr } = found;
+                    return Ok(Verification { ignored, results, cached, stderr, seconds });
                 }
                 Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine) => {
                     killed &= was_killed(&error);
@@ -68,10 +79,11 @@ impl RunContext {
         if killed {
             // Code that takes its sandbox down fails.
             for check in &item.1.checks {
-                results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
+                found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
             }
             let (ignored, cached) = (Vec::new(), Vec::new());
-            return Ok(Verification { ignored, results, cached, seconds: begun.elapsed().as_secs_f64() });
+            let Found { results, stderr } = found;
+            return Ok(Verification { ignored, results, cached, stderr, seconds: begun.elapsed().as_secs_f64() });
         }
         Err(last.unwrap_or_else(|| Error::internal("verification was never tried")))
     }
@@ -81,7 +93,7 @@ impl RunContext {
         (ready, staged, job): (&dyn Ready, &Staged<'_>, &Job),
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
-        results: &mut Map<String, Value>,
+        found: &mut Found,
     ) -> Result<Verified> {
         let begun = Instant::now();
         let mut part = ready.stage(&job.sample, job.attempt)?;
@@ -98,7 +110,7 @@ impl RunContext {
             let known =
                 known.and_then(|(check, key)| Some((&check.id, self.machine.results.get(key, check.time_limit)?)));
             if let Some((id, known)) = known {
-                keep(known.measurement(id), true, results, trajectory);
+                keep(known.measurement(id), true, found, trajectory);
                 cached.push(id.clone());
                 if checks.peek().is_none() {
                     break known.ignored;
@@ -112,7 +124,7 @@ impl RunContext {
             let mut measured = None;
             let mut done = |measurement: Measurement| {
                 measured = Some(measurement.clone());
-                keep(measurement, false, results, trajectory);
+                keep(measurement, false, found, trajectory);
             };
             ready.verify(&part, evidence, sandbox.as_mut(), &mut done).await.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
@@ -124,10 +136,10 @@ impl RunContext {
                 break ignored;
             }
         };
-        if ready.repeats(staged, evidence, results) {
+        if ready.repeats(staged, evidence, &found.results) {
             let workspace = self.workspace(staged, without)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
-            let mut done = |measurement: Measurement| keep(measurement, false, results, trajectory);
+            let mut done = |measurement: Measurement| keep(measurement, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
@@ -158,8 +170,11 @@ impl RunContext {
 }
 
 /// Keeps what a check gave.
-fn keep(measurement: Measurement, cached: bool, results: &mut Map<String, Value>, trajectory: &mut Trajectory) {
-    results.insert(measurement.id.clone(), measurement.to_json());
+fn keep(measurement: Measurement, cached: bool, found: &mut Found, trajectory: &mut Trajectory) {
+    found.results.insert(measurement.id.clone(), measurement.to_json());
+    if !measurement.stderr.is_empty() {
+        found.stderr.insert(measurement.id.clone(), measurement.stderr.clone());
+    }
     trajectory.push(&Event::Verification {
         experiment: measurement.id,
         exit: measurement.exit,

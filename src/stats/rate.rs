@@ -39,6 +39,42 @@ pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> O
     Some(share_interval(share, effective(&mean, trials.max(1.0), how.level), how.level))
 }
 
+/// The interval of a mean over samples that do not weigh the same, as a pass rate by lines of code: the sum of weight times
+/// value over the sum of weights.
+///
+/// As [`rate_interval`], with the linearised values of that ratio in the place of the samples' (Cochran, "Sampling
+/// Techniques", 1977, section 6.3), and with as many trials at most as samples of one weight would know as well:
+/// the square of the sum of weights over the sum of their squares (Kish, "Survey Sampling", 1965).
+#[must_use]
+pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: Intervals) -> Option<Interval> {
+    let all: f64 = weights.iter().sum();
+    let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+    if samples.len() != weights.len() || all <= 0.0 {
+        return None;
+    }
+    let rate = samples.iter().zip(weights).map(|(sample, weight)| sample.value * weight).sum::<f64>() / all;
+    let mean_weight = all / weights.len() as f64;
+    let linear: Vec<Measured<'_>> = samples
+        .iter()
+        .zip(weights)
+        .map(|(sample, weight)| Measured { value: rate + weight / mean_weight * (sample.value - rate), ..*sample })
+        .collect();
+    let mean = Mean::of(&linear, how.population)?;
+    if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
+        return None;
+    }
+    let most = (all * all / squares).min(mean.draws as f64);
+    let odds = rate * (1.0 - rate);
+    if odds <= NOTHING || mean.freedom == 0 {
+        return Some(share_interval(rate, most, how.level));
+    }
+    let freedom = mean.freedom as f64 + PRIOR_SAMPLES;
+    let variance = (mean.freedom as f64 * mean.variance + PRIOR_SAMPLES * odds / most) / freedom;
+    let known = two_sided(how.level, Some((samples.len() - 1).max(1)));
+    let penalty = (known / two_sided(how.level, Some(freedom.round() as usize))).powi(2);
+    Some(share_interval(rate, (odds / variance * penalty).min(most), how.level))
+}
+
 /// Whether these are as many samples, and for papers like these as many papers, as an interval takes.
 pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> bool {
     mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
@@ -133,6 +169,36 @@ fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_by_weights_is_covered_as_often_as_its_interval_says() {
+        let how = Intervals { population: Population::Suite, ..Intervals::default() };
+        let equal = rates("a", &[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
+        let (weighed, plain) = (weighted_rate_interval(&equal, &[7.0; 6], how), rate_interval(&equal, 1.0, how));
+        let (weighed, plain) = (weighed.unwrap(), plain.unwrap());
+        assert!(
+            (weighed.low - plain.low).abs() < 0.1 && (weighed.high - plain.high).abs() < 0.1,
+            "{weighed:?} {plain:?}"
+        );
+        assert_eq!(weighted_rate_interval(&equal[..2], &[1.0; 2], how), None);
+        // 20 samples of 1 to 20 lines, each passed with a chance of its own: 0.2 for short ones to 0.8 for long ones.
+        let weights: Vec<f64> = (1..=20).map(f64::from).collect();
+        let chance = |place: usize| 0.2 + 0.6 * place as f64 / 19.0;
+        let truth = weights.iter().enumerate().map(|(place, weight)| weight * chance(place)).sum::<f64>() / 210.0;
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1_u32 << 31)
+        };
+        let covered = (0..1000)
+            .filter(|_| {
+                let values: Vec<f64> = (0..20).map(|place| f64::from(u8::from(next() < chance(place)))).collect();
+                let interval = weighted_rate_interval(&rates("a", &values), &weights, how).unwrap();
+                (interval.low..=interval.high).contains(&truth)
+            })
+            .count();
+        assert!((930..=1000).contains(&covered), "{covered} of 1000");
+    }
 
     fn rates<'a>(paper: &'a str, values: &[f64]) -> Vec<Measured<'a>> {
         values.iter().map(|&value| Measured { paper, n: 1, value }).collect()

@@ -56,7 +56,7 @@ fn settings_of_a_run_are_kept_and_it_resumes_with_them() {
     let wrong = lab.fails(2, &["run", "--agent", "fixed:repare=1", "--model", &prose]);
     insta::assert_snapshot!(wrong, @r"
     error: `repare=1` is not a setting of an agent
-      hint: the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`; `fill`, `repair` of `fixed`; `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`
+      hint: the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`
     ");
 }
 
@@ -106,4 +106,83 @@ fn retrieve_shows_what_is_found_and_its_recall() {
     error: paper `tiny` has no function 9
       hint: it has 4, numbered from 0: `autoexperiment list tiny`
     ");
+}
+
+const WRONG: &str = "```python\ndef arithmetic(values):\n    return math.fsum(values) / (len(values) - 1)\n```\n";
+
+#[test]
+fn feedback_between_rounds_tells_what_its_level_allows_and_rates_are_known_after_each() {
+    for (level, told, untold) in [
+        ("0", "Nothing is told", "It does not pass"),
+        ("1", "It does not pass", "means"),
+        ("2", "- means: the code does not give the right result", "is wrong"),
+        ("3", "`arithmetic` is wrong", "too high"),
+        ("4", "`arithmetic` is too high", "is wrong"),
+    ] {
+        let lab = Lab::new();
+        let model = model(&lab, &[WRONG, ARITHMETIC]);
+        let run = ["run", "--sample", "tiny_0", "--agent", "fixed", "--feedback", level, "--rounds", "1"];
+        let shown = lab.ok(&[&run[..], &["--model", &model, "--name", "r"]].concat()).stdout;
+        let record = &lab.records("r")[0];
+        assert_eq!((&record["pass"], &record["steps"]), (&json!(true), &json!(2)), "{record:#}");
+        let rounds = record["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 1, "{record:#}");
+        assert_eq!(
+            (&rounds[0]["pass"], &rounds[0]["verified"], &rounds[0]["steps"]),
+            (&json!(false), &json!(false), &json!(1))
+        );
+        let trajectory = lab.read(&format!("runs/r/trajectories/{}/tiny_0.0.jsonl", record["agent"].as_str().unwrap()));
+        let events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let said: Vec<String> = events
+            .filter_map(|event| event["content"].as_str().map(str::to_owned))
+            .filter(|it| it.contains("was looked at"))
+            .collect();
+        assert_eq!(said.len(), 1, "{trajectory}");
+        let feedback = said[0].split("was looked at").nth(1).unwrap();
+        assert!(feedback.contains(told) && !feedback.contains(untold), "{level}: {feedback}");
+        let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
+        let value = gold["results"]["curtailed"]["means"]["result"]["arithmetic"].to_string();
+        assert!(!feedback.contains(&value), "no gold value is told: {feedback}");
+        assert!(shown.contains("Pass rates after rounds of feedback"), "{shown}");
+        let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+        assert_eq!(report["rows"][0]["after_rounds"], json!([0.0, 1.0]));
+    }
+}
+
+#[test]
+fn a_dynamic_agent_goes_on_after_feedback_and_stops_when_it_passes_or_its_budget_is_used_up() {
+    let lab = Lab::new();
+    let call =
+        |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});
+    let code = lab.read("repos/tiny/tiny/means.py");
+    let write = |divisor: &str| {
+        let content = code.replace("total / len(values)", &format!("total / {divisor}"));
+        call("write_file", json!({"path": "tiny/means.py", "content": content}))
+    };
+    let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
+    let results = &gold["results"]["curtailed"];
+    let answer = json!({"Experiment 1": results["means"]["result"], "Experiment 2": results["spread"]["result"],
+        "Experiment 3": results["table"]["result"]});
+    let report = call("final_answer", json!({ "answer": answer }));
+    let replies = [write("(len(values) - 1)"), report.clone(), write("len(values)"), report.clone(), report.clone()];
+    lab.write("model.jsonl", &crate::support::json_lines(&replies));
+    let run = ["run", "--sample", "tiny_0", "--agent", "react:feedback=2", "--model", "scripted:model.jsonl"];
+    lab.ok(&[&run[..], &["--name", "r"]].concat());
+    let record = &lab.records("r")[0];
+    let passes: Vec<&Value> = record["rounds"].as_array().unwrap().iter().map(|round| &round["pass"]).collect();
+    assert_eq!(
+        (passes, &record["pass"], &record["steps"]),
+        (vec![&json!(false), &json!(true)], &json!(true), &json!(4)),
+        "{record:#}"
+    );
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    assert_eq!(report["rows"][0]["after_rounds"], json!([0.0, 1.0]));
+    // The budget is that of the whole attempt.
+    lab.ok(&[&run[..], &["--steps", "3", "--name", "short"]].concat());
+    let record = &lab.records("short")[0];
+    assert_eq!(
+        (&record["pass"], record["rounds"].as_array().unwrap().len(), &record["steps"]),
+        (&json!(false), 1, &json!(3)),
+        "{record:#}"
+    );
 }

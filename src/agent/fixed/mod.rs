@@ -72,6 +72,15 @@ struct Work<'a> {
     regions: BTreeMap<usize, Range<usize>>,
 }
 
+/// What is wrong with functions that are to be written again.
+#[derive(Clone, Copy)]
+enum Wrong<'a> {
+    /// What the agent has seen when it ran the experiments.
+    Ran(&'a Outcome),
+    /// What it was told by whoever looked at its work.
+    Told(&'a str),
+}
+
 #[async_trait]
 impl Agent for Fixed {
     fn name(&self) -> &str {
@@ -84,6 +93,10 @@ impl Agent for Fixed {
 
     fn only(&self) -> Option<&'static str> {
         Some(MASKED)
+    }
+
+    fn is_reviewed(&self) -> bool {
+        self.settings.feedback.is_some()
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
@@ -122,14 +135,27 @@ impl Fixed {
                 break;
             }
             for place in to_repair(&order, work, &outcome) {
-                limit = go_on(self.fill(place, Some(&outcome), work, context).await)?;
+                limit = go_on(self.fill(place, Some(Wrong::Ran(&outcome)), work, context).await)?;
                 if limit.is_some() {
                     break;
                 }
             }
             outcome = self.validate(work, context).await;
         }
-        Ok(finish(limit, outcome, work, context))
+        let mut ended = finish(limit, outcome, work, context);
+        while limit.is_none() && matches!(ended.end, End::Answered | End::GaveUp) {
+            let told = context.feedback(self.settings.feedback, self.settings.rounds).await?;
+            let Some(told) = told else { break };
+            for &place in &order {
+                limit = go_on(self.fill(place, Some(Wrong::Told(&told)), work, context).await)?;
+                if limit.is_some() {
+                    break;
+                }
+            }
+            let outcome = self.validate(work, context).await;
+            ended = finish(limit, outcome, work, context);
+        }
+        Ok(ended)
     }
 
     /// Runs the experiments, unless no function was written: then all of them would fail.
@@ -145,7 +171,7 @@ impl Fixed {
     async fn fill(
         &self,
         place: usize,
-        repair: Option<&Outcome>,
+        repair: Option<Wrong<'_>>,
         work: &mut Work<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), Stop> {
@@ -187,11 +213,16 @@ impl Fixed {
         let path = wanted.file.display().to_string();
         let shown = (path.as_str(), file.as_str(), left_out.as_slice());
         let told = prompts::fixed::function(work.task, function, &missing_one, shown, &passages, &snippets);
-        let broken = repair.map(|outcome| {
-            let fault = work.faults.get(&place).map(String::as_str);
-            let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
+        let broken = repair.map(|wrong| {
             let now = source(function, &work.code).unwrap_or_default();
-            prompts::fixed::repair(&name, &now, fault, &failures)
+            match wrong {
+                Wrong::Ran(outcome) => {
+                    let fault = work.faults.get(&place).map(String::as_str);
+                    let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
+                    prompts::fixed::repair(&name, &now, fault, &failures)
+                }
+                Wrong::Told(told) => prompts::fixed::feedback(&name, &now, told),
+            }
         });
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {

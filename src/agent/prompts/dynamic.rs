@@ -180,6 +180,29 @@ pub fn begin() -> String {
     render("react_begin", context! {})
 }
 
+/// What is told of one test after a round.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TestTold {
+    /// Its name.
+    pub key: String,
+    /// Whether it is right.
+    pub verdict: String,
+    /// What is wrong with it, a fragment each.
+    pub faults: Vec<String>,
+    /// The end of its error output.
+    pub stderr: String,
+}
+
+/// What an agent is told of its work between two rounds.
+#[must_use]
+pub fn feedback(level: u32, tests: &[TestTold]) -> String {
+    let tests: Vec<Value> = tests
+        .iter()
+        .map(|test| context! { key => &test.key, verdict => &test.verdict, faults => test.faults.clone(), stderr => test.stderr.trim() })
+        .collect();
+    render("feedback", context! { level, tests, fence => "````" })
+}
+
 /// Asks for a running summary, from the one before and the steps that leave the conversation.
 #[must_use]
 pub fn summarise(before: Option<&str>, steps: &str) -> String {

@@ -140,6 +140,12 @@ pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Failure]
     render("fixed_repair", context! { name, code, fault => fault.unwrap_or_default(), failures, fence => "````" })
 }
 
+/// Shows a function together with what was found when the work was looked at.
+#[must_use]
+pub fn feedback(name: &str, code: &str, feedback: &str) -> String {
+    render("fixed_feedback", context! { name, code, feedback => feedback.trim(), fence => "````" })
+}
+
 /// What retrieval puts into a task at its start; nothing when nothing was retrieved.
 #[must_use]
 pub fn material(passages: &[Passage], snippets: &[(String, String)]) -> Option<String> {

@@ -16,7 +16,7 @@ use super::budget::command_limit;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
-const TEMPLATES: [(&str, &str); 30] = [
+const TEMPLATES: [(&str, &str); 32] = [
     ("react_system", include_str!("react_system.md")),
     ("react_task", include_str!("react_task.md")),
     ("react_reason", include_str!("react_reason.md")),
@@ -45,6 +45,8 @@ const TEMPLATES: [(&str, &str); 30] = [
     ("fixed_write_part", include_str!("fixed_write_part.md")),
     ("fixed_again", include_str!("fixed_again.md")),
     ("fixed_repair", include_str!("fixed_repair.md")),
+    ("fixed_feedback", include_str!("fixed_feedback.md")),
+    ("feedback", include_str!("feedback.md")),
     ("material", include_str!("material.md")),
     ("external_task", include_str!("external_task.md")),
 ];
@@ -253,6 +255,8 @@ mod tests {
             fixed::write(&of_region),
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
+            fixed::feedback("f", "def f(): ...", "It does not pass."),
+            dynamic::feedback(3, &[dynamic::TestTold::default()]),
             fixed::material(&passages, &snippets).unwrap(),
         ];
         for prompt in &rendered {

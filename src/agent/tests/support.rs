@@ -319,6 +319,8 @@ impl World {
             cancel: self.cancel.clone(),
             answer: None,
             session: crate::agent::PythonSession::default(),
+            review: None,
+            round: 0,
         };
         let ended = attempt(agent, &task.clone().task("doubling_0", 0), &mut context).await;
         let answer = context.answer.take();

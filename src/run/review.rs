@@ -1,0 +1,199 @@
+//! The look at an attempt's work between two of its rounds: verified as in the end, in fresh sandboxes, and told as far as
+//! the level of feedback allows. Gold values are never told, only on which side of them a value is.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{Job, RunContext};
+use super::family::{Evidence, Findings, Ready, Staged, Work};
+use super::record::Round;
+use crate::agent::Trajectory;
+use crate::agent::prompts::dynamic::{TestTold, feedback};
+use crate::agent::review::{Asked, Reviewer};
+use crate::error::{Error, Result};
+use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
+use crate::workspace::{ChangeLimits, Workspace};
+
+/// The reviewer of one attempt.
+pub(super) struct Review<'a> {
+    run: &'a RunContext,
+    job: &'a Job,
+    ready: &'a dyn Ready,
+    staged: &'a Staged<'a>,
+    workspace: &'a Workspace,
+    cancel: CancellationToken,
+    rounds: Mutex<Vec<Round>>,
+}
+
+impl RunContext {
+    /// Who looks at an attempt between its rounds.
+    pub(super) fn reviewer<'a>(
+        &'a self,
+        (ready, staged, job): (&'a dyn Ready, &'a Staged<'a>, &'a Job),
+        workspace: &'a Workspace,
+        cancel: &CancellationToken,
+    ) -> Review<'a> {
+        Review { run: self, job, ready, staged, workspace, cancel: cancel.clone(), rounds: Mutex::default() }
+    }
+}
+
+impl Review<'_> {
+    /// What was found at the end of each round.
+    pub fn rounds(self) -> Vec<Round> {
+        self.rounds.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Reviewer for Review<'_> {
+    async fn review(
+        &self,
+        asked: Asked,
+        answer: Option<&str>,
+        trajectory: &mut Trajectory,
+    ) -> Result<Option<String>, Error> {
+        let changes = tokio::task::block_in_place(|| self.workspace.changes(&ChangeLimits::default()))?;
+        let (observed, none) = (Map::new(), Map::new());
+        let item = self.ready.item();
+        let reported = item.reported_by(&self.job.sample, &Findings { answer, observed: &observed, results: &none })?;
+        let mut verified = None;
+        let mut stderr = BTreeMap::new();
+        if self.run.configuration.verify {
+            let work = Work::default();
+            let evidence = Evidence { answer, changes: &changes, work: &work };
+            let place = (self.ready, self.staged, self.job);
+            let verification = self.run.verify(place, &evidence, trajectory, &self.cancel).await?;
+            stderr = verification.stderr;
+            let findings = Findings { answer, observed: &observed, results: &verification.results };
+            verified = Some((item.verified_by(&self.job.sample, &findings)?, verification.results));
+        }
+        let pass = reported.pass && verified.as_ref().is_none_or(|(verdict, _)| verdict.pass);
+        let round = Round {
+            pass,
+            reported: reported.pass,
+            verified: verified.as_ref().map(|(verdict, _)| verdict.pass),
+            steps: asked.steps,
+            cost: asked.cost,
+        };
+        self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
+        // Whoever is told nothing is not told either that the work passes: it may spoil it.
+        if pass && asked.level > 0 {
+            return Ok(None);
+        }
+        let told =
+            tests(asked.level, &reported, verified.as_ref().map(|(verdict, results)| (verdict, results)), &stderr);
+        Ok(Some(feedback(asked.level, &told)))
+    }
+}
+
+/// What is told of each test.
+fn tests(
+    level: u32,
+    reported: &Verdict,
+    verified: Option<(&Verdict, &Map<String, Value>)>,
+    stderr: &BTreeMap<String, String>,
+) -> Vec<TestTold> {
+    let of = |verdict: &Verdict, id: &str| verdict.experiments.iter().find(|one| one.experiment == id).cloned();
+    let names = verified.map_or(&reported.experiments, |(verdict, _)| &verdict.experiments);
+    names
+        .iter()
+        .map(|one| {
+            let id = &one.experiment;
+            let report = of(reported, id);
+            let code = verified.map(|_| one.pass);
+            let verdict = match (code, report.as_ref().map(|report| report.pass)) {
+                (Some(true), Some(true) | None) | (None, Some(true)) => "right",
+                (Some(true), Some(false)) => "the code is right, the reported result is not what it should be",
+                (Some(false), Some(true)) => "the reported result is right, but the code does not give it",
+                (Some(false), _) => "the code does not give the right result",
+                (None, _) => "the reported result is wrong",
+            };
+            let mut told = TestTold { key: id.clone(), verdict: verdict.to_owned(), ..TestTold::default() };
+            if level >= 3 {
+                let failure = verified.and_then(|(_, results)| results.get(id)?.get("error")?.as_str());
+                let is_wrong = |one: &&ExperimentVerdict| !one.pass;
+                if let Some(why) = failure {
+                    told.faults.push(format!("it gave no result: {why}"));
+                    told.stderr = stderr.get(id).cloned().unwrap_or_default();
+                } else if let Some(wrong) = Some(one).filter(is_wrong).or(report.as_ref().filter(is_wrong)) {
+                    told.faults = wrong.values.iter().filter(|value| !value.pass).map(|it| fault(level, it)).collect();
+                    if told.faults.is_empty() {
+                        told.faults.push("its shape is not the one that the description asks for".to_owned());
+                    }
+                }
+            }
+            told
+        })
+        .collect()
+}
+
+/// What is told of a value: where it is and, at the highest level, on which side of gold.
+fn fault(level: u32, value: &ValueVerdict) -> String {
+    let place = if value.path.is_empty() { "the value".to_owned() } else { format!("`{}`", value.path) };
+    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    let what = match (&value.got, value.gold.as_f64()) {
+        (None, _) => "is missing",
+        (Some(_), None) => "is wrong",
+        (Some(got), Some(gold)) => match number(got).filter(|number| number.is_finite()) {
+            None => "is not a finite number",
+            Some(number) if level >= 4 && number > gold => "is too high",
+            Some(_) if level >= 4 => "is too low",
+            Some(_) => "is wrong",
+        },
+    };
+    format!("{place} {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::score::{Expected, Rule, Tolerance, score_answer, score_results};
+
+    fn told(level: u32, results: &Value, errors: &[(&str, &str)]) -> String {
+        let expected = |id: &str, gold: Value| Expected {
+            id: id.to_owned(),
+            key: id.to_owned(),
+            gold,
+            tolerance: Tolerance::default(),
+        };
+        let experiments =
+            [expected("means", json!({"a": 41.375, "b": [7.125, 8.625]})), expected("table", json!({"x": 3.0625}))];
+        let failures = errors.iter().map(|(id, why)| ((*id).to_owned(), (*why).to_owned())).collect();
+        let results = results.as_object().unwrap();
+        let mut kept: Map<String, Value> =
+            results.iter().map(|(id, value)| (id.clone(), json!({ "result": value }))).collect();
+        kept.extend(errors.iter().map(|(id, why)| ((*id).to_owned(), json!({ "error": why }))));
+        let verified = score_results(Rule::Strict, &experiments, results, &failures);
+        let reported = score_answer(Rule::Strict, &experiments, Some(&json!(results).to_string()));
+        let stderr = errors.iter().map(|(id, _)| ((*id).to_owned(), "Traceback: here".to_owned())).collect();
+        feedback(level, &tests(level, &reported, Some((&verified, &kept)), &stderr))
+    }
+
+    #[test]
+    fn each_level_tells_what_it_may_and_none_a_gold_value() {
+        let wrong = json!({"means": {"a": 50.0, "b": [7.125, 1.0]}});
+        let errors = [("table", "exit code 1")];
+        let all: Vec<String> = (0..=4).map(|level| told(level, &wrong, &errors)).collect();
+        for text in &all {
+            for gold in ["41.375", "8.625", "3.0625"] {
+                assert!(!text.contains(gold), "{text}");
+            }
+        }
+        assert!(all[0].contains("Nothing is told") && !all[0].contains("pass"), "{}", all[0]);
+        assert!(all[1].contains("does not pass") && !all[1].contains("means"), "{}", all[1]);
+        assert!(all[2].contains("- means: the code does not give") && !all[2].contains("`a`"), "{}", all[2]);
+        for part in ["`a` is wrong", "`b[1]` is wrong", "it gave no result: exit code 1", "Traceback: here"] {
+            assert!(all[3].contains(part), "{part}: {}", all[3]);
+        }
+        for part in ["`a` is too high", "`b[1]` is too low", "Traceback: here"] {
+            assert!(all[4].contains(part), "{part}: {}", all[4]);
+        }
+        assert!(!all[4].contains("b[0]"), "what is right is not named: {}", all[4]);
+    }
+}
