@@ -30,12 +30,17 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     let json = |value: serde_json::Result<Vec<u8>>| {
         value.map_err(|error| Error::internal("failed to serialise a manifest").because(error))
     };
+    let paper = &loaded.paper;
     add(FORMAT);
     add(repo_digest(&loaded.repo_dir)?.as_bytes());
-    add(&json(serde_json::to_vec(&loaded.paper.functions))?);
-    add(&json(serde_json::to_vec(&loaded.paper.regions))?);
-    add(&json(serde_json::to_vec(&loaded.paper.experiments))?);
-    add(&json(serde_json::to_vec(&loaded.paper.protected))?);
+    add(&json(serde_json::to_vec(&paper.functions))?);
+    add(&json(serde_json::to_vec(&paper.regions))?);
+    add(&json(serde_json::to_vec(&paper.experiments))?);
+    add(&json(serde_json::to_vec(&paper.protected))?);
+    // As it was before there were builds, for papers without one.
+    if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
+        add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);
+    }
     add(loaded.text.as_bytes());
     add(&json(serde_json::to_vec(&loaded.gold.as_ref().map(|gold| (&gold.repo, &gold.results))))?);
     for file in ["environment.yml", "venv.lock", "conda.lock"] {

@@ -148,7 +148,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let loaded = bench.loaded();
     let path = loaded.dir.join("evidence.json");
     let stored = Evidence::load(&path)?.unwrap_or_default();
-    for leak in leaks::measure(loaded)?.functions {
+    for leak in leaks::measure(loaded, Some(&bench.ready().snapshot))?.functions {
         let Some(was) = stored.functions.get(&leak.at).map(|function| function.containment) else { continue };
         // Stored with four decimals.
         if (leak.containment - was).abs() > 1e-4 {

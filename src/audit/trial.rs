@@ -281,7 +281,7 @@ impl Bench {
     /// Digest of all that decides what comes of a trial, but its time limit: sha256, hex.
     fn key(&self, trial: &Trial<'_>) -> String {
         let mut parts = Parts::default();
-        parts.add(self.ready.snapshot.digest());
+        parts.add(self.ready.snapshot.content());
         parts.add(&self.ready.env.digest);
         parts.add(&self.ready.env.python);
         parts.add(self.machine.backend.name());

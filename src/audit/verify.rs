@@ -71,7 +71,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
             vec![Error { message, ..error }]
         })?;
     }
-    let mut leaks = leaks::measure(bench.loaded()).map_err(single)?;
+    let mut leaks = leaks::measure(bench.loaded(), Some(&bench.ready().snapshot)).map_err(single)?;
     leaks.findings.extend(leaks::installed(bench.loaded(), &bench.ready().env.prefix));
     let path = bench.loaded().dir.join("evidence.json");
     let stored = Evidence::load(&path).map_err(single)?;

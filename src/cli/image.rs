@@ -141,7 +141,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;
-        let repo = (ready.snapshot.tree(), ready.snapshot.digest());
+        let repo = (ready.snapshot.tree(), ready.snapshot.content());
         let names = backend.build(&ready.env.read_only, &machine.hidden, Some(repo)).await?;
         progress.finish();
         for name in names {

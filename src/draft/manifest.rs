@@ -4,6 +4,17 @@ use super::propose::Proposal;
 use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
 use std::fmt::Write as _;
 
+/// A repo's compiled code.
+#[derive(Debug, Clone, Default)]
+pub struct Compiled {
+    /// The command that builds it.
+    pub build: Option<String>,
+    /// Compiled files that are in the repo.
+    pub files: Vec<String>,
+    /// The interpreter that it works with, where it is bound to one.
+    pub abi: Option<String>,
+}
+
 /// What a manifest is written from.
 #[derive(Debug, Clone, Copy)]
 pub struct Sheet<'a> {
@@ -13,10 +24,35 @@ pub struct Sheet<'a> {
     pub repo: &'a str,
     /// Folder under `envs/`.
     pub env: &'a str,
+    /// How compiled code comes into the repo.
+    pub compiled: &'a Compiled,
     /// The experiments.
     pub experiments: &'a [Experiment],
     /// Functions and protected files.
     pub proposal: &'a Proposal,
+}
+
+impl Compiled {
+    fn write(&self, text: &mut String) {
+        if let Some(build) = &self.build {
+            let _ = writeln!(
+                text,
+                "# Builds the C extensions, once per env. Its products (`**/*.so`) are in every sandbox.\nbuild = {}",
+                exact(build)
+            );
+        }
+        if !self.files.is_empty() {
+            let files: Vec<String> = self.files.iter().map(|file| quoted(file)).collect();
+            let _ = writeln!(
+                text,
+                "# Compiled files that hold no function that can be masked.\ncompiled = [{}]",
+                files.join(", ")
+            );
+        }
+        if let Some(abi) = &self.abi {
+            let _ = writeln!(text, "# The interpreter that the compiled code works with.\nabi = {}", quoted(abi));
+        }
+    }
 }
 
 impl Sheet<'_> {
@@ -31,6 +67,7 @@ impl Sheet<'_> {
             quoted(self.repo),
             quoted(self.env)
         );
+        self.compiled.write(&mut text);
         text.push_str(
             "# Files whose changes do not count when an attempt is verified: data, configuration, entry scripts.\n\
              protected = [\n",
@@ -168,11 +205,24 @@ mod tests {
             protected: vec!["**/*.csv".to_owned()],
             ..Proposal::default()
         };
-        let sheet = Sheet { title: None, repo: "r", env: "e", experiments: &experiments, proposal: &proposal };
+        let sheet = Sheet {
+            title: None,
+            repo: "r",
+            env: "e",
+            compiled: &Compiled {
+                build: Some("cc -o 'x.so' \"y.c\"".to_owned()),
+                files: vec!["a/b.so".to_owned()],
+                abi: Some("cpython-312".to_owned()),
+            },
+            experiments: &experiments,
+            proposal: &proposal,
+        };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("paper.toml");
         std::fs::write(&path, sheet.manifest()).unwrap();
         let paper = Paper::load(&path, "p").unwrap();
+        assert_eq!(paper.build.as_deref(), Some("cc -o 'x.so' \"y.c\""));
+        assert_eq!((paper.compiled.len(), paper.abi.as_deref()), (1, Some("cpython-312")));
         assert_eq!(paper.functions[0].description, "Draws \\theta from \"p\".");
         assert_eq!(paper.functions[1].description, "TODO: what `g` does");
         assert_eq!(paper.experiments[0].description, "One \"two\"");

@@ -22,11 +22,11 @@ pub fn dependencies(repo: &Path) -> Option<Dependencies> {
     let found =
         |file: &'static str, packages: Option<Vec<String>>| packages.map(|packages| Dependencies { packages, file });
     found("pyproject.toml", pyproject(repo).and_then(|table| declared(&table)))
-        .or_else(|| found("PKG-INFO", read(repo, "PKG-INFO").and_then(|text| metadata(&text))))
+        .or_else(|| found("PKG-INFO", text(repo, "PKG-INFO").and_then(|said| metadata(&said))))
         .or_else(|| {
-            found("setup.cfg", read(repo, "setup.cfg").and_then(|text| section(&text, "options", "install_requires")))
+            found("setup.cfg", text(repo, "setup.cfg").and_then(|said| section(&said, "options", "install_requires")))
         })
-        .or_else(|| found("setup.py", read(repo, "setup.py").and_then(|text| called(&text, "install_requires"))))
+        .or_else(|| found("setup.py", text(repo, "setup.py").and_then(|said| called(&said, "install_requires"))))
 }
 
 /// The Python call behind each console script: `name = package.module:function`.
@@ -41,8 +41,8 @@ pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
             }
         }
     };
-    let cfg = read(repo, "setup.cfg").and_then(|text| section(&text, "options.entry_points", "console_scripts"));
-    let setup = read(repo, "setup.py").and_then(|text| called(&text, "console_scripts"));
+    let cfg = text(repo, "setup.cfg").and_then(|said| section(&said, "options.entry_points", "console_scripts"));
+    let setup = text(repo, "setup.py").and_then(|said| called(&said, "console_scripts"));
     cfg.into_iter().chain(setup).flatten().for_each(|line| add(&line));
     let table = pyproject(repo).unwrap_or_default();
     let project = table.get("project").and_then(|project| project.get("scripts"));
@@ -53,12 +53,49 @@ pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
     found
 }
 
-fn read(repo: &Path, file: &str) -> Option<String> {
+/// Which versions of Python the package works with, and the file that says so.
+#[must_use]
+pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
+    let project = || pyproject(repo)?.get("project")?.get("requires-python")?.as_str().map(str::to_owned);
+    let sdist = || {
+        let text = text(repo, "PKG-INFO")?;
+        let head = text.split("\n\n").next().unwrap_or_default().to_owned();
+        head.lines().find_map(|line| line.strip_prefix("Requires-Python:")).map(|range| range.trim().to_owned())
+    };
+    let cfg = || section(&text(repo, "setup.cfg")?, "options", "python_requires")?.into_iter().next();
+    let setup = || {
+        let named = Regex::new(r#"python_requires\s*=\s*["']([^"'\n]+)["']"#).ok()?;
+        Some(named.captures(&text(repo, "setup.py")?)?.get(1)?.as_str().to_owned())
+    };
+    let found = |file, range: Option<String>| range.filter(|range| !range.trim().is_empty()).map(|range| (range, file));
+    found("pyproject.toml", project())
+        .or_else(|| found("PKG-INFO", sdist()))
+        .or_else(|| found("setup.cfg", cfg()))
+        .or_else(|| found("setup.py", setup()))
+}
+
+/// `[build-system] requires`.
+#[must_use]
+pub fn build_requires(repo: &Path) -> Vec<String> {
+    let table = pyproject(repo).unwrap_or_default();
+    let listed = table.get("build-system").and_then(|system| system.get("requires")).and_then(toml::Value::as_array);
+    listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+}
+
+/// `[build-system] build-backend`.
+#[must_use]
+pub fn build_backend(repo: &Path) -> Option<String> {
+    pyproject(repo)?.get("build-system")?.get("build-backend")?.as_str().map(str::to_owned)
+}
+
+/// The text of a file in the repository's root.
+#[must_use]
+pub fn text(repo: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(repo.join(file)).ok()
 }
 
 fn pyproject(repo: &Path) -> Option<Table> {
-    read(repo, "pyproject.toml")?.parse().ok()
+    text(repo, "pyproject.toml")?.parse().ok()
 }
 
 /// `[project] dependencies`. A project that leaves them to its build is read elsewhere.
@@ -150,6 +187,18 @@ mod tests {
         );
         assert_eq!(depends(&[("pyproject.toml", "[build-system]\nrequires = ['x']\n")]), None);
         assert_eq!(depends(&[("pyproject.toml", "[project]\nname = 'x'\n")]).unwrap().1, "");
+    }
+
+    #[test]
+    fn the_versions_of_python_are_read_wherever_a_package_names_them() {
+        let range = |files: &[(&str, &str)]| requires_python(repo(files).path());
+        let project = "[project]\nname = 'x'\nrequires-python = '>=3.12'\n";
+        assert_eq!(range(&[("pyproject.toml", project)]), Some((">=3.12".to_owned(), "pyproject.toml")));
+        let sdist = "Metadata-Version: 2.1\nRequires-Python: >=3.7\n\nRequires-Python: no\n";
+        assert_eq!(range(&[("PKG-INFO", sdist)]).unwrap().0, ">=3.7");
+        assert_eq!(range(&[("setup.cfg", "[options]\npython_requires = >=3.8, <4\n")]).unwrap().0, ">=3.8, <4");
+        assert_eq!(range(&[("setup.py", "setup(python_requires='>=3.9')")]).unwrap(), (">=3.9".to_owned(), "setup.py"));
+        assert_eq!(range(&[("setup.py", "setup()")]), None);
     }
 
     #[test]

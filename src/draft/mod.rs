@@ -10,6 +10,7 @@ pub mod command;
 mod docstring;
 pub mod entered;
 pub mod environment;
+pub mod extension;
 pub mod manifest;
 pub mod metadata;
 pub mod propose;

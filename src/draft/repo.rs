@@ -128,6 +128,8 @@ fn reason(entry: &DirEntry, path: &Path, choice: &Choice) -> Option<&'static str
         Some("tests")
     } else if ends("ipynb") {
         Some("a notebook")
+    } else if ends("so") || ends("pyd") || ends("dylib") {
+        Some("compiled")
     } else {
         None
     }

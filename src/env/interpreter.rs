@@ -1,6 +1,6 @@
 //! Finding an interpreter on this machine: every Python 3 in the usual places is asked what it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use super::environment::Environment;
-use super::python::{OLDEST, Version};
+use super::python::{OLDEST, PythonSpec, Version};
 use crate::error::{Error, Result};
 
 /// An interpreter that can make environments.
@@ -112,6 +112,23 @@ pub(super) async fn find(
             .at(&environment.path, None)
             .hint("install one with its `venv` module (`apt install python3-venv`, `pyenv install 3.12`, `uv python install 3.12`), on PATH or in the usual place")
     })
+}
+
+/// The version, as `3.11.7`, of the newest interpreter here within a range, for an env of this id.
+///
+/// # Errors
+/// Kind `Usage` for a range that is not understood; as [`find`].
+pub async fn newest(range: &str, id: &str) -> Result<String> {
+    let python = PythonSpec::parse(range).map_err(|why| Error::usage(format!("`--python {range}`: {why}")))?;
+    let asked = Environment {
+        id: id.to_owned(),
+        path: PathBuf::from("environment.yml"),
+        python,
+        requirements: Vec::new(),
+        variables: BTreeMap::new(),
+        digest: String::new(),
+    };
+    find(&asked, &usual_places(), |_| false).await.map(|found| dotted(found.version))
 }
 
 /// Real files named `python3` or `python3.N`, each once.

@@ -27,6 +27,8 @@ pub use cache::{Cached, cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvKind, Options};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
+pub use interpreter::newest as newest_python;
+pub use python::{accepts, readable as python_range};
 pub use venv::Venv;
 pub use wheelhouse::wheelhouse;
 
@@ -45,6 +47,14 @@ pub struct Env {
     pub read_only: Vec<PathBuf>,
     /// Variables of the activated env, PATH among them, from empty.
     pub variables: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// The tag of its interpreter, as `cpython-312`: compiled code works with no other.
+    #[must_use]
+    pub fn abi(&self) -> String {
+        format!("cpython-{}", self.python.split('.').take(2).collect::<String>())
+    }
 }
 
 /// What a build tells while it goes on, for progress bars.

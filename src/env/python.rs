@@ -59,6 +59,24 @@ impl PythonSpec {
     }
 }
 
+/// Whether a range of versions is understood.
+///
+/// # Errors
+/// What is not, as a fragment.
+pub fn readable(range: &str) -> Result<(), String> {
+    PythonSpec::parse(range).map(drop)
+}
+
+/// Whether an interpreter of this version, as `3.11.7`, is in a range; `None` where either is not understood.
+#[must_use]
+pub fn accepts(range: &str, version: &str) -> Option<bool> {
+    let mut numbers = [0; 3];
+    for (place, part) in version.split('.').take(3).enumerate() {
+        numbers[place] = part.parse().ok()?;
+    }
+    Some(PythonSpec::parse(range).ok()?.matches(numbers))
+}
+
 impl fmt::Display for PythonSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "python{}{}", if self.text.starts_with(|c: char| c.is_ascii_digit()) { " " } else { "" }, self.text)

@@ -2,10 +2,11 @@
 //! are the tests.
 //!
 //! [`Masked`] is the family; a [`PaperItem`] is one of its papers, a [`ready::ReadyPaper`] one with its repo and env on
-//! this machine. [`gold`] records and checks what the unmasked repo gives, [`judge`] compares with it, [`guard`] keeps
+//! this machine. [`build`] makes its C extensions, [`gold`] records and checks what the unmasked repo gives, [`judge`] compares with it, [`guard`] keeps
 //! the files that experiments start from. Verbs about papers (`gold`, `verify`, `curtail`, `mask`, `new`) use this room
 //! directly; everything else reaches it through [`crate::run::family`].
 
+pub mod build;
 mod family;
 pub mod gold;
 pub mod guard;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::build::built;
 use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -26,7 +27,7 @@ const TIMES_ORIGINAL: f64 = 10.0;
 pub struct ReadyPaper {
     /// Manifest, text, gold and parsed sources.
     pub loaded: Arc<LoadedPaper>,
-    /// The clean copy of its repo.
+    /// The clean copy of its repo, with its extensions built.
     pub snapshot: Snapshot,
     /// Its environment.
     pub env: Env,
@@ -37,10 +38,10 @@ pub struct ReadyPaper {
 }
 
 impl ReadyPaper {
-    /// Copies the paper's repo and builds its env.
+    /// Copies the paper's repo, builds its env, and with it the repo's extensions.
     ///
     /// # Errors
-    /// Those of the snapshot and the env.
+    /// Those of the snapshot, the env and the extensions.
     pub async fn prepare(
         loaded: impl Into<Arc<LoadedPaper>>,
         protocol: Protocol,
@@ -58,6 +59,7 @@ impl ReadyPaper {
             .await?;
         machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
+        let snapshot = built(&loaded.paper, snapshot, &env, base.as_deref(), machine, observer).await?;
         let experiments = task_experiments(&loaded, protocol)?;
         Ok(Self { loaded, snapshot, env, base, experiments })
     }

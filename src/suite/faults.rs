@@ -61,6 +61,33 @@ fn faults(paper: &Paper) -> Vec<Fault> {
             faults.push((Part::Protected(place), format!("protected glob `{glob}`: {error}")));
         }
     }
+    faults.extend(build(paper).into_iter().map(|what| (Part::Build, what)));
+    faults
+}
+
+/// What is wrong with how the repo's compiled code is made, a fragment each.
+fn build(paper: &Paper) -> Vec<String> {
+    let mut faults = Vec::new();
+    if paper.build.as_ref().is_some_and(|build| build.trim().is_empty()) {
+        faults.push("`build` is empty: leave it out, or give the command".to_owned());
+    }
+    if paper.build.is_none() && !paper.products.is_empty() {
+        faults.push("`products` without a `build` that makes them".to_owned());
+    }
+    for (name, globs) in [("products", &paper.products), ("compiled", &paper.compiled)] {
+        for glob in globs {
+            if let Err(error) = globset::Glob::new(glob) {
+                faults.push(format!("`{name}` glob `{glob}`: {error}"));
+            }
+        }
+    }
+    if let Some(abi) = &paper.abi
+        && !abi
+            .strip_prefix("cpython-")
+            .is_some_and(|digits| digits.len() > 1 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        faults.push(format!("`abi` is `{abi}`, not an interpreter's tag as `cpython-312`"));
+    }
     faults
 }
 

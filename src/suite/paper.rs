@@ -9,7 +9,7 @@ use super::spans::Part;
 use crate::code::Bounds;
 
 /// A paper's manifest.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// The folder's name under `papers/`.
@@ -30,6 +30,18 @@ pub struct Paper {
     /// Globs of files whose changes are not taken over to verification: data, configuration, entry scripts.
     #[serde(default)]
     pub protected: Vec<String>,
+    /// Shell command that builds the repo's C extensions in place: run once per env, in a sandbox, in the repo's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// Globs of the files that the build makes and that every sandbox shows; shared libraries when none are given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub products: Vec<String>,
+    /// Globs of compiled files in the repo that hold no maskable function.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compiled: Vec<String>,
+    /// The only interpreter that the paper's compiled code works with, as `cpython-312`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abi: Option<String>,
     /// Maskable functions; a sample names them by their place in this list, from 0.
     #[serde(rename = "function", default)]
     pub functions: Vec<Function>,
@@ -185,6 +197,9 @@ impl std::fmt::Display for ToleranceRule {
     }
 }
 
+/// Shared libraries, wherever they are.
+const PRODUCTS: &str = "**/*.so";
+
 const fn default_absolute_tolerance() -> f64 {
     1e-9
 }
@@ -282,15 +297,42 @@ impl Paper {
         self.units[unit].region.map_or(Part::Function(unit), Part::Region)
     }
 
-    /// Matches the files that the paper protects, paths relative to the repo.
+    /// Matches the files that the paper protects, paths relative to the repo: those that it names, and compiled ones.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
-        let mut set = globset::GlobSetBuilder::new();
-        for glob in self.protected.iter().filter_map(|glob| globset::Glob::new(glob).ok()) {
-            set.add(glob);
-        }
-        set.build().unwrap_or_default()
+        let products = self.product_globs();
+        set(self.protected.iter().chain(&self.compiled).chain(&products))
     }
+
+    /// Matches what the paper's build makes and sandboxes show. Empty without a build.
+    #[must_use]
+    pub fn product_set(&self) -> globset::GlobSet {
+        set(&self.product_globs())
+    }
+
+    /// Matches the compiled files of the repo that hold no maskable function.
+    #[must_use]
+    pub fn compiled_set(&self) -> globset::GlobSet {
+        set(&self.compiled)
+    }
+
+    /// Globs of what the paper's build makes; none without a build.
+    #[must_use]
+    pub fn product_globs(&self) -> Vec<String> {
+        match &self.build {
+            None => Vec::new(),
+            Some(_) if self.products.is_empty() => vec![PRODUCTS.to_owned()],
+            Some(_) => self.products.clone(),
+        }
+    }
+}
+
+fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
+    let mut set = globset::GlobSetBuilder::new();
+    for glob in globs.into_iter().filter_map(|glob| globset::Glob::new(glob).ok()) {
+        set.add(glob);
+    }
+    set.build().unwrap_or_default()
 }
 
 impl Region {
@@ -439,7 +481,7 @@ result = { json_line = "stdout" }
 
     #[test]
     fn faults_are_named_with_file_and_line() {
-        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `function`, `region`, `experiment`"#);
+        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);

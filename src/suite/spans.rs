@@ -18,6 +18,8 @@ pub(super) enum Part {
     Experiment(usize),
     /// A glob of protected files.
     Protected(usize),
+    /// What says how the repo is built.
+    Build,
 }
 
 /// A manifest, of which only the places of its parts are read.
@@ -25,6 +27,8 @@ pub(super) enum Part {
 struct Manifest {
     #[serde(default)]
     protected: Vec<Spanned<String>>,
+    build: Option<Spanned<String>>,
+    abi: Option<Spanned<String>>,
     #[serde(default)]
     function: Vec<Function>,
     #[serde(default)]
@@ -64,6 +68,7 @@ pub(super) fn line_of(part: Part, text: &str) -> Option<usize> {
         Part::Region(place) => manifest.region.get(place)?.name.span(),
         Part::Experiment(place) => manifest.experiment.get(place)?.id.span(),
         Part::Protected(place) => manifest.protected.get(place)?.span(),
+        Part::Build => manifest.build.or(manifest.abi)?.span(),
     };
     Some(line_at(text, span.start))
 }

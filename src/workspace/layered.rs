@@ -67,7 +67,7 @@ impl Workspace {
             LayersKind::Copy => Layers::Copy { dir: new_folder("tree")? },
             LayersKind::Image => Layers::Image {
                 tree: snapshot.tree().to_owned(),
-                digest: snapshot.digest().to_owned(),
+                digest: snapshot.content().to_owned(),
                 upper: new_folder("upper")?,
             },
         };

@@ -4,7 +4,7 @@
 //! neither the digest nor an attempt depends on the umask of a checkout. The tree keeps its write permissions, since
 //! an overlay shows the lower layer's modes; sandboxes never see it but through an overlay's lower, read-only layer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Permissions, create_dir, create_dir_all, rename, set_permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -45,8 +45,10 @@ pub(super) type Manifest = BTreeMap<String, Node>;
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     digest: String,
+    content: String,
     tree: PathBuf,
     manifest: Arc<Manifest>,
+    products: Arc<BTreeSet<String>>,
 }
 
 /// Names that [`is_left_out`].
@@ -93,40 +95,48 @@ impl Snapshot {
     /// `Machine` when the cache cannot be written.
     pub fn take(repo: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let (repo, manifest, digest) = examine(repo)?;
-        let snapshots = cache.join("snapshots");
-        let name = match owner {
-            Some((user, group)) => format!("{digest}-{user}.{group}"),
-            None => format!("{digest}-self"),
-        };
-        let home = snapshots.join(&name);
-        if !home.join("complete").exists() {
-            create_dir_all(&snapshots).map_err(|error| Error::io("create", &snapshots, error))?;
-            let lock_path = snapshots.join(format!("{name}.lock"));
-            let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
-            lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
-            if !home.join("complete").exists() {
-                let partial = snapshots.join(format!("{name}.partial"));
-                for leftover in [&partial, &home] {
-                    remove_tree(leftover).map_err(|error| Error::io("remove", leftover, error))?;
-                }
-                let tree = partial.join("tree");
-                create_dir_all(&tree).map_err(|error| Error::io("create", &tree, error))?;
-                if pour(&manifest, &repo, Some((&tree, owner)))? != digest {
-                    return Err(Error::suite("the repo was changed while it was being copied")
-                        .at(repo, None)
-                        .hint("wait until nothing writes to it, then try again"));
-                }
-                let marker = partial.join("complete");
-                File::create(&marker).map_err(|error| Error::io("create", &marker, error))?;
-                rename(&partial, &home).map_err(|error| Error::io("rename", &partial, error))?;
-            }
-        }
-        Ok(Self { digest, tree: home.join("tree"), manifest: Arc::new(manifest) })
+        let tree = copied(&manifest, &|_| &repo, &digest, cache, owner)?;
+        let products = Arc::default();
+        Ok(Self { content: digest.clone(), digest, tree, manifest: Arc::new(manifest), products })
     }
 
-    /// Digest of all paths, kinds, execute permissions and contents: sha256, 64 hex digits, the same on every machine.
+    /// The same copy with what a build added: the files of `products`, a folder laid out as the repo is. What the repo
+    /// has itself stays as it is. The digest stays that of the repo.
+    ///
+    /// # Errors
+    /// As [`Snapshot::take`].
+    pub fn with_products(self, products: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
+        let (products, added, _) = examine(products)?;
+        let mut manifest = Manifest::clone(&self.manifest);
+        let mut names = BTreeSet::new();
+        for (path, node) in added {
+            if !manifest.contains_key(&path) {
+                if node != Node::Folder {
+                    names.insert(path.clone());
+                }
+                manifest.insert(path, node);
+            }
+        }
+        let root = |path: &str| -> &Path { if names.contains(path) { &products } else { &self.tree } };
+        let content = pour(&manifest, &root, None)?;
+        let tree = copied(&manifest, &root, &content, cache, owner)?;
+        Ok(Self { digest: self.digest, content, tree, manifest: Arc::new(manifest), products: Arc::new(names) })
+    }
+
+    /// Digest of all paths, kinds, execute permissions and contents of the repo: sha256, 64 hex digits, the same on every
+    /// machine.
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// The same of all that the copy holds: with what a build added, which may differ between machines.
+    pub fn content(&self) -> &str {
+        &self.content
+    }
+
+    /// Files that a build added, by their path in the repo.
+    pub fn products(&self) -> &BTreeSet<String> {
+        &self.products
     }
 
     /// The folder that holds the copy.
@@ -147,8 +157,48 @@ fn examine(repo: &Path) -> Result<(PathBuf, Manifest, String)> {
             .hint("check the manifest's `repo` and the folder of that name under `repos/`")
     })?;
     let manifest = read_manifest(&repo)?;
-    let digest = pour(&manifest, &repo, None)?;
+    let digest = pour(&manifest, &|_| &repo, None)?;
     Ok((repo, manifest, digest))
+}
+
+/// The folder in the cache that holds a copy of this digest, made where there is none yet. `root` is the folder that
+/// holds the original of a path.
+fn copied<'a>(
+    manifest: &Manifest,
+    root: &impl Fn(&str) -> &'a Path,
+    digest: &str,
+    cache: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<PathBuf> {
+    let snapshots = cache.join("snapshots");
+    let name = match owner {
+        Some((user, group)) => format!("{digest}-{user}.{group}"),
+        None => format!("{digest}-self"),
+    };
+    let home = snapshots.join(&name);
+    if !home.join("complete").exists() {
+        create_dir_all(&snapshots).map_err(|error| Error::io("create", &snapshots, error))?;
+        let lock_path = snapshots.join(format!("{name}.lock"));
+        let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
+        lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
+        if !home.join("complete").exists() {
+            let partial = snapshots.join(format!("{name}.partial"));
+            for leftover in [&partial, &home] {
+                remove_tree(leftover).map_err(|error| Error::io("remove", leftover, error))?;
+            }
+            let tree = partial.join("tree");
+            create_dir_all(&tree).map_err(|error| Error::io("create", &tree, error))?;
+            if pour(manifest, root, Some((&tree, owner)))? != digest {
+                return Err(Error::suite("the repo was changed while it was being copied")
+                    .at(root(""), None)
+                    .hint("wait until nothing writes to it, then try again"));
+            }
+            let marker = partial.join("complete");
+            File::create(&marker).map_err(|error| Error::io("create", &marker, error))?;
+            rename(&partial, &home).map_err(|error| Error::io("rename", &partial, error))?;
+        }
+    }
+    Ok(home.join("tree"))
 }
 
 /// Lists a repo, refusing what could not be copied faithfully or would lead out.
@@ -239,7 +289,11 @@ fn parts_reversed(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads a whole repo once, and copies it on the way when asked to; the digest of what was read.
-fn pour(manifest: &Manifest, repo: &Path, to: Option<(&Path, Option<(u32, u32)>)>) -> Result<String> {
+fn pour<'a>(
+    manifest: &Manifest,
+    root: &impl Fn(&str) -> &'a Path,
+    to: Option<(&Path, Option<(u32, u32)>)>,
+) -> Result<String> {
     let mut hasher = Sha256::new();
     hasher.update(FORMAT);
     let mut buffer = vec![0_u8; 1 << 17];
@@ -247,7 +301,7 @@ fn pour(manifest: &Manifest, repo: &Path, to: Option<(&Path, Option<(u32, u32)>)
         settle(tree, 0o755, owner).map_err(|error| Error::io("set the owner of", tree, error))?;
     }
     for (path, node) in manifest {
-        let source = repo.join(path);
+        let source = root(path).join(path);
         let copy = to.map(|(tree, owner)| (tree.join(path), owner));
         let mut head = |kind: u8, length: u64| {
             hasher.update([kind]);

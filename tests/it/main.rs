@@ -17,6 +17,7 @@ mod durability;
 mod dynamic;
 mod engines;
 mod export;
+mod extension;
 mod external;
 mod family;
 mod faults;

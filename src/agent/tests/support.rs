@@ -422,11 +422,7 @@ pub fn task() -> Replication {
         url: "https://example.org".into(),
         repo: "doubling".into(),
         env: "plain".into(),
-        protected: Vec::new(),
-        functions: Vec::new(),
-        regions: Vec::new(),
-        units: Vec::new(),
-        experiments: Vec::new(),
+        ..Paper::default()
     };
     let experiment = |number: u32, command: &str, result| TaskExperiment {
         id: format!("double-{number}"),

@@ -41,7 +41,8 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
         return finding(
             FindingKind::Compiled,
             "compiled code, which may hold masked functions".to_owned(),
-            "remove it from the repo: every agent would be given it",
+            "remove it from the repo, since every agent would be given it: let the manifest's `build` make it, or list it \
+             under `compiled` if it holds none of them",
         );
     }
     if is_git(bytes) {
@@ -71,6 +72,27 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
         format!("a packed file (`{packer}`) that cannot be searched for leaks"),
         "unpack it, or make sure that it holds data only",
     )
+}
+
+/// Compiled code of which the manifest says that it holds no maskable function, where that is seen to be wrong: it is what
+/// Python imports in the place of a masked file, or names one as its source, as Cython's and mypyc's products do.
+pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<Finding> {
+    let name = relative.file_name()?.to_str()?.split('.').next()?;
+    let module = relative.with_file_name(format!("{name}.py"));
+    let mut sources = (0..loaded.paper.units.len()).map(|unit| loaded.source(unit).path());
+    let source = sources.find(|source| {
+        let text = source.as_os_str().as_encoded_bytes();
+        *source == module || bytes.windows(text.len()).any(|part| part == text)
+    })?;
+    Some(Finding {
+        kind: FindingKind::Compiled,
+        error: Error::suite(format!(
+            "compiled code of `{}`, which holds masked functions that it would run in their place",
+            source.display()
+        ))
+        .at(path, None)
+        .hint("leave the file's functions out of the manifest, or leave the file out of what is compiled"),
+    })
 }
 
 /// A folder that is a repository of git without a working tree.

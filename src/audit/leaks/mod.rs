@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::suite::{GoldValues, LoadedPaper};
-use crate::workspace::is_left_out;
+use crate::workspace::{Snapshot, is_left_out};
 use bodies::Bodies;
 pub use findings::installed;
 use search::{Search, Visible};
@@ -144,14 +144,16 @@ impl LeakReport {
     }
 }
 
-/// Looks for leaks in everything that agents see of a paper, but for the environment, see [`installed`].
+/// Looks for leaks in everything that agents see of a paper, but for the environment, see [`installed`]. What the repo's
+/// build made is searched where `built` has it.
 ///
 /// # Errors
 /// Kind `Suite` when the repo cannot be read.
-pub fn measure(loaded: &LoadedPaper) -> Result<LeakReport> {
+pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakReport> {
     let bodies = Bodies::new(loaded);
     let gold = GoldValues::new(loaded);
     let mut search = Search::new(loaded, &bodies);
+    let exempted = loaded.paper.compiled_set();
     let mut findings: Vec<Finding> =
         gold.in_paper(loaded).into_iter().map(|error| Finding { kind: FindingKind::GoldValue, error }).collect();
 
@@ -164,8 +166,10 @@ pub fn measure(loaded: &LoadedPaper) -> Result<LeakReport> {
         let name = format!("paper.toml, experiment `{}`", experiment.id);
         search.look(&Visible::text(&name, format!("{}\n{}", experiment.description, experiment.command).as_bytes()));
     }
-    for relative in files(&loaded.repo_dir, &mut findings)? {
-        let path = loaded.repo_dir.join(&relative);
+    let in_repo = files(&loaded.repo_dir, &mut findings)?.into_iter().map(|file| (loaded.repo_dir.as_path(), file));
+    let products = built.into_iter().flat_map(|built| built.products().iter().map(|file| (built.tree(), file.into())));
+    for (root, relative) in in_repo.chain(products) {
+        let path = root.join(&relative);
         let length = path.metadata().map_err(|error| Error::io("read", &path, error))?.len();
         if length > LARGEST {
             findings.push(Finding {
@@ -180,7 +184,14 @@ pub fn measure(loaded: &LoadedPaper) -> Result<LeakReport> {
         if let Some(unpacked) = findings::unpacked(&bytes) {
             bytes = unpacked;
         }
-        findings.extend(findings::of_file(&path, &bytes));
+        let found = findings::of_file(&path, &bytes);
+        let exempt = root != loaded.repo_dir || exempted.is_match(&relative);
+        findings.extend(match found {
+            Some(finding) if finding.kind == FindingKind::Compiled && exempt => {
+                findings::of_compiled(loaded, &path, &relative, &bytes)
+            }
+            found => found,
+        });
         search.look(&Visible::file(&relative, &bytes));
         if let Ok(text) = std::str::from_utf8(&bytes) {
             let values = gold.in_file(&path, text);

@@ -82,7 +82,7 @@ impl Lab {
     }
 
     fn measure(&self) -> LeakReport {
-        measure(&self.loaded()).unwrap()
+        measure(&self.loaded(), None).unwrap()
     }
 
     /// Containment and place of the function that is masked in most tests.
@@ -408,7 +408,7 @@ fn a_file_that_is_too_long_to_be_read_is_named() {
 fn the_papers_of_this_suite_give_nothing_away() {
     let suite = Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     for id in suite.ids().unwrap() {
-        let report = measure(&LoadedPaper::load(&suite, &id).unwrap()).unwrap();
+        let report = measure(&LoadedPaper::load(&suite, &id).unwrap(), None).unwrap();
         let errors: Vec<String> = report.errors().iter().map(ToString::to_string).collect();
         assert_eq!(errors, [""; 0], "{id}");
     }

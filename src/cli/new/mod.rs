@@ -1,11 +1,14 @@
 //! `autoexperiment new`: start a paper from a repository.
 
+mod env;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::env::Plan;
 use super::model::parse_time;
 use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs, parse_jobs};
@@ -16,15 +19,15 @@ use crate::audit::{Bench, Effort};
 use crate::draft::command::{Wanted, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{Sheet, rule};
-use crate::draft::metadata;
-use crate::draft::{Draft, Place, Proposal, Tried, environment, propose, repo, require_id, result, text, try_command};
-use crate::env::{Env, EnvKind, Options};
+use crate::draft::{Draft, Place, Proposal, Tried, propose, repo, require_id, result, text, try_command};
+use crate::env::{EnvKind, Options};
 use crate::error::{Error, Kind, Result};
+use crate::masked::build::built;
 use crate::masked::gold::record;
 use crate::masked::ready::{ReadyPaper, task_experiments};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::suite::{Experiment, LoadedPaper, Protocol, Suite, TODO, check};
+use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, check};
 use crate::workspace::Snapshot;
 
 /// Seconds of a curtailed experiment from which on samples take long to test.
@@ -64,6 +67,10 @@ pub struct Arguments {
     /// Python versions that a new env accepts [default: >=3.10,<3.14].
     #[arg(long, value_name = "RANGE", conflicts_with = "environment", help_heading = "Environment")]
     python: Option<String>,
+    /// Command that builds the repository's C extensions, run once in a sandbox; `''` for none [default: what setup.py or
+    /// pyproject.toml ask for].
+    #[arg(long, value_name = "COMMAND", help_heading = "Environment")]
+    build: Option<String>,
     /// Text of the paper: Markdown, LaTeX or plain text. Its results are removed as `scrub` does. Without it, an
     /// outline is written.
     #[arg(long, value_name = "FILE")]
@@ -129,13 +136,13 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut draft = Draft::begin(&suite, &arguments.paper)?;
     let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
-    let env_id = arguments.begin_env(&mut draft)?;
+    let plan = arguments.plan_env(&mut draft).await?;
     // A new env is locked for a venv; for conda it is locked later.
     // Solving for other machines takes minutes, and may wait until the paper is worth it.
     let envs = Options { kind: EnvKind::Venv, here: true, ..Options::default() };
     let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
     let progress = Progress::new(false);
-    let made = arguments.make(&draft, &env_id, &wanted, source.as_ref(), left_out, &machine, &progress).await;
+    let made = arguments.make(&draft, &plan, &wanted, source.as_ref(), left_out, &machine, &progress).await;
     progress.finish();
     let found = made.map_err(|error| {
         let error = draft.outside(error);
@@ -185,51 +192,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// Puts the env's file into the draft; its id.
-    fn begin_env(&self, draft: &mut Draft) -> Result<String> {
-        if let Some(env) = &self.env {
-            draft.use_env(env)?;
-            return Ok(env.clone());
-        }
-        let read_yml = |path: &Path| {
-            std::fs::read_to_string(path)
-                .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))
-        };
-        let python = self.python.as_deref().unwrap_or(environment::PYTHON);
-        let (own_yml, own_list) = (self.repo.join("environment.yml"), self.repo.join("requirements.txt"));
-        let yml = match (&self.environment, &self.requirements) {
-            (Some(path), _) => read_yml(path)?,
-            (None, Some(list)) if Path::new(list).is_file() => {
-                environment::yml(draft.id(), python, &environment::read(Path::new(list))?)
-            }
-            (None, Some(list)) => environment::yml(draft.id(), python, &environment::split(list)),
-            (None, None) if own_yml.is_file() => read_yml(&own_yml)?,
-            (None, None) if own_list.is_file() => environment::yml(draft.id(), python, &environment::read(&own_list)?),
-            (None, None) => {
-                if let Some(found) = metadata::dependencies(&self.repo) {
-                    talk!("packages of `{}`: {}", found.file, crate::report::clean(&found.packages.join(", ")));
-                    draft.write_env(&environment::yml(draft.id(), python, &found.packages))?;
-                    return Ok(draft.id().to_owned());
-                }
-                return Err(Error::usage(
-                    "no environment: the repository has no environment.yml, requirements.txt, pyproject.toml or setup.py \
-                     that names its packages",
-                )
-                    .hint(
-                        "name its packages with `--requirements numpy==2.2.6,...`, or an env of the suite with `--use-env`",
-                    ));
-            }
-        };
-        draft.write_env(&yml)?;
-        Ok(draft.id().to_owned())
-    }
-
     /// Everything that runs something: builds the env, tries the commands, records gold, traces, proposes.
     #[allow(clippy::too_many_arguments, reason = "the steps of one command")]
     async fn make(
         &self,
         draft: &Draft,
-        env_id: &str,
+        plan: &Plan,
         wanted: &[Wanted],
         source: Option<&text::Source>,
         left_out: BTreeMap<PathBuf, &'static str>,
@@ -238,12 +206,26 @@ impl Arguments {
     ) -> Result<Found> {
         let id = draft.id();
         let repo_dir = draft.suite().repo_dir(id);
-        let env = self.build_env(draft, env_id, machine, progress).await?;
+        let env = self.build_env(draft, plan, machine, progress).await?;
+        let base = machine.backend.base().await?;
+        let compiled = plan.compiled(&repo_dir, &env);
         progress.on(RunEvent::Stage(Stage::new("copying repo", id)));
-        let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
+        let stub = Paper {
+            id: id.to_owned(),
+            repo: id.to_owned(),
+            env: plan.env.clone(),
+            build: compiled.build.clone(),
+            abi: compiled.abi.clone(),
+            ..Paper::default()
+        };
+        let snapshot = async || {
+            let plain = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
+            built(&stub, plain, &env, base.as_deref(), machine, progress).await
+        };
+        let first = snapshot().await?;
         let place = Place {
             paper: id,
-            snapshot: &snapshot,
+            snapshot: &first,
             env: &env,
             left_out: &left_out,
             machine,
@@ -270,7 +252,8 @@ impl Arguments {
         let mut sheet = Sheet {
             title: title.as_deref(),
             repo: id,
-            env: env_id,
+            env: &plan.env,
+            compiled: &compiled,
             experiments: &experiments,
             proposal: &Proposal::default(),
         };
@@ -278,8 +261,7 @@ impl Arguments {
         draft.write("paper.md", "")?;
         let loaded = Arc::new(LoadedPaper::load(draft.suite(), id)?);
         let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
-        let snapshot = Snapshot::take(&repo_dir, &machine.cache, machine.backend.owner())?;
-        let base = machine.backend.base().await?;
+        let snapshot = snapshot().await?;
         let mut ready = ReadyPaper { loaded, snapshot, env, base, experiments: tasks };
         let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
             |mut error| {
@@ -364,22 +346,6 @@ impl Arguments {
             }
         }
         Ok(None)
-    }
-
-    async fn build_env(&self, draft: &Draft, id: &str, machine: &Machine, progress: &Progress) -> Result<Env> {
-        let folder = draft.suite().env_dir(id);
-        let on_progress = |told| progress.on(RunEvent::Env(told));
-        progress.on(RunEvent::Stage(Stage::new("building env", id)));
-        if self.env.is_none() && !draft.take_lock(&machine.cache)? {
-            machine.envs.lock(&folder, &machine.cache, &on_progress).await.map_err(|mut error| {
-                if let (Some((path, _)), Some(own)) = (&mut error.place, &self.environment) {
-                    path.clone_from(own);
-                }
-                error
-            })?;
-            draft.keep_lock(&machine.cache)?;
-        }
-        machine.envs.build(&folder, &machine.cache, &on_progress).await
     }
 
     /// Tries every command, whatever became of those before it, and names all that are of no use.

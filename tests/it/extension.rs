@@ -1,0 +1,202 @@
+//! Papers whose repo brings a C extension, which is built before anything runs.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::Lab;
+
+/// What `setup.py build_ext --inplace` does, without packages.
+const BUILD: &str = "cc -shared -fPIC -O1 $(python -c \"import sysconfig as s; print('-I' + s.get_path('include'))\") \
+                     ring/_step.c -o ring/_step$(python -c \"import sysconfig as s; print(s.get_config_var('EXT_SUFFIX'))\")";
+
+const C: &str = r#"#include <Python.h>
+static PyObject *step(PyObject *self, PyObject *args) {
+    long place, size;
+    if (!PyArg_ParseTuple(args, "ll", &place, &size)) return NULL;
+    return PyLong_FromLong((place * 7 + 3) % size);
+}
+static PyMethodDef methods[] = {{"step", step, METH_VARARGS, "Of [lab]"}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", NULL, -1, methods};
+PyMODINIT_FUNC PyInit__step(void) { return PyModule_Create(&module); }
+"#;
+
+const PYTHON: &str = r#"from ring._step import step
+
+
+def walk(steps, size):
+    """All places of a walk that begins at 1."""
+    places = [1]
+    for _ in range(steps):
+        here = places[-1]
+        following = step(here, size)
+        places.append(following)
+    return places
+
+
+def mean(places):
+    """The mean of the places, without the first."""
+    total = 0
+    for place in places[1:]:
+        total += place
+    count = len(places) - 1
+    return total / count
+"#;
+
+const MAIN: &str = "import json\nimport sys\n\nfrom ring.walk import mean, walk\n\n\
+                    print(json.dumps({'mean': mean(walk(int(sys.argv[1]), 101))}))\n";
+
+/// A repository with an extension, beside a suite that has an env without packages.
+fn repository() -> Lab {
+    let lab = Lab::new();
+    lab.write("from/ring/__init__.py", "");
+    lab.write("from/ring/__main__.py", MAIN);
+    lab.write("from/ring/walk.py", PYTHON);
+    lab.write("from/ring/_step.c", &C.replace("[lab]", &lab.path("").display().to_string()));
+    lab
+}
+
+/// The paper that `new` makes of it, not verified yet.
+fn paper() -> Lab {
+    let lab = repository();
+    let command = "mean=python -m ring {steps=full:500,curtailed:50}";
+    lab.ok(&[
+        "new",
+        "ring",
+        "--repo",
+        "from",
+        "--use-env",
+        "tiny",
+        "--build",
+        BUILD,
+        "--command",
+        command,
+        "--no-verify",
+    ]);
+    lab
+}
+
+/// The line of the manifest that begins so.
+fn line(lab: &Lab, begin: &str) -> String {
+    lab.read("papers/ring/paper.toml").lines().find(|line| line.starts_with(begin)).unwrap().to_owned()
+}
+
+/// The folders of this lab's finished builds in the cache of all labs: its path is in what they made.
+fn builds(lab: &Lab) -> Vec<PathBuf> {
+    let command = lab.command(&[]);
+    let (_, cache) = command.get_envs().find(|(name, _)| *name == "AUTOEXPERIMENT_CACHE").unwrap();
+    let mark = lab.path("").display().to_string().into_bytes();
+    let is_ours = |build: &Path| {
+        let files = std::fs::read_dir(build.join("tree/ring")).into_iter().flatten().flatten();
+        files.map(|file| std::fs::read(file.path()).unwrap()).any(|it| it.windows(mark.len()).any(|part| part == mark))
+    };
+    let entries = std::fs::read_dir(Path::new(cache.unwrap()).join("builds")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
+    found.retain(|path| path.join("complete").exists());
+    found.sort();
+    found
+}
+
+#[test]
+fn a_repo_with_a_c_extension_is_built_once_and_verified() {
+    let lab = paper();
+    let manifest = lab.read("papers/ring/paper.toml");
+    assert!(manifest.contains("build = ") && manifest.contains("abi = \"cpython-3"), "{manifest}");
+    assert!(!lab.path("repos/ring/build").exists() && !manifest.contains("compiled = "));
+    let built = builds(&lab);
+    assert_eq!(built.len(), 1, "{built:?}");
+    let made = std::fs::metadata(&built[0]).unwrap().modified().unwrap();
+
+    let verified = lab.ok(&["verify", "ring", "--mutants", "2", "--offline"]);
+    assert!(!verified.stdout.contains("compiled code"), "{}", verified.stdout);
+    let ran = lab.ok(&["run", "-p", "ring", "-n", "1..2", "--agent", "gold", "--agent", "noop", "-o", "out"]);
+    assert!(ran.stdout.contains("gold"), "{}", ran.stdout);
+    let passes = |agent: &str| {
+        let records = lab.records("out");
+        records.iter().filter(|record| record["agent"] == agent && record["pass"] == true).count()
+    };
+    assert_eq!((passes("gold"), passes("noop")), (3, 0));
+    assert_eq!(builds(&lab), built);
+    assert_eq!(std::fs::metadata(&built[0]).unwrap().modified().unwrap(), made, "it was built again");
+}
+
+#[test]
+fn another_interpreter_than_that_of_the_compiled_code_is_refused() {
+    let lab = paper();
+    lab.edit("papers/ring/paper.toml", &line(&lab, "abi = "), "abi = \"cpython-39\"");
+    let said = lab.fails(3, &["verify", "ring", "--mutants", "0"]);
+    assert!(
+        said.contains("the compiled code of paper `ring` is for `cpython-39`, but the env `tiny` has Python 3."),
+        "{said}"
+    );
+    assert!(said.contains("python=3.9"), "{said}");
+    lab.edit("papers/ring/paper.toml", "abi = \"cpython-39\"", "abi = \"py39\"");
+    let said = lab.fails(3, &["check", "ring"]);
+    assert!(said.contains("not an interpreter's tag"), "{said}");
+}
+
+#[test]
+fn a_build_that_fails_or_makes_nothing_says_what_to_do() {
+    let lab = paper();
+    let build = line(&lab, "build = ");
+    lab.edit("papers/ring/paper.toml", &build, "build = 'echo no compiler here >&2; exit 3'");
+    let said = lab.fails(3, &["verify", "ring", "--mutants", "0"]);
+    assert!(
+        said.contains("the build of paper `ring` ended with exit code 3\n") && said.contains("no compiler here"),
+        "{said}"
+    );
+    lab.edit("papers/ring/paper.toml", "echo no compiler here >&2; exit 3", "touch ring/x.o");
+    let said = lab.fails(3, &["verify", "ring", "--mutants", "0"]);
+    assert!(said.contains("made nothing that is kept") && said.contains("`**/*.so`"), "{said}");
+}
+
+#[test]
+fn a_build_that_is_killed_is_made_again() {
+    let lab = paper();
+    let build = line(&lab, "build = ");
+    let slow = build.replacen("\"cc", "\"touch ring/half.so; sleep 3; cc", 1).replacen(
+        "'cc",
+        "'touch ring/half.so; sleep 3; cc",
+        1,
+    );
+    assert_ne!(build, slow);
+    lab.edit("papers/ring/paper.toml", &build, &slow);
+    let mut command = lab.command(&["verify", "ring", "--mutants", "0"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("building the extensions of `ring`")), "no build began");
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(builds(&lab).len(), 1, "a build that was killed counts");
+    lab.ok(&["verify", "ring", "--mutants", "0"]);
+    let built = builds(&lab);
+    assert_eq!(built.len(), 2);
+}
+
+#[test]
+fn compiled_code_that_stands_in_for_a_masked_file_is_found() {
+    let lab = paper();
+    // As Cython does with a Python file.
+    lab.edit("repos/ring/ring/_step.c", "\"Of ", "\"ring/walk.py Of ");
+    lab.ok(&["gold", "ring"]);
+    let verified = lab.run(&["verify", "ring", "--mutants", "0"]);
+    let said = format!("{}{}", verified.stdout, verified.stderr);
+    assert!(said.contains("compiled code of `ring/walk.py`, which holds masked functions"), "{said}");
+}
+
+#[test]
+fn compiled_files_of_the_repo_are_exempt_where_the_manifest_says_so() {
+    let lab = paper();
+    let tree = builds(&lab).remove(0).join("tree/ring");
+    let library = std::fs::read_dir(tree).unwrap().flatten().next().unwrap();
+    std::fs::copy(library.path(), lab.path("repos/ring/ring").join(library.file_name())).unwrap();
+    let build = line(&lab, "build = ");
+    lab.edit("papers/ring/paper.toml", &build, "");
+    lab.ok(&["gold", "ring"]);
+    let refused = lab.run(&["verify", "ring", "--mutants", "0"]);
+    assert!(refused.stderr.contains("compiled code, which may hold masked functions"), "{}", refused.stderr);
+    lab.edit("papers/ring/paper.toml", "abi = ", "compiled = ['ring/_step.*.so']\nabi = ");
+    lab.ok(&["verify", "ring", "--mutants", "0"]);
+}
