@@ -1,11 +1,12 @@
 //! What an attempt may spend, and what it has spent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::End;
+use super::{End, SoFar};
 use crate::model::ledger::Tab;
 use crate::model::{QueryFailed, Reply, Usage};
 
@@ -63,6 +64,8 @@ pub struct Budget {
     /// Calls that are under way, and the most that they can cost.
     under_way: (u32, f64),
     tab: Option<Tab>,
+    /// Who watches it.
+    watched: Option<Arc<SoFar>>,
 }
 
 impl Budget {
@@ -83,6 +86,7 @@ impl Budget {
             last: (0.0, 0),
             under_way: (0, 0.0),
             tab: None,
+            watched: None,
         }
     }
 
@@ -90,6 +94,17 @@ impl Budget {
     #[must_use]
     pub fn with_tab(limits: Limits, tab: Option<Tab>) -> Self {
         Self { tab, ..Self::new(limits) }
+    }
+
+    /// Tells from now on how far it is used.
+    pub fn watch(&mut self, so_far: Arc<SoFar>) {
+        self.watched = Some(so_far);
+    }
+
+    fn tell(&self) {
+        if let Some(watched) = &self.watched {
+            watched.set(self.steps, self.cost);
+        }
     }
 
     /// Where its calls are written in the run's ledger, if they are part of a run.
@@ -172,6 +187,7 @@ impl Budget {
     /// Counts a step that no model was asked for, as of a script.
     pub fn charge_step(&mut self) {
         self.steps += 1;
+        self.tell();
     }
 
     /// Counts a call of the model that is no step, such as one that a tool makes.
@@ -181,6 +197,7 @@ impl Budget {
         self.usage += reply.usage;
         self.cost += reply.cost;
         self.model_time += waited;
+        self.tell();
     }
 
     /// Counts a call of the model that got no reply: it may have cost all the same.
@@ -189,6 +206,7 @@ impl Budget {
         self.usage += failed.usage;
         self.cost += failed.cost;
         self.model_time += waited;
+        self.tell();
     }
 
     /// The number of the next call.

@@ -1,4 +1,5 @@
-//! `autoexperiment completions`: completions of the command line for a shell.
+//! `autoexperiment completions`: completions of the command line for a shell. Verbs and options are in the script; names
+//! of papers, runs and agents are asked of the program, `complete`, while somebody types.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -6,7 +7,7 @@ use clap_complete::Shell;
 use super::shared::print;
 use crate::error::{Error, Result};
 
-/// Print shell completions
+/// Print shell completions, which know papers, runs and agents by name
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment completions bash >~/.local/share/bash-completion/completions/autoexperiment\n  autoexperiment completions zsh >~/.zfunc/_autoexperiment\n  autoexperiment completions fish >~/.config/fish/completions/autoexperiment.fish"
@@ -17,9 +18,58 @@ pub struct Arguments {
     shell: Shell,
 }
 
+/// What bash calls: names where there are some, else what was generated. Bash takes `:` and `=` for ends of words.
+const BASH: &str = r#"
+_autoexperiment() {
+    local line="${COMP_LINE:0:COMP_POINT}" names word cut
+    mapfile -t names < <("$1" complete -- "$line" 2>/dev/null)
+    if ((${#names[@]})); then
+        word="${line##*[[:space:]]}"
+        cut="${word%"${word##*[:=]}"}"
+        COMPREPLY=("${names[@]#"$cut"}")
+        return
+    fi
+    _autoexperiment_generated "$@"
+}
+"#;
+
+/// The same for zsh.
+const ZSH: &str = r#"
+_autoexperiment() {
+    local -a names
+    names=(${(f)"$(_call_program names ${words[1]} complete -- ${(qq):-"${(j: :)words[1,CURRENT-1]} $PREFIX"} 2>/dev/null)"})
+    if (( $#names )); then
+        compadd -a names
+    else
+        _autoexperiment_generated "$@"
+    fi
+}
+"#;
+
+/// Fish adds names to what was generated.
+const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "autoexperiment", &mut text);
     let text = String::from_utf8(text).map_err(|error| Error::internal("completions are no text").because(error))?;
-    print(&text)
+    print(&match arguments.shell {
+        Shell::Bash => with_names(&text, BASH, "\nif [[ \"${BASH_VERSINFO[0]}\""),
+        Shell::Zsh => with_names(&text, ZSH, "\nif [ \"$funcstack[1]\""),
+        Shell::Fish => text + FISH,
+        _ => text,
+    })
+}
+
+/// The generated script with its function under another name, and ours in its place, before the script's end.
+fn with_names(script: &str, ours: &str, end: &str) -> String {
+    let renamed = script.replacen("\n_autoexperiment() {", "\n_autoexperiment_generated() {", 1);
+    let renamed = match renamed.strip_prefix("_autoexperiment() {") {
+        Some(rest) => format!("_autoexperiment_generated() {{{rest}"),
+        None => renamed,
+    };
+    match renamed.rfind(end) {
+        Some(at) => format!("{}{ours}{}", &renamed[..at], &renamed[at..]),
+        None => renamed + ours,
+    }
 }

@@ -37,7 +37,7 @@ fn told(event: &RunEvent) -> Option<Told<'_>> {
         RunEvent::Stage(_) | RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
         RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => Told::Warning { what },
         RunEvent::Planned { total, finished } => Told::Planned { total: *total, finished: *finished },
-        RunEvent::Started { agent, sample, attempt } => Told::Started { agent, sample, attempt: *attempt },
+        RunEvent::Started { agent, sample, attempt, so_far: _ } => Told::Started { agent, sample, attempt: *attempt },
         RunEvent::Retried { sample, why } => Told::Retried { sample, why },
         RunEvent::Finished(record) => Told::Finished {
             agent: &record.agent,

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::listed::Listed;
 use super::shared::{PaperOptions, SuiteOptions, described, print, print_json, table};
+use crate::env::default_cache;
 use crate::error::Result;
 use crate::run::family::{Basis, Families, Family};
 use crate::sample::UnitChoice;
@@ -40,7 +42,7 @@ pub struct Arguments {
     suite: SuiteOptions,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Row {
     paper: String,
     title: String,
@@ -73,9 +75,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return details(&suite, arguments);
     }
     let mut rows = Vec::new();
+    let cache = default_cache()?;
+    let mut listed: Listed<Row> = Listed::read(&cache);
     for id in suite.ids()? {
-        rows.push(row(&LoadedPaper::load(&suite, &id)?));
+        rows.push(match listed.row(&suite.paper_dir(&id)) {
+            Some(row) => row,
+            None => {
+                let loaded = LoadedPaper::load(&suite, &id)?;
+                let row = row(&loaded);
+                listed.keep(&loaded, row.clone());
+                row
+            }
+        });
     }
+    listed.save(&cache);
     if arguments.json {
         return print_json(&rows);
     }

@@ -11,6 +11,7 @@ macro_rules! talk {
 mod agents;
 mod check;
 mod compare;
+mod complete;
 mod completions;
 mod curtail;
 mod doctor;
@@ -27,6 +28,7 @@ mod index;
 mod init;
 pub mod lines;
 mod list;
+mod listed;
 mod man;
 mod mask;
 mod model;
@@ -168,6 +170,8 @@ enum Verb {
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    Complete(complete::Arguments),
     Man(man::Arguments),
 }
 
@@ -256,6 +260,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Complete(arguments) => complete::run(&arguments),
         Verb::Man(arguments) => man::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
@@ -300,7 +305,8 @@ mod tests {
     #[test]
     fn every_verb_is_in_one_group_of_the_help_which_fits_a_terminal() {
         let command = Arguments::command();
-        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut known: Vec<&str> = shown.map(clap::Command::get_name).collect();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         known.sort_unstable();
         grouped.sort_unstable();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::events;
+use crate::agent::SoFar;
 use crate::env::Progress as EnvProgress;
 use crate::report::{clean, duration, outcome};
 use crate::run::AttemptRecord;
@@ -41,15 +42,26 @@ struct State {
     running: Running,
 }
 
-/// The attempts that run: what is shown of each, its sample, and when it began.
-type Running = Arc<Mutex<Vec<(String, String, Instant)>>>;
+/// The attempts that run.
+type Running = Arc<Mutex<Vec<Going>>>;
+
+/// An attempt that runs.
+struct Going {
+    /// What is shown of it.
+    name: String,
+    sample: String,
+    begun: Instant,
+    so_far: Arc<SoFar>,
+}
 
 /// The attempts that have run longest, a line each.
 fn running_lines(running: &Running) -> String {
     let running = running.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = String::new();
-    for (name, _, begun) in running.iter().take(LAST) {
-        let _ = write!(text, "\n  {name}: running, {}", duration(begun.elapsed().as_secs_f64()));
+    for one in running.iter().take(LAST) {
+        let (steps, took) = (one.so_far.steps(), duration(one.begun.elapsed().as_secs_f64()));
+        let doing = if steps == 0 { "running".to_owned() } else { format!("step {steps}") };
+        let _ = write!(text, "\n  {}: {doing}, {took}, ${:.2}", one.name, one.so_far.cost());
     }
     if running.len() > LAST {
         let _ = write!(text, "\n  and {} more", running.len() - LAST);
@@ -179,16 +191,16 @@ impl Observer for Progress {
                 }
                 state.show();
             }
-            RunEvent::Started { agent, sample, attempt } => {
+            RunEvent::Started { agent, sample, attempt, so_far } => {
                 state.counts.running += 1;
                 let name = format!("{}.{attempt} {}", clean(&sample), clean(&agent));
-                state.going().push((name, sample, Instant::now()));
+                state.going().push(Going { name, sample, begun: Instant::now(), so_far });
                 state.show();
             }
             RunEvent::Retried { sample, why } => {
                 state.counts.running = state.counts.running.saturating_sub(1);
                 let text = format!("{}: trying again: {}", clean(&sample), clean(&why));
-                state.ended(|_, other| *other == sample);
+                state.ended(|other| other.sample == sample);
                 state.counts.retried += 1;
                 state.bar.suspend(|| talk!("{text}"));
                 state.show();
@@ -196,7 +208,7 @@ impl Observer for Progress {
             RunEvent::Finished(record) => {
                 state.counts.add(&record);
                 let name = format!("{}.{} {}", clean(&record.sample), record.attempt, clean(&record.agent));
-                state.ended(|other, _| *other == name);
+                state.ended(|other| other.name == name);
                 state.keep(&record);
                 state.bar.inc(1);
                 state.show();
@@ -211,14 +223,14 @@ impl Observer for Progress {
 }
 
 impl State {
-    fn going(&self) -> MutexGuard<'_, Vec<(String, String, Instant)>> {
+    fn going(&self) -> MutexGuard<'_, Vec<Going>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the first attempt that this holds for from those that run.
-    fn ended(&self, is_it: impl Fn(&String, &String) -> bool) {
+    fn ended(&self, is_it: impl Fn(&Going) -> bool) {
         let mut running = self.going();
-        if let Some(place) = running.iter().position(|(name, sample, _)| is_it(name, sample)) {
+        if let Some(place) = running.iter().position(is_it) {
             running.remove(place);
         }
     }

@@ -9,7 +9,7 @@ use crate::run::machine::{Machine, default_scratch};
 use crate::suite::{Suite, bundled, is_bundled};
 
 /// Where the suite is.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct SuiteOptions {
     /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
     /// them; else the bundled suite].
@@ -55,8 +55,11 @@ impl SuiteOptions {
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
+        // One that is begun has an empty `papers`, and nothing else yet.
+        let is_begun = |folder: &Path| folder.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none());
         let is_suite = |folder: &&Path| {
-            folder.join("repos").is_dir() && ["papers", "tasks", "commands"].iter().any(|it| folder.join(it).is_dir())
+            let holds = |parts: &[&str]| parts.iter().any(|part| folder.join(part).is_dir());
+            is_begun(folder) || holds(&["repos"]) && holds(&["papers", "tasks", "commands"])
         };
         Ok(here.ancestors().find(is_suite).map(Path::to_owned))
     }

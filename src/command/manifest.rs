@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::files::{from_toml, line_naming};
 use crate::score::ml_bench::{Argument, ProgramKind, read_arguments};
 use crate::suite::{ResultRule, Stdout};
 
@@ -129,31 +130,44 @@ impl CommandSet {
     /// Kind `Suite` for a broken file, a double id, and what contradicts itself.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        let broken = |what: String| Error::suite(what).at(path, None).hint("see docs/family-command.md");
-        let set: Self = toml::from_str(&text).map_err(|error| broken(error.message().to_owned()).because(error))?;
-        if set.family != "command" {
-            return Err(broken(format!("family is `{}`, not `command`", set.family)));
+        let hint = "see docs/family-command.md";
+        let set: Self = from_toml(&text, path).map_err(|error| error.hint(hint))?;
+        let faults = set.faults().into_iter();
+        let faults = faults.map(|(about, what)| Error::suite(what).at(path, line_naming(&text, about)).hint(hint));
+        match Error::all(faults.collect()) {
+            None => Ok(set),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// All that contradicts itself: what it is about, and what is wrong.
+    fn faults(&self) -> Vec<(&str, String)> {
+        let mut faults = Vec::new();
+        if self.family != "command" {
+            faults.push((self.family.as_str(), format!("family is `{}`, not `command`", self.family)));
         }
         let mut ids = BTreeSet::new();
-        for instruction in &set.instructions {
-            let id = &instruction.id;
-            let named = |what: &str| broken(format!("instruction `{id}`: {what}"));
+        for instruction in &self.instructions {
+            let id = instruction.id.as_str();
+            let mut wrong = |what: String| faults.push((id, format!("instruction `{id}`: {what}")));
             if !ids.insert(id) {
-                return Err(named("there are two of this id"));
+                wrong("there are two of this id".to_owned());
             }
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-                return Err(named("an id has letters, digits and dashes only"));
+                wrong("an id has letters, digits and dashes only".to_owned());
             }
             if !instruction.time_limit.is_finite() || instruction.time_limit <= 0.0 {
-                return Err(named("time_limit must be a number of seconds above 0"));
+                wrong("time_limit must be a number of seconds above 0".to_owned());
             }
             if Path::new(&instruction.path).components().any(|part| part == std::path::Component::ParentDir)
                 || instruction.path.starts_with('/')
             {
-                return Err(named("path leads out of the repo"));
+                wrong("path leads out of the repo".to_owned());
             }
-            instruction.asked().map_err(|what| named(&format!("arguments: {what}")))?;
+            if let Err(what) = instruction.asked() {
+                wrong(format!("arguments: {what}"));
+            }
         }
-        Ok(set)
+        faults
     }
 }

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::error::{Error, Result, line_at};
+use crate::error::{Error, Kind, Result};
+use crate::files::from_toml;
 use crate::suite::{Parameters, ResultRule, ToleranceRule};
 
 /// An experiment that is wanted: the manifest's, but that description and result rule may be missing.
@@ -94,9 +95,8 @@ pub fn read(path: &Path) -> Result<Vec<Wanted>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
     if path.extension().is_some_and(|extension| extension == "toml") {
-        let tables: Tables = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| line_at(&text, span.start));
-            Error::usage(error.message().trim().to_owned()).at(path, line).hint(
+        let tables: Tables = from_toml(&text, path).map_err(|error| {
+            Error { kind: Kind::Usage, ..error }.hint(
                 "an experiment is a table `[[experiment]]` with `id` and `command`, and if you like `description`, \
                  `parameters`, `result` and `tolerance`",
             )

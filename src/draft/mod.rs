@@ -22,4 +22,4 @@ pub mod trial;
 
 pub use propose::{Proposal, propose};
 pub use stage::{Draft, require_id};
-pub use trial::{Place, Tried, try_command};
+pub use trial::{Place, Tried, refuse_scripts, try_command};

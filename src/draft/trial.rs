@@ -143,6 +143,25 @@ fn script(stderr: &str, tree: &Path) -> Option<String> {
     static UNKNOWN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)([A-Za-z0-9_.-]+): (?:command )?not found").ok());
     let name = UNKNOWN.as_ref()?.captures(stderr)?.get(1)?.as_str();
+    call_of(name, tree)
+}
+
+/// Refuses commands that begin with a console script of the repo: nothing is installed. Said before an env is built.
+///
+/// # Errors
+/// Kind `Usage`, for all of them.
+pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
+    let faults = wanted.iter().filter_map(|one| {
+        let mut words = one.command.split_whitespace();
+        let name = words.find(|word| !word.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '.', '-'])))?;
+        let hint = call_of(name, tree)?;
+        Some(Error::usage(format!("experiment `{}` begins with `{name}`, which is not there", one.id)).hint(hint))
+    });
+    Error::all(faults.collect()).map_or(Ok(()), Err)
+}
+
+/// What to write in place of a console script of the repo.
+fn call_of(name: &str, tree: &Path) -> Option<String> {
     let target = scripts(tree).remove(name)?;
     let (module, function) = target.split_once(':')?;
     let top = module.split('.').next()?;
@@ -261,6 +280,10 @@ mod tests {
             "{dig}"
         );
         assert_eq!(script("sh: 1: other: not found", root), None);
+        let wanted = |command: &str| [crate::draft::command::parse(&format!("one={command}")).unwrap()];
+        let refused = refuse_scripts(&wanted("A=1 dig --deep"), root).unwrap_err();
+        assert_eq!(refused.message, "experiment `one` begins with `dig`, which is not there");
+        assert!(refuse_scripts(&wanted("python dig.py"), root).is_ok());
         assert_eq!(step("inner.gone"), "`src/inner` is in the repo, but has no `inner.gone`");
         assert_eq!(step("tests.tools"), "`tests` was left out of the repo: take it over with `--keep tests`");
         assert!(step("torch").contains("the env has no `torch`"));

@@ -134,19 +134,23 @@ impl Source {
             variables: yml.variables,
             path,
         };
+        let mut faults = Vec::new();
         for dependency in yml.dependencies {
             let line = dependency.referenced.line() as usize;
             match dependency.value {
                 Dependency::Conda(spec) => source.specs.push((spec, line)),
                 Dependency::Pip(lines) => {
                     for (requirement, line) in lines.into_iter().map(lined) {
-                        source.refuse_odd(&requirement, line)?;
+                        faults.extend(source.refuse_odd(&requirement, line).err());
                         source.pip.push(requirement);
                     }
                 }
             }
         }
-        Ok(source)
+        match Error::all(faults) {
+            None => Ok(source),
+            Some(error) => Err(error),
+        }
     }
 
     /// Refuses what pip could not lock by version and hash.

@@ -20,5 +20,5 @@ pub use kept::Kept;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};
-pub use toml::from_toml;
+pub use toml::{from_toml, line_naming};
 pub use whole::{WholeFile, write_durably, write_whole};

@@ -32,6 +32,14 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Erro
     Err(Error::all(faults).unwrap_or_else(|| told(text, path, &first)))
 }
 
+/// The line, from 1, on which a document of TOML gives this text as the value of a key, such as an id.
+#[must_use]
+pub fn line_naming(text: &str, value: &str) -> Option<usize> {
+    let given =
+        |line: &str| line.split_once('=').is_some_and(|(_, given)| given.trim().trim_matches(['"', '\'']) == value);
+    text.lines().position(given).map(|place| place + 1)
+}
+
 fn told(text: &str, path: &Path, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_at(text, span.start));
     Error::suite(error.message().trim().to_owned()).at(path, line)

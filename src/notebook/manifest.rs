@@ -6,7 +6,8 @@ use std::path::Path;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::error::{Error, Result, line_at};
+use crate::error::{Error, Result};
+use crate::files::{from_toml, line_naming};
 use crate::sample::{MOST_STEPS, UpSets};
 use crate::suite::ResultRule;
 
@@ -175,59 +176,69 @@ impl Manifest {
     /// Kind `Suite`, with the file, for what is wrong with it.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        let manifest: Self = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| line_at(&text, span.start));
-            Error::suite(error.message().trim().to_owned()).at(path, line)
-        })?;
-        manifest.validate().map_err(|what| Error::suite(what).at(path, None))?;
-        Ok(manifest)
+        let manifest: Self = from_toml(&text, path)?;
+        let faults = manifest.faults().into_iter();
+        let faults = faults.map(|(about, what)| Error::suite(what).at(path, line_naming(&text, about)));
+        match Error::all(faults.collect()) {
+            None => Ok(manifest),
+            Some(error) => Err(error),
+        }
     }
 
-    fn validate(&self) -> Result<(), String> {
+    /// All that contradicts itself: what it is about, and what is wrong.
+    fn faults(&self) -> Vec<(&str, String)> {
+        let mut faults = Vec::new();
         if self.family != "notebook" {
-            return Err(format!("family `{}` is not `notebook`", self.family));
+            faults.push((self.family.as_str(), format!("family `{}` is not `notebook`", self.family)));
         }
         if self.blocks.is_empty() || self.blocks.len() > MOST_STEPS {
-            return Err(format!("a task has 1 to {MOST_STEPS} blocks, and this has {}", self.blocks.len()));
+            let what = format!("a task has 1 to {MOST_STEPS} blocks, and this has {}", self.blocks.len());
+            faults.push(("", what));
         }
         let mut earlier = BTreeSet::new();
         for block in &self.blocks {
-            if let Some(needed) = block.needs.iter().find(|needed| !earlier.contains(needed.as_str())) {
-                return Err(format!("block `{}` needs `{needed}`, which is not an earlier block", block.id));
+            let id = block.id.as_str();
+            for needed in block.needs.iter().filter(|needed| !earlier.contains(needed.as_str())) {
+                faults.push((id, format!("block `{id}` needs `{needed}`, which is not an earlier block")));
             }
             if block.cells.is_empty() {
-                return Err(format!("block `{}` has no cells", block.id));
+                faults.push((id, format!("block `{id}` has no cells")));
             }
-            if !earlier.insert(block.id.as_str()) {
-                return Err(format!("block `{}` is listed twice", block.id));
+            if !earlier.insert(id) {
+                faults.push((id, format!("block `{id}` is listed twice")));
             }
         }
+        self.landmark_faults(&earlier, &mut faults);
+        // Else nothing would show that the block matters.
+        let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
+        let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
+        for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
+            faults.push((block.id.as_str(), format!("block `{}` has no landmark", block.id)));
+        }
+        if !(self.answer.absolute > 0.0 && self.answer.time_limit > 0.0) {
+            faults.push(("", "`absolute` and `time_limit` of the answer must be more than 0".to_owned()));
+        }
+        faults
+    }
+
+    fn landmark_faults<'a>(&'a self, blocks: &BTreeSet<&str>, faults: &mut Vec<(&'a str, String)>) {
         let mut seen = BTreeSet::new();
         for landmark in &self.landmarks {
-            if !earlier.contains(landmark.block.as_str()) {
-                return Err(format!("landmark `{}` is of `{}`, which is not a block", landmark.id, landmark.block));
+            let id = landmark.id.as_str();
+            if !blocks.contains(landmark.block.as_str()) {
+                faults.push((id, format!("landmark `{id}` is of `{}`, which is not a block", landmark.block)));
             }
-            if !seen.insert(&landmark.id) {
-                return Err(format!("landmark `{}` is listed twice", landmark.id));
+            if !seen.insert(id) {
+                faults.push((id, format!("landmark `{id}` is listed twice")));
             }
             let expressions = match &landmark.check {
                 LandmarkCheck::Entry(expression) => vec![&landmark.pattern, expression],
                 LandmarkCheck::Probe(_) => vec![&landmark.pattern],
             };
-            for expression in expressions {
-                Regex::new(expression).map_err(|error| format!("landmark `{}`: {error}", landmark.id))?;
+            for error in expressions.into_iter().filter_map(|expression| Regex::new(expression).err()) {
+                faults.push((id, format!("landmark `{id}`: {error}")));
             }
         }
-        // Else nothing would show that the block matters.
-        let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
-        let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
-        if let Some(block) = self.blocks.iter().find(|block| is_needed(&block.id) && !is_seen(&block.id)) {
-            return Err(format!("block `{}` has no landmark", block.id));
-        }
-        if !(self.answer.absolute > 0.0 && self.answer.time_limit > 0.0) {
-            return Err("`absolute` and `time_limit` of the answer must be more than 0".to_owned());
-        }
-        Ok(())
     }
 
     /// The order of the blocks.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::family::{Evidence, Findings, Ready, Staged, Work};
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
-use crate::agent::{self, Agent, Budget, Context, End, Event, Trajectory};
+use crate::agent::{self, Agent, Budget, Context, End, Event, SoFar, Trajectory};
 use crate::error::{Error, Kind, Result, with_causes};
 use crate::model::Model;
 use crate::model::ledger::{Ledger, Payer, Tab};
@@ -59,7 +59,7 @@ impl RunContext {
     ///
     /// # Errors
     /// Kind `Store` when the record of it cannot be kept, and bugs.
-    pub async fn make(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    pub async fn make(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let begun = Instant::now();
         let agent = &self.agents[job.agent];
         let ready = self.ready(&job.sample)?;
@@ -75,7 +75,7 @@ impl RunContext {
             sandbox: record.sandbox.clone(),
             started: Some(record.started),
         });
-        match self.work(job, agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
+        match self.work((job, so_far), agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
                 self.judge(job, (ready, &staged), (&changes, &work), &mut trajectory, &mut record, cancel).await?;
             }
@@ -107,7 +107,7 @@ impl RunContext {
     /// The agent's part. `None` when the attempt was lost to infrastructure.
     async fn work(
         &self,
-        job: &Job,
+        (job, so_far): (&Job, &Arc<SoFar>),
         agent: &LabelledAgent,
         (ready, staged): (&dyn Ready, &Staged<'_>),
         trajectory: &mut Trajectory,
@@ -127,6 +127,7 @@ impl RunContext {
         };
         let mut budget =
             Budget::with_tab(ready.limits(self.configuration.limits), Some(Tab::new(self.ledger.clone(), payer)));
+        budget.watch(Arc::clone(so_far));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
         let review = self.reviewer((ready, staged, job), &workspace, cancel);

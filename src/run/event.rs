@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::AttemptRecord;
+use crate::agent::SoFar;
 use crate::env;
 
 /// Something happened in a run.
@@ -31,6 +32,8 @@ pub enum RunEvent {
         sample: String,
         /// Number of the attempt.
         attempt: u32,
+        /// What it has used, which goes on with it.
+        so_far: Arc<SoFar>,
     },
     /// An attempt was lost to infrastructure and is tried again.
     Retried {

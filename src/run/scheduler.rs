@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::AttemptRecord;
 use super::attempt::{Job, RunContext};
 use super::event::{Observer, RunEvent};
-use crate::agent::End;
+use crate::agent::{End, SoFar};
 use crate::error::{Error, Kind, Result};
 use crate::sample::Sample;
 
@@ -66,7 +66,14 @@ pub trait Attempts: Send + Sync + 'static {
     /// The most dollars that this attempt may spend.
     fn budget(&self, job: &Job) -> f64;
     /// Makes an attempt. One that infrastructure loses is a record too.
-    fn attempt(&self, job: &Job, cancel: &CancellationToken) -> impl Future<Output = Result<AttemptRecord>> + Send;
+    ///
+    /// What it has used is told in `so_far` meanwhile.
+    fn attempt(
+        &self,
+        job: &Job,
+        so_far: &Arc<SoFar>,
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Result<AttemptRecord>> + Send;
 }
 
 impl Attempts for RunContext {
@@ -78,8 +85,8 @@ impl Attempts for RunContext {
         if self.agents[job.agent].agent.needs_model() { self.configuration.limits.cost } else { 0.0 }
     }
 
-    async fn attempt(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
-        self.make(job, cancel).await
+    async fn attempt(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
+        self.make(job, so_far, cancel).await
     }
 }
 
@@ -340,14 +347,16 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
                 return;
             }
             self.reserved += budget;
+            let so_far = Arc::new(SoFar::default());
             self.observer.on(RunEvent::Started {
                 agent: self.attempts.label(&job).to_owned(),
                 sample: job.sample.id().to_owned(),
                 attempt: job.attempt,
+                so_far: Arc::clone(&so_far),
             });
             let (attempts, cancel) = (self.attempts.clone(), self.cancel.clone());
             self.running.spawn(async move {
-                let record = attempts.attempt(&job, &cancel).await;
+                let record = attempts.attempt(&job, &so_far, &cancel).await;
                 (job, record)
             });
         }

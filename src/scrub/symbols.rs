@@ -29,6 +29,13 @@ impl Prose<'_> {
         if relation(before) && before > 0 {
             let name = self.symbol(before - 1);
             if name.is_some_and(words::is_statistic) {
+                // Statistics are given with decimals: with kappa = 0 there is no shrinkage.
+                let is_bound = self.form(at).is_some_and(|form| form.decimals == 0 && form.digits <= 1 && !form.signed);
+                return (is_bound && name.is_some_and(is_greek)).then_some((false, Rule::Symbol));
+            }
+            // t = 2.43, p = 0.015
+            let tested = (at + 1..at + 8).any(|at| matches!(self.word(at), "p" | "P") && relation(at + 1));
+            if tested && matches!(name, Some("t" | "z" | "F" | "U")) && self.is_decimal_at(at) {
                 return None;
             }
             // Krippendorff's alpha = 0.58.
@@ -55,6 +62,10 @@ impl Prose<'_> {
             return Some((false, Rule::Equation));
         }
         self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
+    }
+
+    fn is_decimal_at(&self, at: usize) -> bool {
+        self.form(at).is_some_and(|form| form.decimals > 0)
     }
 
     /// Beside an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
@@ -135,7 +146,7 @@ impl Prose<'_> {
 
 /// Names of Greek letters, and the letters themselves.
 fn is_greek(word: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 24] = [
         "alpha",
         "beta",
         "gamma",
@@ -143,6 +154,8 @@ fn is_greek(word: &str) -> bool {
         "epsilon",
         "varepsilon",
         "zeta",
+        "kappa",
+        "rho",
         "eta",
         "theta",
         "iota",

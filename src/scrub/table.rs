@@ -115,7 +115,62 @@ impl Reader<'_> {
                 column += cell.span;
             }
         }
+        self.by_values(&mut columns);
         columns
+    }
+
+    /// Corrects what the headers say by what is in the columns. One of values with their spread, `2.61 (0.03)`, is measured
+    /// whatever it is named. One next to the labels or to settings that no header explains is a setting if its values
+    /// repeat, or are whole and in order.
+    fn by_values(&self, columns: &mut [Says]) {
+        let mut beside = true;
+        for (column, says) in columns.iter_mut().enumerate().skip(1) {
+            let Some(cells) = self.cells(column) else {
+                beside = false;
+                continue;
+            };
+            let spread = cells.iter().filter(|tokens| self.has_spread(tokens)).count();
+            if *says == Says::Setting && spread > 0 && 2 * spread >= cells.len() {
+                *says = Says::Result;
+            } else if *says == Says::Nothing && beside && self.are_settings(&cells) {
+                *says = Says::Setting;
+            }
+            beside &= *says == Says::Setting;
+        }
+    }
+
+    /// The cells of a column below the header, where every row has one of its own there.
+    fn cells(&self, column: usize) -> Option<Vec<Vec<Token>>> {
+        let body = self.table.rows.iter().skip(self.table.header);
+        let cells = body.map(|row| {
+            let plain = row.iter().all(|cell| cell.span == 1);
+            row.get(column).filter(|_| plain).map(|cell| self.tokens(&cell.range))
+        });
+        cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
+    }
+
+    /// `2.61 (0.03)`, `2.61 ± 0.03`.
+    fn has_spread(&self, tokens: &[Token]) -> bool {
+        let values = tokens.iter().filter(|token| matches!(token.kind, Kind::Number(_) | Kind::Marker)).count();
+        let signs = |wanted: char| tokens.iter().any(|token| token.kind == Kind::Sign(wanted));
+        values == 2 && (signs('±') || (signs('(') && signs(')')))
+    }
+
+    fn are_settings(&self, cells: &[Vec<Token>]) -> bool {
+        let mut values = Vec::new();
+        for tokens in cells {
+            let mut numbers = tokens.iter().filter(|token| token.kind != Kind::Break);
+            let (Some(token), None) = (numbers.next(), numbers.next()) else { return false };
+            let Kind::Number(form) = token.kind else { return false };
+            let Ok(value) = self.str(token).replace(',', "").parse::<f64>() else { return false };
+            values.push((value, form.decimals));
+        }
+        let whole = values.iter().all(|(_, decimals)| *decimals == 0);
+        let in_order = values.len() > 2 && values.is_sorted_by(|one, next| one.0 <= next.0);
+        let mut distinct: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
+        distinct.sort_by(f64::total_cmp);
+        distinct.dedup();
+        (whole && in_order) || (values.len() > 3 && 2 * distinct.len() <= values.len())
     }
 
     /// What a row's label says.

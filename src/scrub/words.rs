@@ -39,10 +39,10 @@ const METRICS: &str = "accuracy error loss perplexity bleu rouge meteor f1 auc a
     recall precision specificity sensitivity score reward regret rmse mse mae nll ece brier likelihood correlation \
     pearson spearman kendall matthews nmi ari rand purity silhouette latency throughput runtime speedup utility \
     improvement reduction wer cer mcc kappa forgetting misclassification fps ap map rtf eer der dice mrr ndcg hit elo mape \
-    smape mase bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
+    smape mase coverage bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
     spice auprc aupr hausdorff lpips qps flops gflops winrate success";
 
-const HINTS: &str = "potential inertia rank ranking return coverage gap bias variance overhead rate performance gain increase \
+const HINTS: &str = "potential inertia rank ranking return gap bias variance overhead rate performance gain increase \
     decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
     better worse higher lower faster slower fewer less more smaller larger best worst below above than about nearly \
     roughly average only up compare against versus significant come stay remain process rank take took agree observe \
@@ -56,7 +56,7 @@ const SETTINGS: &str = "learning batch dropout momentum decay temperature thresh
     depth dimension hyperparameter parameter setting default bandwidth regularisation regularization regularizer clip \
     clipping norm warmup warm patience lr hidden window level discount radius buffer horizon size kernel stride padding \
     beam penalty constant coefficient prior strength resolution budget fold memory noise scale range interval grid \
-    probability shrinkage schedule cap limit exponent initial weight symbol param hyperparam confidence \
+    probability schedule shrinkage band cap limit exponent initial weight symbol param hyperparam confidence \
     configuration distance integer uniform base shape";
 
 const DOING: &str = "set use train fix choose chose chosen tune anneal initialise initialize sample draw drew drawn repeat \
@@ -72,7 +72,7 @@ const COUNTED: &str = "image example sample point epoch step iteration gpu tpu c
     digit observation instance draw resample bootstrap permutation restart center centre centroid landmark component \
     basis atom operation evaluation candidate category label attribute machine worker thread byte bit year month week \
     day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator listener speaker utterance \
-    country city dollar moment degree place string letter value entry coordinate";
+    design gauge sensor country city dollar moment degree place string letter value entry coordinate";
 
 static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
     let lists = [
@@ -392,6 +392,14 @@ pub(super) fn is_statistic(symbol: &str) -> bool {
             | "BLEU"
             | "NMI"
             | "ARI"
+    )
+}
+
+/// Words in front of a whole number that says which one, and not how much: lag 5, epoch 30.
+pub(super) fn is_ordinal(word: &str) -> bool {
+    matches!(
+        word.to_lowercase().trim_end_matches('s'),
+        "lag" | "epoch" | "round" | "layer" | "horizon" | "order" | "degree" | "level" | "iteration" | "position"
     )
 }
 

@@ -300,8 +300,13 @@ impl Paper {
     /// Matches the files that the paper protects, paths relative to the repo: those that it names, and compiled ones.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
-        let products = self.product_globs();
-        set(self.protected.iter().chain(&self.compiled).chain(&products))
+        set(&self.protected_globs())
+    }
+
+    /// Globs of the files that the paper protects, as [`Paper::protected_set`].
+    #[must_use]
+    pub fn protected_globs(&self) -> Vec<String> {
+        [self.protected.as_slice(), &self.compiled, &self.product_globs()].concat()
     }
 
     /// Matches what the paper's build makes and sandboxes show. Empty without a build.

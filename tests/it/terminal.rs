@@ -32,6 +32,22 @@ fn without_a_terminal_progress_is_plain_lines() {
 }
 
 #[test]
+fn on_a_terminal_the_attempts_that_run_are_shown_with_their_step_seconds_and_dollars() {
+    let lab = Lab::new();
+    let step = |command: &str| json!({"tool": "command_line", "arguments": {"command": command}});
+    lab.write("steps", &crate::support::json_lines(&[step("true"), step("sleep 4")]));
+    let line = "exec \"$PROGRAM\" run --sample tiny_0 --agent scripted:steps --name r --no-baseline";
+    let command = lab.command(&["-qefc", line, "/dev/null"]);
+    let mut on_terminal = std::process::Command::new("script");
+    on_terminal.args(command.get_args()).current_dir(lab.path("")).stdin(Stdio::null()).env("TERM", "xterm");
+    on_terminal.env("PROGRAM", command.get_program());
+    on_terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let shown = String::from_utf8_lossy(&on_terminal.output().unwrap().stdout).into_owned();
+    let running = regex::Regex::new(r"tiny_0\.0 scripted: step [12], [0-9.]+ ?s, \$0\.00").unwrap();
+    assert!(running.is_match(&shown), "{shown:?}");
+}
+
+#[test]
 fn the_status_of_a_run_is_told_from_another_terminal_while_it_goes_on_and_afterwards() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 60\"}}\n");

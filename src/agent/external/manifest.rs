@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, line_at};
+use crate::error::{Error, Result};
+use crate::files::from_toml;
 
 /// The manifest's name in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
@@ -124,22 +125,22 @@ impl Manifest {
     /// # Errors
     /// Kind `Suite` with file and line.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self> {
-        let manifest: Self = toml::from_str(text).map_err(|error| {
-            Error::suite(error.message().to_owned())
-                .at(path, error.span().map(|span| line_at(text, span.start)))
-                .hint("`command` (a list) and `answer` (`file` or `stdout`) must be there")
-        })?;
-        if let Some(mode) = manifest.mode.keys().find(|mode| !super::is_plain(mode)) {
-            return Err(Error::suite(format!("`{mode}` cannot be the name of a mode"))
+        let manifest: Self = from_toml(text, path)
+            .map_err(|error| error.hint("`command` (a list) and `answer` (`file` or `stdout`) must be there"))?;
+        let modes = manifest.mode.keys().filter(|mode| !super::is_plain(mode)).map(|mode| {
+            Error::suite(format!("`{mode}` cannot be the name of a mode"))
                 .at(path, None)
-                .hint("a name may hold letters, digits, `-`, `_` and `.`"));
-        }
+                .hint("a name may hold letters, digits, `-`, `_` and `.`")
+        });
         let commands =
             std::iter::once(&manifest.command).chain(manifest.mode.values().filter_map(|m| m.command.as_ref()));
-        if commands.into_iter().any(Vec::is_empty) {
-            return Err(Error::suite("a `command` is empty")
+        let empty = commands.into_iter().any(Vec::is_empty).then(|| {
+            Error::suite("a `command` is empty")
                 .at(path, None)
-                .hint("give the program and its arguments, as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`"));
+                .hint("give the program and its arguments, as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`")
+        });
+        if let Some(error) = Error::all(modes.chain(empty).collect()) {
+            return Err(error);
         }
         Ok(manifest)
     }

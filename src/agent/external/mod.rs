@@ -47,6 +47,12 @@ pub struct Listed {
     pub installed: bool,
 }
 
+/// Names of the agents that come with this program, as they stand behind `cli:`.
+#[must_use]
+pub fn builtin_names() -> Vec<&'static str> {
+    builtin::ALL.iter().map(|builtin| builtin.name).collect()
+}
+
 /// The agents that come with this program.
 ///
 /// # Errors

@@ -19,7 +19,9 @@ use crate::audit::{Bench, Effort};
 use crate::draft::command::{Wanted, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{Sheet, rule};
-use crate::draft::{Draft, Place, Proposal, Tried, propose, repo, require_id, result, text, try_command};
+use crate::draft::{
+    Draft, Place, Proposal, Tried, propose, refuse_scripts, repo, require_id, result, text, try_command,
+};
 use crate::env::{EnvKind, Options};
 use crate::error::{Error, Kind, Result};
 use crate::masked::build::built;
@@ -136,6 +138,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut draft = Draft::begin(&suite, &arguments.paper)?;
     let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
+    refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
     let plan = arguments.plan_env(&mut draft).await?;
     // A new env is locked for a venv; for conda it is locked later.
     // Solving for other machines takes minutes, and may wait until the paper is worth it.

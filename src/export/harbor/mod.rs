@@ -137,10 +137,17 @@ impl Paper {
         Ok(Self { python: target.python.clone(), loaded, requirements })
     }
 
-    /// An image with the env.
+    /// Builds the repo's extensions in a folder of the image; nothing where there are none.
+    fn build(&self, folder: &str) -> String {
+        let shell = |build: &String| serde_json::json!(["sh", "-c", format!("cd {folder} && ({build})")]);
+        self.loaded.paper.build.as_ref().map(|build| format!("RUN {}\n", shell(build))).unwrap_or_default()
+    }
+
+    /// An image with the env, and with a compiler where the repo has extensions.
     fn dockerfile(&self, rest: &str) -> String {
+        let slim = if self.loaded.paper.build.is_some() { "" } else { "-slim" };
         format!(
-            "FROM python:{}-slim\nENV PYTHONDONTWRITEBYTECODE=1\nCOPY requirements.txt /requirements.txt\n\
+            "FROM python:{}{slim}\nENV PYTHONDONTWRITEBYTECODE=1\nCOPY requirements.txt /requirements.txt\n\
              RUN pip install --no-cache-dir -r /requirements.txt\n{rest}",
             self.python
         )
@@ -163,8 +170,8 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     for (path, bytes) in task_files(&task) {
         save(&environment.join("workspace").join(path), &bytes)?;
     }
-    let rest = "COPY workspace /workspace\nWORKDIR /workspace\n";
-    save(&environment.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
+    let rest = format!("COPY workspace /workspace\nWORKDIR /workspace\n{}", paper.build("/workspace"));
+    save(&environment.join("Dockerfile"), paper.dockerfile(&rest).as_bytes())?;
     save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
     save(&folder.join("instruction.md"), instruction(&task, sample).as_bytes())?;
     save(&folder.join("task.toml"), configuration(source, &task, sample, loaded)?.as_bytes())?;
@@ -189,7 +196,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
         })
         .collect();
     let measured = json!({
-        "protected": expressions(&loaded.paper.protected),
+        "protected": expressions(&loaded.paper.protected_globs()),
         "left_out": { "names": LEFT_OUT_NAMES, "endings": LEFT_OUT_ENDINGS },
         "experiments": listed,
     });
@@ -198,8 +205,8 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     save(&tests.join("verify.py"), VERIFY.as_bytes())?;
     script(&tests.join("test.sh"), "#!/bin/sh\nexec python3 /tests/verify.py\n")?;
     // The code under test runs as another user, who must not read gold.
-    let rest = "COPY . /tests\nRUN chmod -R go-rwx /tests\n";
-    save(&tests.join("Dockerfile"), paper.dockerfile(rest).as_bytes())?;
+    let rest = format!("COPY . /tests\n{}RUN chmod -R go-rwx /tests\n", paper.build("/tests/original"));
+    save(&tests.join("Dockerfile"), paper.dockerfile(&rest).as_bytes())?;
     save(&tests.join("requirements.txt"), paper.requirements.as_bytes())?;
 
     // What the gold agent does.

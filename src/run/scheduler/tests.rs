@@ -72,7 +72,7 @@ impl Attempts for Scripted {
         self.budget
     }
 
-    async fn attempt(&self, job: &Job, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    async fn attempt(&self, job: &Job, _: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let place: usize = job.sample.id().trim_start_matches("p_").parse().unwrap();
         let one = {
             let mut seen = self.seen();

@@ -1,0 +1,90 @@
+//! What `list` has found out of papers before: their files are read again, but not parsed, as long as they are the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::files::{hex, write_whole};
+use crate::suite::LoadedPaper;
+
+/// The file in the cache.
+const FILE: &str = "list.json";
+
+/// Raised when what is kept changes. Another version of the program believes nothing.
+const FORMAT: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
+
+/// The files of a paper's folder that `list` reads.
+const FILES: [&str; 4] = ["paper.toml", "paper.md", "gold.json", "dependencies.json"];
+
+/// What is known.
+#[derive(Serialize, Deserialize)]
+pub struct Listed<Row> {
+    format: String,
+    /// By the paper's folder.
+    papers: BTreeMap<PathBuf, Entry<Row>>,
+    #[serde(skip)]
+    changed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry<Row> {
+    /// Every file that the row follows from, and their digest.
+    files: Vec<PathBuf>,
+    digest: String,
+    row: Row,
+}
+
+impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
+    /// What is known from before; nothing where that cannot be read.
+    pub fn read(cache: &Path) -> Self {
+        let known = std::fs::read(cache.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        known.filter(|known| known.format == FORMAT).unwrap_or_else(|| Self {
+            format: FORMAT.to_owned(),
+            papers: BTreeMap::new(),
+            changed: false,
+        })
+    }
+
+    /// The row of the paper in this folder, if it is known and none of its files has changed.
+    pub fn row(&self, folder: &Path) -> Option<Row> {
+        let entry = self.papers.get(folder).filter(|entry| digest(&entry.files) == entry.digest)?;
+        Some(entry.row.clone())
+    }
+
+    /// Keeps a row.
+    pub fn keep(&mut self, loaded: &LoadedPaper, row: Row) {
+        let mut files: Vec<PathBuf> = FILES.iter().map(|file| loaded.dir.join(file)).collect();
+        let sources = (0..loaded.paper.units.len()).map(|unit| loaded.repo_dir.join(loaded.source(unit).path()));
+        files.extend(sources);
+        files.sort();
+        files.dedup();
+        let digest = digest(&files);
+        self.papers.insert(loaded.dir.clone(), Entry { files, digest, row });
+        self.changed = true;
+    }
+
+    /// Writes what is new. A cache that cannot be written is no error: the next `list` takes longer.
+    pub fn save(mut self, cache: &Path) {
+        if self.changed {
+            self.papers.retain(|folder, _| folder.is_dir());
+            let written = serde_json::to_vec(&self).ok().filter(|_| std::fs::create_dir_all(cache).is_ok());
+            let _ = written.map(|bytes| write_whole(&cache.join(FILE), &bytes));
+        }
+    }
+}
+
+/// Digest of the names and contents of files; those that are missing count as such.
+fn digest(files: &[PathBuf]) -> String {
+    let mut hash = Sha256::new();
+    for file in files {
+        let bytes = std::fs::read(file).ok();
+        hash.update((file.as_os_str().len() as u64).to_le_bytes());
+        hash.update(file.as_os_str().as_encoded_bytes());
+        hash.update((bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64)).to_le_bytes());
+        hash.update(bytes.unwrap_or_default());
+    }
+    hex(&hash.finalize())
+}
