@@ -171,3 +171,21 @@ impl CommandSet {
         faults
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_faults_of_a_manifest_are_told_with_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        let told = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let told = CommandSet::read(&path).unwrap_err().to_string();
+            told.replace(&format!("{}/", folder.path().display()), "")
+        };
+        let misread = told("family = 'command'\ntitel = 'T'\nurl = 3\n");
+        assert!(misread.contains("x.toml:2: unknown field `titel`") && misread.contains("x.toml:3: "), "{misread}");
+    }
+}

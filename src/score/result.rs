@@ -43,7 +43,7 @@ pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Res
     }
 }
 
-/// The last line that is a JSON object.
+/// The last line that is a JSON object; without one, the last object over several lines.
 #[must_use]
 pub fn last_json_line(stdout: &[u8]) -> Option<Value> {
     stdout
@@ -51,6 +51,16 @@ pub fn last_json_line(stdout: &[u8]) -> Option<Value> {
         .map(<[u8]>::trim_ascii)
         .filter(|line| line.starts_with(b"{") && line.ends_with(b"}"))
         .find_map(|line| json::read(&String::from_utf8_lossy(line)).ok())
+        .or_else(|| last_json_block(stdout))
+}
+
+/// The last JSON object over several lines, as `json.dumps(result, indent=2)` writes it: from a line that is `{` to one
+/// that is `}`.
+fn last_json_block(stdout: &[u8]) -> Option<Value> {
+    let lines: Vec<&[u8]> = stdout.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
+    let end = lines.iter().rposition(|line| *line == b"}")?;
+    let start = lines[..end].iter().rposition(|line| *line == b"{")?;
+    json::read(&String::from_utf8_lossy(&lines[start..=end].join(&b'\n'))).ok()
 }
 
 /// A number where it is a finite one, the text as it is otherwise.

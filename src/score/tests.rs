@@ -367,6 +367,16 @@ fn a_result_is_read_from_a_json_file() {
 }
 
 #[test]
+fn a_result_over_several_lines_is_read_where_no_line_is_one() {
+    let rule = ResultRule::JsonLine(crate::suite::Stdout::Stdout);
+    let read = |text: &str| read_result(&rule, text.as_bytes(), None);
+    let block = "begin {\n{\n  \"a\": {\n    \"f\": 0.5\n  }\n}\nend\n";
+    assert_eq!(read(block).unwrap(), serde_json::json!({"a": {"f": 0.5}}));
+    assert_eq!(read(&format!("{{\"b\": 1}}\n{block}")).unwrap(), serde_json::json!({"b": 1}));
+    assert!(read("}\n{\n").is_err() && read("{\n}}\n").is_err());
+}
+
+#[test]
 fn a_result_is_read_from_the_last_json_line_of_stdout() {
     let rule = json_line();
     let stdout = b"{\"a\": 1}\r\n{\"a\": 2}\r\n{broken}\nbye \xff\n";

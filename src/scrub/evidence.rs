@@ -416,7 +416,8 @@ impl Scale<'_> {
         }
         // Repeated 10 times, but 2.1 times the cost.
         if prose.word(last + 1) == "times" {
-            self.add(if self.is_decimal() { 2.0 } else { -2.0 }, "times");
+            let compared = section == Section::Results && self.is_decimal() && prose.word(last + 2) == "the";
+            self.add(if compared { 2.0 } else { -2.0 }, "times");
         }
         if words::is_ordinal(prose.word(back(1))) && !self.is_decimal() {
             self.add(-3.0, prose.word(back(1)));

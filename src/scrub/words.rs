@@ -39,10 +39,10 @@ const METRICS: &str = "accuracy error loss perplexity bleu rouge meteor f1 auc a
     recall precision specificity sensitivity score reward regret rmse mse mae nll ece brier likelihood correlation \
     pearson spearman kendall matthews nmi ari rand purity silhouette latency throughput runtime speedup utility \
     improvement reduction wer cer mcc kappa forgetting misclassification fps ap map rtf eer der dice mrr ndcg hit elo mape \
-    smape mase coverage bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
+    smape mase bpd elbo kl opinion mos positive negative icc krippendorff cohen fleiss cronbach chrf cider \
     spice auprc aupr hausdorff lpips qps flops gflops winrate success";
 
-const HINTS: &str = "potential inertia rank ranking return gap bias variance overhead rate performance gain increase \
+const HINTS: &str = "potential inertia rank ranking return coverage gap bias variance overhead rate performance gain increase \
     decrease deviation delay slope odds median quality result agreement distortion discrepancy speed em \
     better worse higher lower faster slower fewer less more smaller larger best worst below above than about nearly \
     roughly average only up compare against versus significant come stay remain process rank take took agree observe \

@@ -9,6 +9,7 @@ mod bad_input;
 mod bundled;
 mod command;
 mod comparison;
+mod completions;
 #[cfg(feature = "conda")]
 mod conda;
 mod curtail;

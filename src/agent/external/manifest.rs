@@ -172,6 +172,21 @@ mod tests {
                         [mode.x]\nvariables = { B = '3' }\n[mode.y]\ncommand = ['b']\n";
 
     #[test]
+    fn all_faults_of_a_manifest_are_told() {
+        let told = |text: &str| Manifest::parse(text, Path::new("agent.toml")).unwrap_err().to_string();
+        let misread = told("command = 'x'\nanswer = 'stdout'\nstdn = ''\n");
+        assert!(
+            misread.contains("agent.toml:1: ") && misread.contains("agent.toml:3: unknown field `stdn`"),
+            "{misread}"
+        );
+        let wrong = told("command = []\nanswer = 'stdout'\n[mode.'a b']\n[mode.'c d']\n");
+        assert!(
+            wrong.contains("`a b`") && wrong.contains("`c d`") && wrong.contains("a `command` is empty"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
     fn a_mode_changes_what_it_names_and_nothing_else() {
         let plain = Manifest::parse(TEXT, Path::new("agent.toml")).unwrap();
         let x = plain.clone().in_mode(Some("x")).unwrap();

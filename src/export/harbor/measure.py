@@ -75,6 +75,16 @@ def result_of(rule, stdout, root):
                     return read_json(line)
                 except ValueError:
                     continue
+        # Over several lines, as json.dumps(result, indent=2) writes it.
+        lines = [line.rstrip() for line in stdout.split("\n")]
+        if "}" in lines:
+            end = len(lines) - 1 - lines[::-1].index("}")
+            if "{" in lines[:end]:
+                start = end - 1 - lines[:end][::-1].index("{")
+                try:
+                    return read_json("\n".join(lines[start : end + 1]))
+                except ValueError:
+                    pass
         raise ValueError("no line of stdout is a JSON object")
     found = {}
     for name, expression in what.items():
