@@ -414,10 +414,8 @@ impl Scale<'_> {
         if (last + 1..last + 4).any(|at| prose.word(at) == "default") {
             self.add(-3.0, "default");
         }
-        // Repeated 10 times, but 2.1 times the cost.
         if prose.word(last + 1) == "times" {
-            let compared = section == Section::Results && self.is_decimal() && prose.word(last + 2) == "the";
-            self.add(if compared { 2.0 } else { -2.0 }, "times");
+            self.add(-2.0, "times");
         }
         if words::is_ordinal(prose.word(back(1))) && !self.is_decimal() {
             self.add(-3.0, prose.word(back(1)));

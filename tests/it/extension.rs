@@ -200,3 +200,16 @@ fn compiled_files_of_the_repo_are_exempt_where_the_manifest_says_so() {
     lab.edit("papers/ring/paper.toml", "abi = ", "compiled = ['ring/_step.*.so']\nabi = ");
     lab.ok(&["verify", "ring"]);
 }
+
+#[test]
+fn a_repository_that_needs_another_python_is_refused() {
+    let lab = repository();
+    lab.write("from/setup.py", "from setuptools import setup\nsetup(python_requires='>=3.99')\n");
+    let said =
+        lab.fails(2, &["new", "ring", "--repo", "from", "--use-env", "tiny", "--command", "mean=python -m ring 50"]);
+    assert!(
+        said.contains("the repository needs Python >=3.99, as its `setup.py` says, but the env `tiny` has 3."),
+        "{said}"
+    );
+    assert!(!lab.path("papers/ring").exists());
+}
