@@ -209,6 +209,10 @@ impl Ready for ReadyItem {
         self.paper.snapshot.digest()
     }
 
+    fn content(&self) -> &str {
+        self.paper.snapshot.content()
+    }
+
     fn env(&self) -> &Env {
         &self.paper.env
     }

@@ -129,7 +129,7 @@ impl ReadyPaper {
     /// The key of a check of the unmasked repo among the results that are kept.
     fn key(&self, check: &Check, machine: &Machine) -> Option<String> {
         machine.results.key(&Ran {
-            repo: self.snapshot.digest(),
+            repo: self.snapshot.content(),
             env: &self.env,
             base: self.base.as_deref(),
             sandbox: machine.backend.name(),

@@ -202,6 +202,10 @@ pub trait Ready: Send + Sync {
     fn item(&self) -> &dyn Item;
     /// Digest of its repo.
     fn repo(&self) -> &str;
+    /// Digest of what sandboxes show of the repo: with what a build made of it.
+    fn content(&self) -> &str {
+        self.repo()
+    }
     /// The env of its sandboxes.
     fn env(&self) -> &Env;
     /// What an attempt is given.

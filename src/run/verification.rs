@@ -157,7 +157,7 @@ impl RunContext {
         let changes: Vec<_> =
             evidence.changes.files.iter().map(|change| (change, ready.keeps_out(&change.path))).collect();
         self.machine.results.key(&Ran {
-            repo: ready.repo(),
+            repo: ready.content(),
             env: ready.env(),
             base,
             sandbox: self.machine.backend.name(),
