@@ -33,7 +33,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let open = typed.rfind(',').map_or(0, |comma| comma + 1);
     let kept = partial.len() - typed.len() + open;
     let matching = names.iter().filter(|name| name.starts_with(&typed[open..]));
-    print(&matching.map(|name| format!("{}{name}\n", &partial[..kept])).collect::<String>())
+    let lines: Vec<String> = matching.map(|name| format!("{}{name}\n", &partial[..kept])).collect();
+    print(&lines.concat())
 }
 
 /// What the word at the cursor stands for, as its place is named in the help, and as much of it as is typed.

@@ -78,14 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let cache = default_cache()?;
     let mut listed: Listed<Row> = Listed::read(&cache);
     for id in suite.ids()? {
-        rows.push(match listed.row(&suite.paper_dir(&id)) {
-            Some(row) => row,
-            None => {
-                let loaded = LoadedPaper::load(&suite, &id)?;
-                let row = row(&loaded);
-                listed.keep(&loaded, row.clone());
-                row
-            }
+        let known = listed.row(&suite.paper_dir(&id));
+        rows.push(if let Some(row) = known {
+            row
+        } else {
+            let loaded = LoadedPaper::load(&suite, &id)?;
+            let row = row(&loaded);
+            listed.keep(&loaded, row.clone());
+            row
         });
     }
     listed.save(&cache);

@@ -153,7 +153,7 @@ fn script(stderr: &str, tree: &Path) -> Option<String> {
 pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
     let faults = wanted.iter().filter_map(|one| {
         let mut words = one.command.split_whitespace();
-        let name = words.find(|word| !word.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '.', '-'])))?;
+        let name = words.find(|word| word.split_once('=').is_none_or(|(name, _)| name.contains(['/', '.', '-'])))?;
         let hint = call_of(name, tree)?;
         Some(Error::usage(format!("experiment `{}` begins with `{name}`, which is not there", one.id)).hint(hint))
     });

@@ -8,11 +8,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::files::hex;
+use crate::files::Parts;
 use crate::run::check::tail;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
@@ -84,23 +82,16 @@ fn require_abi(paper: &Paper, env: &Env) -> Result<()> {
 
 /// Digest of everything that decides what a build makes.
 fn key(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, base: Option<&str>, machine: &Machine) -> String {
-    let mut hash = Sha256::new();
-    let mut add = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    };
-    hash_all(
-        &mut add,
-        &[snapshot.digest(), &env.digest, &env.python, machine.backend.name(), std::env::consts::ARCH, command],
-    );
-    add(base.unwrap_or_default());
-    paper.product_globs().iter().for_each(|glob| add(glob));
-    hash.update(FORMAT);
-    hex(&hash.finalize())
-}
-
-fn hash_all(add: &mut impl FnMut(&str), parts: &[&str]) {
-    parts.iter().for_each(|part| add(part));
+    let mut parts = Parts::default();
+    parts.add(FORMAT);
+    for part in [snapshot.digest(), &env.digest, &env.python, machine.backend.name(), std::env::consts::ARCH, command] {
+        parts.add(part);
+    }
+    parts.add(base.unwrap_or_default());
+    for glob in paper.product_globs() {
+        parts.add(glob);
+    }
+    parts.finish()
 }
 
 /// Waits until no other process makes the same build, without keeping a thread from its work.

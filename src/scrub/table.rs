@@ -129,7 +129,7 @@ impl Reader<'_> {
                 beside = false;
                 continue;
             };
-            let spread = cells.iter().filter(|tokens| self.has_spread(tokens)).count();
+            let spread = cells.iter().filter(|tokens| has_spread(tokens)).count();
             if *says == Says::Setting && spread > 0 && 2 * spread >= cells.len() {
                 *says = Says::Result;
             } else if *says == Says::Nothing && beside && self.are_settings(&cells) {
@@ -147,13 +147,6 @@ impl Reader<'_> {
             row.get(column).filter(|_| plain).map(|cell| self.tokens(&cell.range))
         });
         cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
-    }
-
-    /// `2.61 (0.03)`, `2.61 ± 0.03`.
-    fn has_spread(&self, tokens: &[Token]) -> bool {
-        let values = tokens.iter().filter(|token| matches!(token.kind, Kind::Number(_) | Kind::Marker)).count();
-        let signs = |wanted: char| tokens.iter().any(|token| token.kind == Kind::Sign(wanted));
-        values == 2 && (signs('±') || (signs('(') && signs(')')))
     }
 
     fn are_settings(&self, cells: &[Vec<Token>]) -> bool {
@@ -286,4 +279,11 @@ impl Reader<'_> {
         let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == Says::Result);
         metric || measured || labels || section == Section::Results
     }
+}
+
+/// `2.61 (0.03)`, `2.61 ± 0.03`.
+fn has_spread(tokens: &[Token]) -> bool {
+    let values = tokens.iter().filter(|token| matches!(token.kind, Kind::Number(_) | Kind::Marker)).count();
+    let signs = |wanted: char| tokens.iter().any(|token| token.kind == Kind::Sign(wanted));
+    values == 2 && (signs('±') || (signs('(') && signs(')')))
 }

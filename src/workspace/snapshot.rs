@@ -4,6 +4,7 @@
 //! neither the digest nor an attempt depends on the umask of a checkout. The tree keeps its write permissions, since
 //! an overlay shows the lower layer's modes; sandboxes never see it but through an overlay's lower, read-only layer.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Permissions, create_dir, create_dir_all, rename, set_permissions};
 use std::io::{self, Read, Write};
@@ -110,11 +111,11 @@ impl Snapshot {
         let mut manifest = Manifest::clone(&self.manifest);
         let mut names = BTreeSet::new();
         for (path, node) in added {
-            if !manifest.contains_key(&path) {
+            if let Entry::Vacant(place) = manifest.entry(path) {
                 if node != Node::Folder {
-                    names.insert(path.clone());
+                    names.insert(place.key().clone());
                 }
-                manifest.insert(path, node);
+                place.insert(node);
             }
         }
         let root = |path: &str| -> &Path { if names.contains(path) { &products } else { &self.tree } };

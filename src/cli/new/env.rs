@@ -44,19 +44,18 @@ impl Arguments {
             draft.use_env(env)?;
             return Ok(Plan { env: env.clone(), build, requires });
         }
-        let yml = match self.written_yml()? {
-            Some(yml) => yml,
-            None => {
-                let (file, mut packages) = self.packages()?;
-                if let Some(file) = file {
-                    talk!("packages of `{file}`: {}", crate::report::clean(&packages.join(", ")));
-                }
-                if let Some(found) = &found {
-                    packages = joined(&packages, &found.requirements);
-                }
-                let python = self.python(requires.as_ref(), found.is_some()).await?;
-                environment::yml(draft.id(), &python, &packages)
+        let yml = if let Some(yml) = self.written_yml()? {
+            yml
+        } else {
+            let (file, mut packages) = self.packages()?;
+            if let Some(file) = file {
+                talk!("packages of `{file}`: {}", crate::report::clean(&packages.join(", ")));
             }
+            if let Some(found) = &found {
+                packages = joined(&packages, &found.requirements);
+            }
+            let python = self.python(requires.as_ref(), found.is_some()).await?;
+            environment::yml(draft.id(), &python, &packages)
         };
         draft.write_env(&yml)?;
         Ok(Plan { env: draft.id().to_owned(), build, requires })
@@ -120,12 +119,11 @@ impl Arguments {
         let mut range = self.python.clone().unwrap_or_else(|| environment::PYTHON.to_owned());
         if let (None, Some((wanted, file))) = (&self.python, requires) {
             let both = format!("{range},{wanted}");
-            match env::python_range(&both) {
-                Ok(()) => range = both,
-                Err(_) => talk!(
-                    "`{}` of `{file}` is not understood: name the versions with `--python`",
-                    crate::report::clean(wanted)
-                ),
+            if env::python_range(&both).is_ok() {
+                range = both;
+            } else {
+                let wanted = crate::report::clean(wanted);
+                talk!("`{wanted}` of `{file}` is not understood: name the versions with `--python`");
             }
         }
         if !compiled || range.starts_with(|c: char| c.is_ascii_digit()) {
