@@ -41,7 +41,9 @@ fn spec(backend: &dyn Backend, base: &Path, number: usize) -> Spec {
         path
     };
     let layers = match backend.layers() {
-        LayersKind::Overlay => Layers::Overlay { lower: folder("lower"), upper: folder("upper"), work: folder("work") },
+        LayersKind::Overlay => {
+            Layers::Overlay { lower: folder("lower"), upper: folder("upper"), work: folder("work"), disk: None }
+        }
         LayersKind::Copy | LayersKind::Image => Layers::Copy { dir: folder("copy") },
     };
     Spec {

@@ -16,6 +16,8 @@ mod conformance {
     pub mod fixture;
     pub mod harness;
     pub mod hostile;
+    pub mod kernel;
+    pub mod leftovers;
     pub mod listener;
     pub mod probes;
     pub mod processes;

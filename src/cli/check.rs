@@ -37,9 +37,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let suite = arguments.suite.open()?;
     let papers = suite.select(&arguments.papers.all())?;
-    for seen in in_sight(&[suite.root().to_owned()]) {
+    let runs = std::path::PathBuf::from("runs");
+    let (cache, scratch) = (arguments.places.cache()?, arguments.places.scratch());
+    let private =
+        [("suite", suite.root().to_owned()), ("folder of runs", runs), ("cache", cache), ("scratch folder", scratch)];
+    for (what, folder) in private {
+        let Some(seen) = in_sight(&[folder]).pop() else { continue };
         talk!(
-            "warning: the suite `{}` lies in `{}`, which sandboxes show: they cover it where they can and start no run \
+            "warning: the {what} `{}` lies in `{}`, which sandboxes show: they cover it where they can and start no run \
              where not; `autoexperiment doctor` says which",
             seen.hidden.display(),
             seen.shown.display()

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Act, Source, Turn, turns};
 use crate::error::{Error, Result};
-use crate::files::WholeFile;
+use crate::files::{WholeFile, bounded};
 use crate::model::{Role, Usage};
 use crate::run::AttemptRecord;
 
@@ -26,8 +26,8 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
         let trajectory = trajectory(source, record, &turns(&lines));
         let text = serde_json::to_vec_pretty(&trajectory)
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
-        let name = format!("{}.{}.json", record.sample, record.attempt);
-        let path = path.join(&record.agent).join(name);
+        let name = format!("{}.{}.json", bounded(&record.sample), record.attempt);
+        let path = path.join(&*bounded(&record.agent)).join(name);
         written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
     }
     Ok(written)

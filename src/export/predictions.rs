@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Source;
 use crate::error::{Error, Result};
-use crate::files::WholeFile;
+use crate::files::{WholeFile, bounded};
 
 /// A line of a file of predictions.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,7 +60,11 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     };
     let mut written = Vec::new();
     for ((agent, model, attempt), predictions) in files {
-        let path = if is_file { path.to_owned() } else { path.join(format!("{}.{attempt}.jsonl", name(agent, model))) };
+        let path = if is_file {
+            path.to_owned()
+        } else {
+            path.join(format!("{}.{attempt}.jsonl", bounded(&name(agent, model))))
+        };
         let mut destination = WholeFile::create_with_folders(&path)?;
         for prediction in &predictions {
             destination.json_line(prediction)?;

@@ -8,7 +8,7 @@ use super::atif::{arguments, end};
 use super::{Act, Source, Turn, turns};
 use crate::agent::{End, TimedEvent, conversation};
 use crate::error::{Error, Result};
-use crate::files::WholeFile;
+use crate::files::{WholeFile, bounded};
 use crate::model::Role;
 use crate::run::AttemptRecord;
 
@@ -23,8 +23,8 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
         let lines = source.lines(record);
         let text = serde_json::to_vec_pretty(&file(source, record, &lines))
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
-        let name = format!("{}.{}.traj", record.sample, record.attempt);
-        let path = path.join(&record.agent).join(name);
+        let name = format!("{}.{}.traj", bounded(&record.sample), record.attempt);
+        let path = path.join(&*bounded(&record.agent)).join(name);
         written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
     }
     Ok(written)

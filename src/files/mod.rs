@@ -1,6 +1,7 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
 //! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
-//! made and written ([`Parts`], [`hex`]), values kept by their digest ([`Kept`]), what the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
+//! made and written ([`Parts`], [`hex`]), values kept by their digest ([`Kept`]), names of files that fit ([`bounded`]), what
+//! the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
 //! its faults ([`from_toml`]).
 
 mod clock;
@@ -8,6 +9,7 @@ mod digest;
 mod failpoint;
 mod kept;
 mod lines;
+mod name;
 mod once;
 mod temporary;
 mod toml;
@@ -18,6 +20,7 @@ pub use digest::{Parts, hex};
 pub(crate) use failpoint::write_all;
 pub use kept::Kept;
 pub use lines::{Appender, JsonLine, json_lines};
+pub use name::{bounded, may_be_bounded};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};
 pub use toml::{from_toml, line_naming};

@@ -48,8 +48,10 @@ pub enum Entry {
     /// What the run had spent before it had a ledger.
     Carried {
         /// Dollars of attempts.
+        #[serde(deserialize_with = "dollars")]
         attempts: f64,
         /// Dollars of verifiers.
+        #[serde(deserialize_with = "dollars")]
         verifiers: f64,
     },
     /// A call is about to be made.
@@ -60,6 +62,7 @@ pub enum Entry {
         #[serde(flatten)]
         payer: Payer,
         /// Dollars that it may cost at most.
+        #[serde(deserialize_with = "dollars")]
         dollars: f64,
     },
     /// A call has ended.
@@ -67,10 +70,22 @@ pub enum Entry {
         /// Its number in this file.
         call: u64,
         /// Dollars that it cost.
+        #[serde(deserialize_with = "dollars")]
         dollars: f64,
         /// Tokens that it took.
         usage: Usage,
     },
+}
+
+/// Dollars of a line that may not be ours: nothing costs less than nothing.
+pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    let dollars = f64::deserialize(deserializer)?;
+    if dollars >= 0.0 && dollars.is_finite() {
+        // -0 is 0.
+        Ok(dollars + 0.0)
+    } else {
+        Err(serde::de::Error::custom(format!("a cost of {dollars} dollars")))
+    }
 }
 
 /// What somebody has paid.
@@ -370,6 +385,26 @@ mod tests {
         assert_eq!((books.attempts().settled, books.attempts().open), (1.125, 0.25));
         assert_eq!((books.verifiers().dollars(), books.total().dollars()), (1.5, 2.875));
         assert_eq!(books.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_line_lowers_what_was_spent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let ledger = Arc::new(Ledger::open(&path).unwrap());
+        Tab::new(ledger, payer(0)).reserve(0.25).unwrap();
+        let before = std::fs::read_to_string(&path).unwrap();
+        for line in [
+            r#"{"entry":"settled","call":0,"dollars":-5.0,"usage":{"input":0,"output":0}}"#,
+            r#"{"entry":"reserved","call":7,"agent":"react","sample":"x_0","attempt":0,"dollars":-5.0}"#,
+            r#"{"entry":"carried","attempts":-5.0,"verifiers":0.0}"#,
+            r#"{"entry":"carried","attempts":0.0,"verifiers":-1e300}"#,
+        ] {
+            std::fs::write(&path, format!("{before}{line}\n")).unwrap();
+            let books = books(folder.path()).unwrap().unwrap();
+            assert!((books.total().dollars() - 0.25).abs() < 1e-9, "{line}: {books:?}");
+            assert_eq!(books.notes.len(), 1, "{line}");
+        }
     }
 
     #[test]

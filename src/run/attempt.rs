@@ -186,12 +186,16 @@ impl RunContext {
             tokio::task::block_in_place(|| workspace.remove())?;
             return Ok(None);
         }
-        let changes = tokio::task::block_in_place(|| {
+        let (changes, reading) = tokio::task::block_in_place(|| {
+            let begun = Instant::now();
             let changes = if is_gone { Changes::default() } else { workspace.changes(&ChangeLimits::default())? };
+            let reading = begun.elapsed();
             workspace.remove()?;
             self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)?;
-            Ok::<_, Error>(changes)
+            Ok::<_, Error>((changes, reading))
         })?;
+        // Who leaves a tree that takes long to read pays for it.
+        record.tool_seconds = round((budget.tool_time + reading).as_secs_f64());
         for change in &changes.files {
             let list = if change.kind == ChangeKind::Skipped { &mut record.skipped } else { &mut record.changed };
             list.push(change.path.clone());
@@ -246,7 +250,7 @@ impl RunContext {
     pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
         let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
         let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
-        tokio::task::block_in_place(|| self.machine.workspace(staged.snapshot, &files))
+        tokio::task::block_in_place(|| self.machine.attempts_workspace(staged.snapshot, &files))
     }
 
     fn blank_record(&self, job: &Job, agent: &LabelledAgent) -> AttemptRecord {

@@ -120,6 +120,16 @@ impl Machine {
         Workspace::create(snapshot, files, &self.scratch.next(), self.backend.layers(), self.backend.owner())
     }
 
+    /// The same for an attempt, which the kernel holds to its disk where this machine can.
+    ///
+    /// # Errors
+    /// As [`Machine::workspace`].
+    pub fn attempts_workspace(&self, snapshot: &Snapshot, files: &[(PathBuf, Vec<u8>)]) -> Result<Workspace> {
+        let (kind, owner) = (self.backend.layers(), self.backend.owner());
+        let disk = self.backend.disk(self.limits.disk, self.scratch.folder());
+        Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
+    }
+
     /// What a sandbox over a workspace is made from.
     #[must_use]
     pub fn spec(&self, env: &Env, workspace: &Workspace) -> Spec {

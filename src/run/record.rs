@@ -66,7 +66,7 @@ pub struct AttemptRecord {
     /// Tokens.
     pub usage: Usage,
     /// Dollars.
-    #[serde(deserialize_with = "dollars")]
+    #[serde(deserialize_with = "crate::model::ledger::dollars")]
     pub cost: f64,
     /// Seconds of tool time.
     pub tool_seconds: f64,
@@ -145,17 +145,6 @@ pub(super) fn is_masked(family: &String) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 const fn is_zero(count: &u32) -> bool {
     *count == 0
-}
-
-/// Dollars of a record that may not be ours: nothing costs less than nothing.
-fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let dollars = f64::deserialize(deserializer)?;
-    if dollars >= 0.0 && dollars.is_finite() {
-        // -0 is 0.
-        Ok(dollars + 0.0)
-    } else {
-        Err(serde::de::Error::custom(format!("a cost of {dollars} dollars")))
-    }
 }
 
 impl AttemptRecord {

@@ -38,6 +38,12 @@ impl Scratch {
         Ok(Self { folder, next: AtomicU64::new(0), _lock: lock })
     }
 
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A path for a new folder, which does not exist yet.
     #[must_use]
     pub fn next(&self) -> PathBuf {

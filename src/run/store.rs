@@ -12,13 +12,14 @@
 //! What else there is of a run that several processes work on, [`super::shared`] tells.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::run_file::{FORMAT, RunFile, SessionFacts};
 use super::{AttemptRecord, shared, twice};
-use crate::agent::Trajectory;
+use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Error, Kind, Result};
-use crate::files::{Appender, Temporary, json_lines, write_all, write_durably};
+use crate::files::{Appender, Temporary, bounded, json_lines, may_be_bounded, write_all, write_durably};
 use crate::model::ledger::{self, Books, Ledger};
 
 /// A run's folder.
@@ -186,7 +187,7 @@ impl Store {
     /// Where an attempt's trajectory is.
     #[must_use]
     pub fn trajectory(&self, agent: &str, sample: &str, attempt: u32) -> PathBuf {
-        self.folder.join("trajectories").join(agent).join(format!("{sample}.{attempt}.jsonl"))
+        self.folder.join("trajectories").join(&*bounded(agent)).join(format!("{}.{attempt}.jsonl", bounded(sample)))
     }
 
     /// A new trajectory for an attempt. That of an earlier try, which infrastructure lost, is kept beside it as
@@ -226,6 +227,8 @@ impl Store {
             let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
             let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
             if let Some((sample, attempt)) = attempt {
+                let is_cut = may_be_bounded(&agent) || may_be_bounded(&sample);
+                let (agent, sample) = is_cut.then(|| names_in(&path)).flatten().unwrap_or((agent, sample));
                 found.push(StoredTrajectory { agent, sample, attempt, path });
             }
         }
@@ -235,7 +238,7 @@ impl Store {
     /// Where an attempt's diff is.
     #[must_use]
     pub fn diff(&self, agent: &str, sample: &str, attempt: u32) -> PathBuf {
-        self.folder.join("diffs").join(agent).join(format!("{sample}.{attempt}.patch"))
+        self.folder.join("diffs").join(&*bounded(agent)).join(format!("{}.{attempt}.patch", bounded(sample)))
     }
 
     /// Keeps an attempt's diff, flushed to disk.
@@ -257,7 +260,7 @@ impl Store {
     /// Kind `Store` when they cannot be made.
     pub fn make_folders(&self, agent: &str) -> Result<()> {
         for folder in ["trajectories", "diffs"] {
-            let folder = self.folder.join(folder).join(agent);
+            let folder = self.folder.join(folder).join(&*bounded(agent));
             std::fs::create_dir_all(&folder).map_err(|error| write_failed(&folder, error))?;
         }
         Ok(())
@@ -427,6 +430,16 @@ impl Writer {
             "everything that it held is in `{}`: move that to its place, then continue with `autoexperiment resume RUN`",
             rescued.display()
         )))
+    }
+}
+
+/// The agent and the sample that a trajectory itself names.
+fn names_in(trajectory: &Path) -> Option<(String, String)> {
+    let mut line = String::new();
+    BufReader::new(File::open(trajectory).ok()?).read_line(&mut line).ok()?;
+    match serde_json::from_str::<TimedEvent>(&line).ok()?.event {
+        Event::Started { agent, sample, .. } => Some((agent, sample)),
+        _ => None,
     }
 }
 

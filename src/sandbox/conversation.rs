@@ -264,6 +264,13 @@ impl Conversation {
         Fault::Lost(loss)
     }
 
+    /// Says which signal ended the init.
+    pub(super) fn explain_signal(&mut self, signal: i32) -> Option<Loss> {
+        let explained = self.broken.take()?.by_signal(signal);
+        self.broken = Some(explained.clone());
+        Some(explained)
+    }
+
     /// Says whose doing an unexplained loss was, once it is known.
     pub(super) fn explain(&mut self, cause: Cause) -> Option<Loss> {
         let explained = self.broken.take_if(|loss| loss.cause() == Cause::Unexplained)?.with_cause(cause);

@@ -19,6 +19,7 @@ use nix::unistd::geteuid;
 use rustix::fs::Dir;
 
 use super::processes;
+use crate::workspace::OwnDisk;
 
 /// Commands that ran for less than this in all since the last walk are not worth one.
 pub(super) const WORTH_A_WALK: Duration = Duration::from_millis(100);
@@ -42,6 +43,12 @@ pub(super) fn is_out_of_room(folder: &Path) -> bool {
     })
 }
 
+/// Bytes of a disk that are taken.
+fn used(folder: &Path) -> Option<u64> {
+    let disk = statvfs(folder).ok()?;
+    Some(disk.blocks().saturating_sub(disk.blocks_free()).saturating_mul(disk.fragment_size()))
+}
+
 /// Watches one folder.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -50,13 +57,28 @@ pub(super) struct Watch {
     unwatched: Duration,
     /// The process from which all of the sandbox's descend.
     init: Option<i32>,
+    /// The folder on whose disk the folder's own disk is stored, where it has one.
+    stored_in: Option<PathBuf>,
 }
 
 impl Watch {
     /// Allows the folder to grow by `limit` bytes from now on.
     pub(super) async fn new(folder: &Path, limit: u64) -> Self {
         let now = measure(folder.to_path_buf(), None, u64::MAX).await;
-        Self { folder: folder.to_path_buf(), most: now.saturating_add(limit), unwatched: Duration::ZERO, init: None }
+        Self {
+            folder: folder.to_path_buf(),
+            most: now.saturating_add(limit),
+            unwatched: Duration::ZERO,
+            init: None,
+            stored_in: None,
+        }
+    }
+
+    /// Watches a disk of its own, of which the kernel tells at once what is used, by whomever: no walk is needed.
+    pub(super) fn of_disk(disk: &OwnDisk, limit: u64) -> Self {
+        let most = used(&disk.root).unwrap_or(0).saturating_add(limit);
+        let (folder, stored_in) = (disk.root.clone(), Some(disk.stored_in.clone()));
+        Self { folder, most, unwatched: Duration::ZERO, init: None, stored_in }
     }
 
     /// Counts files without a name, too, that processes below this one hold open.
@@ -66,18 +88,21 @@ impl Watch {
 
     /// Whether the folder is too large now.
     pub(super) async fn is_full(&self) -> bool {
+        if self.stored_in.is_some() {
+            return is_out_of_room(&self.folder) || used(&self.folder).is_some_and(|used| used > self.most);
+        }
         measure(self.folder.clone(), self.init, self.most).await > self.most
     }
 
     /// Whether the disk has no room left, while the folder is not too large.
     pub(super) async fn is_out_of_room(&self) -> bool {
-        is_out_of_room(&self.folder) && !self.is_full().await
+        is_out_of_room(self.stored_in.as_ref().unwrap_or(&self.folder)) && !self.is_full().await
     }
 
     /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
     pub(super) async fn is_full_after(&mut self, wall: Duration) -> bool {
         self.unwatched += wall;
-        if self.unwatched < WORTH_A_WALK {
+        if self.unwatched < WORTH_A_WALK && self.stored_in.is_none() {
             return false;
         }
         self.unwatched = Duration::ZERO;
@@ -86,7 +111,7 @@ impl Watch {
 }
 
 async fn measure(folder: PathBuf, init: Option<i32>, enough: u64) -> u64 {
-    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()));
+    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()).bytes);
     tokio::task::spawn_blocking(move || usage(&folder, enough).saturating_add(held())).await.unwrap_or(0)
 }
 
@@ -100,12 +125,28 @@ fn usage(folder: &Path, enough: u64) -> u64 {
     if is_whole { sum } else { u64::MAX }
 }
 
-/// Bytes of disk of files that these processes hold open and that have no name any more. They take room until the last
-/// process closes them. Files in memory count as memory.
-pub(super) fn unlinked(processes: impl Iterator<Item = i32>) -> u64 {
-    let mut files = BTreeMap::new();
-    for process in processes {
-        let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+/// What processes hold open that has no name any more.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Bytes of disk.
+    pub(super) bytes: u64,
+    /// Whether some process lets nobody see its files.
+    pub(super) is_hidden: bool,
+}
+
+/// Files that these processes hold open and that have no name any more. They take room until the last process closes
+/// them. Files in memory count as memory.
+pub(super) fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
+    let (mut files, mut is_hidden) = (BTreeMap::new(), false);
+    // A thread may have files of its own, and the first thread of a process may have ended.
+    for task in holders.flat_map(processes::tasks) {
+        let open = match std::fs::read_dir(format!("/proc/{task}/fd")) {
+            Ok(open) => open,
+            Err(error) => {
+                is_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied;
+                continue;
+            }
+        };
         for path in open.flatten().map(|entry| entry.path()) {
             // By the link that leads to the open file itself.
             let Ok(about) = std::fs::metadata(&path) else { continue };
@@ -114,7 +155,7 @@ pub(super) fn unlinked(processes: impl Iterator<Item = i32>) -> u64 {
             }
         }
     }
-    files.values().sum()
+    Held { bytes: files.values().sum(), is_hidden }
 }
 
 fn is_in_memory(path: &Path) -> bool {
@@ -302,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_name_counts_while_it_is_open() {
-        let own = || unlinked(std::iter::once(std::process::id() as i32));
+        let own = || unlinked(std::iter::once(std::process::id() as i32)).bytes;
         let before = own();
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         std::io::Write::write_all(&mut file, &vec![1; 5 << 20]).unwrap();

@@ -70,6 +70,13 @@ impl Loss {
         Self { cause, ..self }
     }
 
+    /// The same with what a signal explains.
+    #[must_use]
+    pub fn by_signal(self, signal: i32) -> Self {
+        let name = nix::sys::signal::Signal::try_from(signal).map_or_else(|_| signal.to_string(), |it| it.to_string());
+        Self { message: format!("{} (signal {name})", self.message), ..self }
+    }
+
     /// Keeps the error below.
     #[must_use]
     pub fn because(self, source: impl Error + Send + Sync + 'static) -> Self {

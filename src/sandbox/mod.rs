@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::workspace::{Layers, LayersKind};
+use crate::workspace::{Disk, Layers, LayersKind};
 
 pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
 pub use fault::{Cause, Fault, Loss};
@@ -254,6 +254,11 @@ pub trait Backend: Send + Sync {
     /// Kind `Machine`, naming a hidden folder and the one in which it would be seen.
     fn conceals(&self, _shown: &[PathBuf], _hidden: &[PathBuf]) -> Result<()> {
         Ok(())
+    }
+    /// A file system of its own for what an attempt writes, of so many bytes, stored in `folder`, so that the kernel holds it
+    /// to its limit. `None` where none can be made: then growth is watched.
+    fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
+        None
     }
     /// Starts a sandbox.
     ///

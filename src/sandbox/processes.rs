@@ -40,8 +40,23 @@ fn process(pid: i32) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Process { identity: (pid, started), parent, zombie: matches!(state, "Z" | "X") })
+    let threads: u32 = fields.nth(15)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    // A process whose first thread has ended looks dead, and runs on in its others.
+    let zombie = matches!(state, "Z" | "X") && threads <= 1;
+    Some(Process { identity: (pid, started), parent, zombie })
+}
+
+/// The threads of a process. What the process has can be asked of any of them, by its own number: files and memory of one
+/// whose first thread has ended only of the others, and files of a thread that shares them with nobody only of itself.
+pub(super) fn tasks(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What `read` finds of a process, by the first of its threads of which it finds anything.
+pub(super) fn of_any_thread<T>(pid: i32, read: impl Fn(i32) -> Option<T>) -> Option<T> {
+    read(pid).or_else(|| tasks(pid).into_iter().filter(|task| *task != pid).find_map(read))
 }
 
 /// Threads that a user has on this machine.
@@ -91,8 +106,9 @@ pub(super) fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Id
 /// The living processes whose initial environment holds `NAME=value` exactly.
 pub(super) fn marked(variable: &str) -> BTreeSet<Identity> {
     let has = |pid: i32| {
-        fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
+        let environ = |task| fs::read(format!("/proc/{task}/environ")).ok().filter(|environ| !environ.is_empty());
+        of_any_thread(pid, environ)
+            .is_some_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
     };
     table().values().filter(|process| !process.zombie && has(process.identity.0)).map(|p| p.identity).collect()
 }

@@ -10,7 +10,7 @@ mod place;
 mod plan;
 mod prepare;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,6 +121,9 @@ impl Run {
 
     /// Opens and loads everything that the settings name.
     fn over(configuration: Configuration, place: Place, mut options: Options) -> Result<Self> {
+        // Other runs, too: they lie beside this one.
+        let runs = place.folder().parent().map(|runs| if runs.as_os_str().is_empty() { Path::new(".") } else { runs });
+        options.machine.hidden.extend(runs.map(Path::to_owned));
         options.machine.hidden.extend([configuration.suite.clone(), place.folder().to_owned()]);
         let agents = agents::open_agents(&configuration, &options.machine.cache)?;
         let model = agents::open_model(&agents, &configuration)?;

@@ -10,7 +10,7 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 use super::changes::{Base, Override, View, collect};
 use super::folder::remove_tree;
 use super::snapshot::{LONGEST_PATH, Node, Snapshot, file_mode, link, settle};
-use super::{Change, ChangeKind, ChangeLimits, Changes, Layers, LayersKind};
+use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
 use crate::error::{Error, Result};
 
 /// A masked tree that one attempt may change as it likes.
@@ -21,6 +21,8 @@ pub struct Workspace {
     dir: PathBuf,
     layers: Layers,
     owner: Option<(u32, u32)>,
+    /// What the writable folders are on, where that is a file system of their own.
+    disk: Option<Disk>,
     removed: bool,
 }
 
@@ -49,10 +51,27 @@ impl Workspace {
         kind: LayersKind,
         owner: Option<(u32, u32)>,
     ) -> Result<Self> {
+        Self::create_on(snapshot, overrides, dir, kind, owner, None)
+    }
+
+    /// The same, where an overlay's writable layer is on a file system of its own. It is gone with the workspace, which can
+    /// have one sandbox then.
+    ///
+    /// # Errors
+    /// As [`Workspace::create`].
+    pub fn create_on(
+        snapshot: &Snapshot,
+        overrides: &[(PathBuf, Vec<u8>)],
+        dir: &Path,
+        kind: LayersKind,
+        owner: Option<(u32, u32)>,
+        disk: Option<Disk>,
+    ) -> Result<Self> {
         let overrides = check(snapshot, overrides)?;
         create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+        let place = disk.as_ref().map(|disk| disk.place().clone());
         let new_folder = |name: &str| {
-            let path = dir.join(name);
+            let path = place.as_ref().map_or(dir, |place| place.root.as_path()).join(name);
             create_dir(&path).and_then(|()| settle(&path, 0o755, owner)).map_err(|error| {
                 Error::io("create", &path, error).hint("give every attempt an empty folder of its own")
             })?;
@@ -63,6 +82,7 @@ impl Workspace {
                 lower: snapshot.tree().to_owned(),
                 upper: new_folder("upper")?,
                 work: new_folder("work")?,
+                disk: place.clone(),
             },
             LayersKind::Copy => Layers::Copy { dir: new_folder("tree")? },
             LayersKind::Image => Layers::Image {
@@ -72,7 +92,7 @@ impl Workspace {
             },
         };
         let workspace =
-            Self { snapshot: snapshot.clone(), overrides, dir: dir.to_owned(), layers, owner, removed: false };
+            Self { snapshot: snapshot.clone(), overrides, dir: dir.to_owned(), layers, owner, disk, removed: false };
         if kind == LayersKind::Copy {
             workspace.fill().map_err(|(path, error)| Error::io("copy", &path, error))?;
         }
@@ -144,6 +164,8 @@ impl Workspace {
     /// Kind `Machine` when an entry cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.removed = true;
+        // All that is on it, at once.
+        drop(self.disk.take());
         remove_tree(&self.dir).map_err(|error| Error::io("remove", &self.dir, error))
     }
 

@@ -5,6 +5,7 @@
 //! copy otherwise; never hard links, through which an edit would reach the original.
 
 mod changes;
+mod disk;
 mod folder;
 mod layered;
 mod patch;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use disk::{Disk, OwnDisk};
 pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
@@ -46,6 +48,8 @@ pub enum Layers {
         upper: PathBuf,
         /// The overlay's own scratch folder.
         work: PathBuf,
+        /// The file system of its own that `upper` and `work` are on, where they are.
+        disk: Option<OwnDisk>,
     },
     /// A full copy.
     Copy {

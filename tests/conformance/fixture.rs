@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use autoexperiment::sandbox::{Backend, Command, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec};
-use autoexperiment::workspace::{Layers, LayersKind};
+use autoexperiment::workspace::{Disk, Layers, LayersKind};
 
 /// What a case returns: nothing, or what went wrong.
 pub type Outcome = Result<(), String>;
@@ -56,6 +56,8 @@ pub struct Fixture<'b> {
     /// This program.
     pub exe: PathBuf,
     workspaces: u32,
+    /// Of the workspaces so far, where the backend makes any.
+    disks: Vec<Disk>,
 }
 
 /// A sandbox of a case.
@@ -83,7 +85,7 @@ impl<'b> Fixture<'b> {
             cpu_seconds: 60,
             cpus: None,
         };
-        Self { backend, host, marker, limits, exe, workspaces: 0 }
+        Self { backend, host, marker, limits, exe, workspaces: 0, disks: Vec::new() }
     }
 
     /// A workspace with `hello.txt`, `folder/inner.txt` and `run.sh`.
@@ -112,9 +114,20 @@ impl<'b> Fixture<'b> {
         };
         match self.backend.layers() {
             LayersKind::Overlay => {
-                let (lower, upper, work) = (folder("lower"), folder("upper"), folder("work"));
+                let lower = folder("lower");
                 fill(&lower);
-                (Layers::Overlay { lower, upper: upper.clone(), work }, upper)
+                let disk = self.backend.disk(self.limits.disk, &base);
+                let place = disk.as_ref().map(|disk| disk.place().clone());
+                let written = |name: &str| {
+                    let Some(place) = &place else { return folder(name) };
+                    let path = place.root.join(name);
+                    fs::create_dir(&path).unwrap();
+                    give(&path);
+                    path
+                };
+                let (upper, work) = (written("upper"), written("work"));
+                self.disks.extend(disk);
+                (Layers::Overlay { lower, upper: upper.clone(), work, disk: place }, upper)
             }
             LayersKind::Copy => {
                 let dir = folder("copy");

@@ -189,6 +189,12 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             println!("{count}");
         }
         "hold-unlinked" => hold_unlinked(number(0)),
+        "kernel" => return super::kernel::act(rest[0]),
+        "undead" => return super::kernel::undead(),
+        "undead-holder" => return super::kernel::undead_holder(number(0)),
+        "hidden-holder" => return super::kernel::hidden_holder(number(0)),
+        "mapped-only" => return super::kernel::mapped_only(number(0).unsigned_abs()),
+        "queued-signals" => return super::kernel::queued_signals(),
         "dig" => dig(number(0)),
         "leave-objects" => {
             // SAFETY: no pointers.
@@ -362,7 +368,7 @@ fn memfds(megabytes: i64) -> i64 {
 }
 
 /// Writes so many files of four megabytes without a name, one after the other, and keeps them open.
-fn hold_unlinked(files: i64) {
+pub fn hold_unlinked(files: i64) {
     let mut held = Vec::new();
     for number in 0..files {
         let mut file = std::fs::File::create_new("unlinked").unwrap();

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
-use super::{confinement, files, harness, listener, probes, processes, resources, visibility};
+use super::{confinement, files, harness, kernel, leftovers, listener, probes, processes, resources, visibility};
 
 const ENOUGH: Duration = Duration::from_secs(25);
 /// Cases that run at once; most of them wait for a time limit most of the time.
@@ -30,6 +30,8 @@ fn all() -> impl Iterator<Item = &'static Case> {
     let tables = [
         confinement::CASES,
         files::CASES,
+        kernel::CASES,
+        leftovers::CASES,
         listener::CASES,
         probes::CASES,
         processes::CASES,

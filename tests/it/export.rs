@@ -495,6 +495,28 @@ fn attempts_that_infrastructure_lost_are_samples_with_an_error_and_in_no_rate() 
 }
 
 #[test]
+fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
+    let lab = Lab::new();
+    let long = "t".repeat(251);
+    crate::support::copy(&lab.path("papers/tiny"), &lab.path(&format!("papers/{long}")));
+    lab.ok(&["run", "-p", &long, "-n", "1", "--limit", "2", "--agent", "gold", "--no-baseline", "--name", "r"]);
+    let records = lab.records("r");
+    assert!(records.len() == 2 && records.iter().all(|record| record["pass"] == true), "{records:#?}");
+    for format in ["traj", "predictions", "atif"] {
+        lab.ok(&["export", "r", "--format", format, "-o", format]);
+        let files = walkdir::WalkDir::new(lab.path(format)).into_iter().flatten();
+        let files = files.filter(|entry| entry.file_type().is_file()).count();
+        assert_eq!(files, if format == "predictions" { 1 } else { 2 }, "{format}");
+    }
+    let shown = lab.ok(&["status", "r"]).stdout + &lab.ok(&["report", "r"]).stdout;
+    assert!(!shown.contains('~'), "{shown}");
+    // What a run finds of itself again, by the names that it had.
+    let sample = format!("{long}_0");
+    let shown = lab.ok(&["show", "r", &sample]).stdout;
+    assert!(shown.contains(&sample), "{shown}");
+}
+
+#[test]
 fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     let lab = ran();
     let message = lab.fails(2, &["export", "r", "--format", "inspect", "-o", "all.eval"]);

@@ -23,6 +23,7 @@ mod external;
 mod family;
 mod faults;
 mod fixed;
+mod forgeries;
 mod function;
 mod harbor;
 mod import;

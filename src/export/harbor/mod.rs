@@ -76,7 +76,7 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
 
 /// A sample's folder, and the last part of its task's name: Harbor's names have no commas.
 fn folder_name(sample: &str) -> String {
-    sample.replace(',', "-")
+    crate::files::bounded(sample).replace(',', "-")
 }
 
 /// A paper, and what its environments are made of.

@@ -103,6 +103,25 @@ const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER),
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;
 
+/// Requests to devices and file systems: those that push input into a terminal, and those that make files immutable or
+/// move them to another project, by which quotas are counted.
+const REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+
+/// Calls that give huge pages, the argument of each that asks for them, and how.
+const HUGE: &[(libc::c_long, u8, u64)] = &[
+    (libc::SYS_mmap, 3, libc::MAP_HUGETLB as u64),
+    (libc::SYS_memfd_create, 1, libc::MFD_HUGETLB as u64),
+    (libc::SYS_shmget, 2, libc::SHM_HUGETLB as u64),
+];
+
+/// Protocols of the families of sockets that commands may use: the usual ones of the internet, and routes and addresses.
+const PROTOCOLS: &[(i32, &[i32])] =
+    &[(libc::AF_INET, INTERNET), (libc::AF_INET6, INTERNET), (libc::AF_NETLINK, &[libc::NETLINK_ROUTE])];
+const INTERNET: &[i32] =
+    &[libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
+
 /// Without namespaces: what changes files that landlock hides (it looks at contents only), and objects that outlive
 /// their maker.
 const DENIED_ON_THE_HOST: &[libc::c_long] =
@@ -152,7 +171,8 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.insert(libc::SYS_shmget, Vec::new());
     }
-    let mut filters = vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?];
+    let mut filters =
+        vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?, filter(seen()?, 0)?];
     if place != Place::Namespaces {
         // Counted for the user on the host, who may have other uses for them. Programs that watch files poll instead.
         let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
@@ -199,9 +219,13 @@ fn denied(place: Place) -> io::Result<Rules> {
         .collect::<io::Result<_>>()?;
     denied.insert(libc::SYS_clone, clone);
 
-    // Pushing input into a terminal.
-    let terminal = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(vec![dword(1, SeccompCmpOp::Eq, request)?]));
-    denied.insert(libc::SYS_ioctl, terminal.into_iter().collect::<io::Result<_>>()?);
+    let requests = REQUESTS.iter().map(|request| rule(vec![dword(1, SeccompCmpOp::Eq, *request)?]));
+    denied.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
+
+    // Huge pages come from a pool of the host's that no limit of memory counts.
+    for (call, argument, flag) in HUGE {
+        denied.insert(*call, vec![rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(*flag), *flag)?])?]);
+    }
 
     // Device nodes.
     let device = |index| {
@@ -222,7 +246,17 @@ fn denied(place: Place) -> io::Result<Rules> {
     };
     let family =
         families.iter().map(|family| dword(0, SeccompCmpOp::Ne, *family as u64)).collect::<io::Result<Vec<_>>>()?;
-    denied.insert(libc::SYS_socket, if family.is_empty() { Vec::new() } else { vec![rule(family)?] });
+    let mut sockets = Vec::new();
+    if !family.is_empty() {
+        sockets.push(rule(family)?);
+        // For other protocols the kernel would load modules, whoever asks.
+        for (family, protocols) in PROTOCOLS {
+            let others = protocols.iter().map(|protocol| dword(2, SeccompCmpOp::Ne, *protocol as u64));
+            let family = dword(0, SeccompCmpOp::Eq, *family as u64);
+            sockets.push(rule(std::iter::once(family).chain(others).collect::<io::Result<_>>()?)?);
+        }
+    }
+    denied.insert(libc::SYS_socket, sockets);
 
     // Other processes' limits and priorities. In a pid namespace only the init needs protection, which is
     // process 1; on the host a process may change its own alone, and must call itself 0 for it.
@@ -265,6 +299,13 @@ fn pretended() -> io::Result<Rules> {
         pretended.insert(*call, rules);
     }
     Ok(pretended)
+}
+
+/// A process that makes itself invisible to others of its user does not, and is told that it did: its open files are
+/// counted.
+fn seen() -> io::Result<Rules> {
+    let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
+    Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
 }
 
 fn filter(rules: Rules, error: i32) -> io::Result<BpfProgram> {

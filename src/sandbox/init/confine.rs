@@ -109,6 +109,8 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         (Resource::RLIMIT_NOFILE, 4096),
         (Resource::RLIMIT_MEMLOCK, 8 << 20),
         (Resource::RLIMIT_MSGQUEUE, 1 << 20),
+        // Timers and queued signals take kernel memory, and count for the user on the host.
+        (Resource::RLIMIT_SIGPENDING, 4096),
     ];
     if setup.place == Place::Namespaces {
         // Counted within the sandbox's own user namespace.

@@ -56,12 +56,17 @@ impl Growth {
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
     }
 
-    /// Whether they are too large now.
-    pub(super) fn is_full(&self) -> bool {
+    /// Whether they are too large now, or a process but the init's own `job` hides what it holds, which nobody does but to
+    /// fill the disk: commands cannot, other than by a program that they may run and not read.
+    pub(super) fn is_full(&self, job: Option<i32>) -> bool {
         self.unwatched.set(Duration::ZERO);
-        // Everything in the container but the init itself, whose own files are the engine's.
-        let others = processes::table().into_keys().filter(|pid| *pid != 1);
-        let mut sum = disk::unlinked(others);
+        // Everything in the container but the init itself, whose own files are the engine's, and what it has forked.
+        let others = processes::table().into_keys().filter(|pid| *pid != 1 && Some(*pid) != job);
+        let held = disk::unlinked(others);
+        if held.is_hidden {
+            return true;
+        }
+        let mut sum = held.bytes;
         for folder in &self.folders {
             let is_whole = disk::walk(folder, &mut |about| {
                 if Moment(about.st_ctime, about.st_ctime_nsec) >= self.since {
@@ -77,13 +82,13 @@ impl Growth {
     }
 
     /// Whether their disk has no room left, while they are not too large.
-    pub(super) fn is_out_of_room(&self) -> bool {
-        self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full()
+    pub(super) fn is_out_of_room(&self, job: Option<i32>) -> bool {
+        self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full(job)
     }
 
     /// Whether they are too large now that a command has run for so long. Short ones are looked at together.
     pub(super) fn is_full_after(&self, wall: Duration) -> bool {
         self.unwatched.set(self.unwatched.get() + wall);
-        self.unwatched.get() >= WORTH_A_WALK && self.is_full()
+        self.unwatched.get() >= WORTH_A_WALK && self.is_full(None)
     }
 }

@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::children::Children;
+use crate::sandbox::processes;
 
 /// The time between looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -59,21 +60,23 @@ impl Memory {
 
 /// Bytes of a process that are in memory.
 fn resident(pid: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    kilobytes(&status, "VmRSS:") * 1024
+    let size = |task: i32| number(&fs::read_to_string(format!("/proc/{task}/status")).ok()?, "VmRSS:");
+    processes::of_any_thread(pid, size).unwrap_or(0) * 1024
 }
 
 /// Bytes of a process that are in memory or swapped out, where a page that several have counts in parts. A process can
 /// keep this to itself; then all that is resident counts.
 fn share(pid: i32) -> u64 {
-    let Ok(map) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { return resident(pid) };
-    (kilobytes(&map, "Pss:") + kilobytes(&map, "SwapPss:")) * 1024
+    let size = |task: i32| {
+        let map = fs::read_to_string(format!("/proc/{task}/smaps_rollup")).ok()?;
+        Some(number(&map, "Pss:")? + number(&map, "SwapPss:").unwrap_or(0))
+    };
+    processes::of_any_thread(pid, size).map_or_else(|| resident(pid), |kilobytes| kilobytes * 1024)
 }
 
 /// The number on the line of this name, "Pss:   120 kB".
-fn kilobytes(text: &str, name: &str) -> u64 {
-    let number = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok();
-    text.lines().find_map(number).unwrap_or(0)
+fn number(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -59,6 +59,8 @@ pub(super) const MARKER: &str = "__sandbox-init";
 pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 /// How long an init waits for its first message.
 const FIRST_MESSAGE: Duration = Duration::from_mins(2);
+/// A guardian's exit code when a signal has ended the init: this and the signal's number.
+pub(super) const SIGNALLED: u8 = 128;
 /// User and group inside, by whatever number outside.
 const INSIDE: u32 = 1000;
 
@@ -282,7 +284,9 @@ fn guard(init: Pid) -> ExitCode {
     loop {
         match waitpid(init, None) {
             Ok(WaitStatus::Exited(_, 0)) => return ExitCode::SUCCESS,
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return ExitCode::FAILURE,
+            // As shells tell it.
+            Ok(WaitStatus::Signaled(_, signal, _)) => return ExitCode::from(SIGNALLED + signal as u8),
+            Ok(WaitStatus::Exited(..)) => return ExitCode::FAILURE,
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(_) => {
                 let _ = kill(init, Signal::SIGKILL);

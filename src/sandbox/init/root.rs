@@ -62,7 +62,18 @@ struct Sources {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// Folders in the trees that are covered by empty ones.
     masks: Vec<PathBuf>,
-    workspace: Workspace,
+}
+
+/// What is there of the workspace before the sandbox.
+enum Lower {
+    /// The lower layer, and the paths of the others.
+    Overlay {
+        lower: OwnedFd,
+        upper: PathBuf,
+        work: PathBuf,
+        disk: Option<PathBuf>,
+    },
+    Copy(OwnedFd),
 }
 
 enum Workspace {
@@ -76,14 +87,15 @@ fn doing<T>(what: impl std::fmt::Display, result: io::Result<T>) -> io::Result<T
 }
 
 impl Sources {
-    fn open(setup: &Setup) -> io::Result<Self> {
+    fn open(setup: &Setup) -> io::Result<(Self, Lower)> {
         let mut sources = Self {
             trees: Vec::new(),
             links: Vec::new(),
             files: Vec::new(),
             masks: setup.masked.iter().map(|path| path.as_path().into()).collect(),
-            workspace: doing("open the workspace", Workspace::open(&setup.source))?,
         };
+        // Before the stage is covered, in which it may lie.
+        let lower = doing("open the workspace", Lower::open(&setup.source))?;
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
             sources.add(path, path.starts_with("/etc"))?;
         }
@@ -115,7 +127,7 @@ impl Sources {
             let tree = clone_tree(&path, NO_SUID);
             sources.trees.push((path.clone(), doing(format!("bind `{}`", path.display()), tree)?, false));
         }
-        Ok(sources)
+        Ok((sources, lower))
     }
 
     /// A folder of the host, as the link that it is on merged-usr systems, or not at all. Optional ones may fail.
@@ -134,17 +146,20 @@ impl Sources {
     }
 }
 
-impl Workspace {
+fn handle(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    doing(path.display(), open(path, flags, Mode::empty()).map_err(io::Error::from))
+}
+
+impl Lower {
     fn open(source: &Source) -> io::Result<Self> {
-        let folder = |path: &OsBytes| {
-            let path = path.as_path();
-            let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-            doing(path.display(), open(path, flags, Mode::empty()).map_err(io::Error::from))
-        };
         Ok(match source {
-            Source::Overlay { lower, upper, work } => {
-                Self::Overlay { lower: folder(lower)?, upper: folder(upper)?, work: folder(work)? }
-            }
+            Source::Overlay { lower, upper, work, disk } => Self::Overlay {
+                lower: handle(lower.as_path())?,
+                upper: upper.as_path().into(),
+                work: work.as_path().into(),
+                disk: disk.as_ref().map(|disk| disk.as_path().into()),
+            },
             Source::Folder(dir) => {
                 let dir = dir.as_path();
                 Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?)
@@ -153,6 +168,22 @@ impl Workspace {
         })
     }
 
+    /// Opens the rest. A disk of its own is moved into this mount namespace first, because an overlay takes no folders of
+    /// another one: over the stage, of which nothing is needed any more, and which is covered next.
+    fn complete(self) -> io::Result<Workspace> {
+        Ok(match self {
+            Self::Copy(tree) => Workspace::Copy(tree),
+            Self::Overlay { lower, upper, work, disk } => {
+                if let Some(disk) = disk {
+                    doing("move the disk", attach(&handle(&disk)?, Path::new(STAGE)))?;
+                }
+                Workspace::Overlay { lower, upper: handle(&upper)?, work: handle(&work)? }
+            }
+        })
+    }
+}
+
+impl Workspace {
     fn mount(&self, to: &Path, in_user_namespace: bool) -> io::Result<()> {
         match self {
             Self::Copy(tree) => attach(tree, to),
@@ -187,7 +218,8 @@ fn staged(path: &Path) -> PathBuf {
 pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) -> io::Result<()> {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     doing("make mounts private", mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(Into::into))?;
-    let sources = Sources::open(setup)?;
+    let (sources, lower) = Sources::open(setup)?;
+    let workspace = doing("open the workspace", lower.complete())?;
     // Half of the memory limit for all temporary files together; inodes cost kernel memory as well.
     let size = (setup.limits.memory / 2).max(1 << 20);
     let options = format!("mode=0755,size={size},nr_inodes=200000");
@@ -198,14 +230,14 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     writable(user)?;
     settings(&sources)?;
     trees(&sources)?;
-    let workspace = staged(Path::new(WORKDIR));
-    fs::create_dir_all(&workspace)?;
-    doing("mount the workspace", sources.workspace.mount(&workspace, in_user_namespace))?;
+    let place = staged(Path::new(WORKDIR));
+    fs::create_dir_all(&place)?;
+    doing("mount the workspace", workspace.mount(&place, in_user_namespace))?;
     let proc = staged(Path::new("/proc"));
     fs::create_dir_all(&proc)?;
     let result = mount(Some("proc"), &proc, Some("proc"), flags | MsFlags::MS_NOEXEC, None::<&str>);
     doing("mount /proc", result.map_err(Into::into))?;
-    drop(sources);
+    drop((sources, workspace));
 
     chdir(STAGE)?;
     doing("pivot to the new root", pivot_root(".", ".").map_err(Into::into))?;

@@ -193,12 +193,12 @@ impl Server {
                 && !killed
             {
                 let looking = Instant::now();
-                if growth.is_full() {
+                if growth.is_full(Some(running.pid)) {
                     forced = Some(Exit::DiskFull);
                     killed = true;
                     self.children.kill(&running.spared);
                     deadline = None;
-                } else if growth.is_out_of_room() {
+                } else if growth.is_out_of_room(Some(running.pid)) {
                     (killed, starved) = (true, true);
                     self.children.kill(&running.spared);
                     deadline = None;
@@ -230,7 +230,7 @@ impl Server {
             }
         };
         let grows = self.growth.as_ref().filter(|_| running.grows && forced != Some(Exit::DiskFull));
-        if starved || grows.is_some_and(Growth::is_out_of_room) {
+        if starved || grows.is_some_and(|growth| growth.is_out_of_room(None)) {
             return Ok(Some(Reply::Failed(OUT_OF_ROOM.to_owned())));
         }
         if forced.is_some() {

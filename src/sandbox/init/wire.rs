@@ -64,7 +64,13 @@ pub(in crate::sandbox) enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) enum Source {
     /// An overlay to mount.
-    Overlay { lower: OsBytes, upper: OsBytes, work: OsBytes },
+    Overlay {
+        lower: OsBytes,
+        upper: OsBytes,
+        work: OsBytes,
+        /// The root of the file system that the two last are on, where they have one of their own.
+        disk: Option<OsBytes>,
+    },
     /// A folder of the host.
     Folder(OsBytes),
     /// The container's image has it.
@@ -74,9 +80,12 @@ pub(in crate::sandbox) enum Source {
 impl From<&Layers> for Source {
     fn from(layers: &Layers) -> Self {
         match layers {
-            Layers::Overlay { lower, upper, work } => {
-                Self::Overlay { lower: lower.into(), upper: upper.into(), work: work.into() }
-            }
+            Layers::Overlay { lower, upper, work, disk } => Self::Overlay {
+                lower: lower.into(),
+                upper: upper.into(),
+                work: work.into(),
+                disk: disk.as_ref().map(|disk| (&disk.root).into()),
+            },
             Layers::Copy { dir } => Self::Folder(dir.into()),
             Layers::Image { .. } => Self::Image,
         }
@@ -305,6 +314,7 @@ mod tests {
                 lower: "/l".into(),
                 upper: OsStr::from_bytes(b"/\xff").into(),
                 work: "/w".into(),
+                disk: Some("/proc/1/fd/9".into()),
             },
             read_only: vec!["/opt/python".into()],
             masked: vec!["/opt/python/suite".into()],

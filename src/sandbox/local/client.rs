@@ -1,5 +1,6 @@
 //! The harness's end of a local sandbox: the conversation with its init, and what the sandbox leaves on the host.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +12,10 @@ use tokio::process::Child;
 use super::cgroup::{Cgroup, machine_oom_kills};
 use crate::files::Temporary;
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::disk::Watch;
-use crate::sandbox::init::OWN_VARIABLE;
+use crate::sandbox::disk::{OUT_OF_ROOM, Watch};
 use crate::sandbox::init::wire::Setup;
-use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Sandbox, processes};
+use crate::sandbox::init::{OWN_VARIABLE, SIGNALLED};
+use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox, processes};
 
 /// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
 /// the init dies, then its group and folder are removed.
@@ -22,6 +23,8 @@ pub(super) struct LocalSandbox {
     conversation: Conversation,
     child: Child,
     leftovers: Leftovers,
+    /// The root of the disk of its own, where it has one.
+    disk: Option<File>,
     workdir: PathBuf,
     /// How often the kernel had killed for want of memory when the sandbox started.
     oom_kills_before: u64,
@@ -49,9 +52,9 @@ impl LocalSandbox {
     pub(super) fn new(
         socket: std::os::unix::net::UnixStream,
         child: Child,
-        cgroup: Cgroup,
-        scratch: Option<Temporary>,
+        (cgroup, scratch): (Cgroup, Option<Temporary>),
         watch: Watch,
+        disk: Option<File>,
         workdir: PathBuf,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -61,6 +64,7 @@ impl LocalSandbox {
             conversation,
             child,
             leftovers: Leftovers { cgroup, scratch },
+            disk,
             workdir,
             oom_kills_before: machine_oom_kills(),
         })
@@ -73,8 +77,13 @@ impl LocalSandbox {
 
     /// Kills an init that can no longer be talked to, and finds out why. The guardian's death is the init's, which is
     /// everything's; without namespaces the init kills what it started when the socket closes.
-    fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
+    async fn checked<T>(&mut self, mut result: Result<T, Fault>) -> Result<T, Fault> {
         if self.conversation.is_lost() && self.leftovers.scratch.is_none() {
+            if let (Err(Fault::Lost(_)), Some(signal)) = (&result, self.ended_by().await)
+                && let Some(explained) = self.conversation.explain_signal(signal)
+            {
+                result = Err(Fault::Lost(explained));
+            }
             let _ = self.child.start_kill();
         }
         let cause = match &result {
@@ -89,6 +98,15 @@ impl LocalSandbox {
     }
 }
 
+impl LocalSandbox {
+    /// The signal that has ended the init, where one has: its guardian follows at once and tells.
+    async fn ended_by(&mut self) -> Option<i32> {
+        let ended = tokio::time::timeout(Duration::from_millis(200), self.child.wait()).await;
+        let code = u8::try_from(ended.ok()?.ok()?.code()?).ok()?;
+        code.checked_sub(SIGNALLED).filter(|signal| *signal > 0).map(i32::from)
+    }
+}
+
 #[async_trait]
 impl Sandbox for LocalSandbox {
     fn workdir(&self) -> &Path {
@@ -97,31 +115,31 @@ impl Sandbox for LocalSandbox {
 
     async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
         let result = self.conversation.exec(command, limits).await;
-        self.checked(result)
+        self.checked(result).await
     }
 
     async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
         let result = self.conversation.read(path, limit).await;
-        self.checked(result)
+        self.checked(result).await
     }
 
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         let result = self.conversation.write(path, bytes).await;
-        self.checked(result)
+        self.checked(result).await
     }
 
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let result = self.conversation.list(path).await;
-        self.checked(result)
+        self.checked(result).await
     }
 
     async fn listen(&mut self) -> Result<Listener, Fault> {
         let result = self.conversation.listen().await;
-        self.checked(result)
+        self.checked(result).await
     }
 
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
-        let Self { conversation, mut child, leftovers, .. } = *self;
+        let Self { conversation, mut child, leftovers, disk, .. } = *self;
         drop(conversation);
         // The init kills everything and ends when it finds the socket closed.
         let result = tokio::time::timeout(Duration::from_secs(5), child.wait()).await;
@@ -129,7 +147,12 @@ impl Sandbox for LocalSandbox {
             let _ = child.kill().await;
         }
         // Waits for the last process to leave its group: not on a thread that drives other attempts.
-        let _ = tokio::task::spawn_blocking(move || drop(leftovers)).await;
-        Ok(())
+        let written = tokio::task::spawn_blocking(move || {
+            drop(leftovers);
+            disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
+        });
+        // What it wrote may not have had room where the disk itself is stored.
+        let written: io::Result<()> = written.await.unwrap_or(Ok(()));
+        written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }
 }

@@ -4,6 +4,7 @@
 
 mod cgroup;
 mod client;
+mod image;
 mod probe;
 
 use std::os::fd::OwnedFd;
@@ -22,7 +23,7 @@ use super::init::wire::{Place, Setup};
 use super::{Backend, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
-use crate::workspace::{Layers, LayersKind};
+use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
 use client::LocalSandbox;
 
 pub use probe::Report;
@@ -50,6 +51,7 @@ pub struct LocalBackend {
     owner: Option<(u32, u32)>,
     cgroups: cgroup::Parents,
     landlock_abi: i32,
+    images: image::Images,
 }
 
 impl LocalBackend {
@@ -80,6 +82,7 @@ impl LocalBackend {
             owner: getuid().is_root().then_some((NOBODY_ELSE, NOBODY_ELSE)),
             cgroups: cgroup::Parents::find(),
             landlock_abi: probe::landlock_abi(),
+            images: image::Images::default(),
         }
     }
 
@@ -155,6 +158,11 @@ impl Backend for LocalBackend {
         self.masks(shown, hidden).map(drop)
     }
 
+    fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
+        let works = self.mode == Mode::Overlay && self.owner.is_some();
+        works.then(|| self.images.disk(bytes, folder)).flatten()
+    }
+
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let masks = self.masks(&spec.read_only, &spec.hidden)?;
         if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
@@ -163,10 +171,10 @@ impl Backend for LocalBackend {
         }
         let namespaces = self.mode != Mode::Landlock;
         let scratch = if namespaces { None } else { Some(self.scratch()?) };
-        let (grows, workdir) = match &spec.layers {
-            Layers::Overlay { upper, .. } => (upper, Path::new(WORKDIR)),
-            Layers::Copy { dir } if namespaces => (dir, Path::new(WORKDIR)),
-            Layers::Copy { dir } => (dir, dir.as_path()),
+        let (grows, workdir, disk) = match &spec.layers {
+            Layers::Overlay { upper, disk, .. } => (upper, Path::new(WORKDIR), disk.as_ref()),
+            Layers::Copy { dir } if namespaces => (dir, Path::new(WORKDIR), None),
+            Layers::Copy { dir } => (dir, dir.as_path(), None),
             Layers::Image { .. } => return Err(Error::internal("a local sandbox was given an image")),
         };
         if !namespaces && let Some((uid, _)) = self.owner {
@@ -204,8 +212,12 @@ impl Backend for LocalBackend {
             processes_cgroup: self.cgroups.processes(),
             scratch: scratch.as_ref().map(|folder| folder.path().into()),
         };
-        let watch = Watch::new(grows, spec.limits.disk).await.with_processes_of(child.id());
-        let mut sandbox = LocalSandbox::new(ours, child, cgroup, scratch, watch, workdir.to_path_buf())
+        let watch = match disk {
+            Some(disk) => Watch::of_disk(disk, spec.limits.disk),
+            None => Watch::new(grows, spec.limits.disk).await.with_processes_of(child.id()),
+        };
+        let written = disk.map(OwnDisk::open).transpose().map_err(|error| self.lost("disk", error))?;
+        let mut sandbox = LocalSandbox::new(ours, child, (cgroup, scratch), watch, written, workdir.to_path_buf())
             .map_err(|error| self.lost("socket", error))?;
         let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;
         match ready {

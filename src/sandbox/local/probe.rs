@@ -90,7 +90,9 @@ pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
         Ok(path)
     };
     let layers = match backend.layers() {
-        LayersKind::Overlay => Layers::Overlay { lower: place("lower")?, upper: place("upper")?, work: place("work")? },
+        LayersKind::Overlay => {
+            Layers::Overlay { lower: place("lower")?, upper: place("upper")?, work: place("work")?, disk: None }
+        }
         LayersKind::Copy | LayersKind::Image => Layers::Copy { dir: place("copy")? },
     };
     let spec = Spec {

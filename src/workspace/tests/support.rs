@@ -73,7 +73,7 @@ pub fn edit(workspace: &Workspace, script: &str) -> Option<Output> {
     match workspace.layers() {
         Layers::Copy { dir } => Some(sh(dir, script)),
         Layers::Image { .. } => unreachable!("containers are tested with their engines"),
-        Layers::Overlay { lower, upper, work } => {
+        Layers::Overlay { lower, upper, work, .. } => {
             let mount = format!(
                 "mount -t overlay overlay -o lowerdir={},upperdir={},workdir={} \"$MERGED\"",
                 lower.display(),

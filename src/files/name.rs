@@ -1,0 +1,49 @@
+//! Names of files that are made of other names, which may be longer than any file system takes.
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+/// Bytes of a name; with the endings that files get, fewer than the 255 that file systems take.
+const LONGEST: usize = 220;
+/// Hexadecimal digits that tell names apart that begin alike.
+const DIGITS: usize = 16;
+/// Before these.
+const MARK: char = '~';
+
+/// The name itself, or where it is too long its beginning and a digest of all of it.
+pub fn bounded(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST {
+        return name.into();
+    }
+    let mut end = LONGEST - DIGITS - MARK.len_utf8();
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    let digest = super::hex(&Sha256::digest(name.as_bytes()));
+    format!("{}{MARK}{}", &name[..end], &digest[..DIGITS]).into()
+}
+
+/// Whether a file's name may be that of a longer one.
+pub fn may_be_bounded(name: &str) -> bool {
+    let head = name.len().checked_sub(DIGITS).and_then(|head| name.get(..head));
+    // A character may have taken up to three bytes more.
+    name.len() + 3 >= LONGEST && head.is_some_and(|head| head.ends_with(MARK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_length_fit_and_stay_apart() {
+        assert_eq!(bounded("react+paper=none"), "react+paper=none");
+        let long = "sample_1,2,".repeat(30);
+        let (one, two) = (format!("{long}3"), format!("{long}4"));
+        assert_ne!(bounded(&one), bounded(&two));
+        assert_eq!((bounded(&one).len(), may_be_bounded(&bounded(&one))), (LONGEST, true));
+        let wide = "ü".repeat(200);
+        assert!(bounded(&wide).len() <= LONGEST && may_be_bounded(&bounded(&wide)));
+        assert!(!may_be_bounded("react~0123456789abcdef") && !may_be_bounded(&"x".repeat(LONGEST)));
+    }
+}
