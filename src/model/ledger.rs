@@ -392,7 +392,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.jsonl");
         let ledger = Arc::new(Ledger::open(&path).unwrap());
-        Tab::new(ledger, payer(0)).reserve(0.25).unwrap();
+        let _cut_off = Tab::new(ledger, payer(0)).reserve(0.25).unwrap();
         let before = std::fs::read_to_string(&path).unwrap();
         for line in [
             r#"{"entry":"settled","call":0,"dollars":-5.0,"usage":{"input":0,"output":0}}"#,

@@ -143,7 +143,8 @@ pub(super) fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
         let open = match std::fs::read_dir(format!("/proc/{task}/fd")) {
             Ok(open) => open,
             Err(error) => {
-                is_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied;
+                // What is left of a dead one belongs to nobody.
+                is_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied && !processes::is_dead(task);
                 continue;
             }
         };

@@ -47,6 +47,13 @@ fn process(pid: i32) -> Option<Process> {
     Some(Process { identity: (pid, started), parent, zombie })
 }
 
+/// Whether a thread has ended, though others of its process may live.
+pub(super) fn is_dead(task: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().next());
+    state.is_none_or(|state| matches!(state, "Z" | "X"))
+}
+
 /// The threads of a process. What the process has can be asked of any of them, by its own number: files and memory of one
 /// whose first thread has ended only of the others, and files of a thread that shares them with nobody only of itself.
 pub(super) fn tasks(pid: i32) -> Vec<i32> {

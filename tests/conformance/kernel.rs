@@ -289,8 +289,6 @@ fn attempt(name: &str) -> io::Result<()> {
                     "/dev/nvme0n1",
                     "/dev/loop0",
                     "/dev/loop-control",
-                    "/dev/ptmx",
-                    "/dev/console",
                     "/dev/tty1",
                     "/dev/hwrng",
                     "/dev/rtc0",

@@ -56,7 +56,7 @@ impl Growth {
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
     }
 
-    /// Whether they are too large now, or a process but the init's own `job` hides what it holds, which nobody does but to
+    /// Whether they are too large now, or a process but the init's own fork `job` hides what it holds, which nobody does but to
     /// fill the disk: commands cannot, other than by a program that they may run and not read.
     pub(super) fn is_full(&self, job: Option<i32>) -> bool {
         self.unwatched.set(Duration::ZERO);

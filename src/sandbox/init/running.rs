@@ -32,6 +32,8 @@ pub(super) struct Running {
     pub(super) starved: Option<Starved>,
     /// Whether it may find the disk full. What brings the workspace out may not.
     pub(super) grows: bool,
+    /// The process itself, where it is no command but a fork of the init, which shows its files to nobody.
+    pub(super) forked: Option<i32>,
 }
 
 /// What poll said.
@@ -65,6 +67,7 @@ impl Running {
             spared,
             starved: is_patient.then(|| Starved::since(begun)),
             grows,
+            forked: None,
         }
     }
 

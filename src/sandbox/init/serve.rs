@@ -143,7 +143,10 @@ impl Server {
         let begun = Instant::now();
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
         let grows = !matches!(job, Job::Survey | Job::Collect);
-        Ok(Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, is_patient)))
+        let mut running =
+            Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, is_patient));
+        running.forked = (!matches!(job, Job::Exec { .. })).then_some(started.pid);
+        Ok(running)
     }
 
     /// Sees a job to its end. `None` when the harness has gone.
@@ -193,12 +196,12 @@ impl Server {
                 && !killed
             {
                 let looking = Instant::now();
-                if growth.is_full(Some(running.pid)) {
+                if growth.is_full(running.forked) {
                     forced = Some(Exit::DiskFull);
                     killed = true;
                     self.children.kill(&running.spared);
                     deadline = None;
-                } else if growth.is_out_of_room(Some(running.pid)) {
+                } else if growth.is_out_of_room(running.forked) {
                     (killed, starved) = (true, true);
                     self.children.kill(&running.spared);
                     deadline = None;
