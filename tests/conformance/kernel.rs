@@ -323,7 +323,7 @@ fn attempt(name: &str) -> io::Result<()> {
             }
             "socket-of-the-hypervisor" => any([1, 2, 5].map(|kind| check(libc::socket(libc::AF_VSOCK, kind, 0)))),
             "quota" => any([c"/", c"/dev/vda"].map(|device| {
-                check(libc::quotactl(0x80_0007_00_u32 as i32, device.as_ptr(), 0, [0_i8; 256].as_mut_ptr()))
+                check(libc::quotactl(0x8000_0700_u32 as i32, device.as_ptr(), 0, [0_i8; 256].as_mut_ptr()))
             })),
             "watch-of-mounts" => any([0, 0x200].map(|flags| check(libc::syscall(libc::SYS_fanotify_init, flags, 0)))),
             "secret-memory" => check(libc::syscall(libc::SYS_memfd_secret, 0)),
