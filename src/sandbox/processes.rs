@@ -47,11 +47,14 @@ fn process(pid: i32) -> Option<Process> {
     Some(Process { identity: (pid, started), parent, zombie })
 }
 
-/// Whether a thread has ended, though others of its process may live.
+/// Whether a thread has ended or is about to, though others of its process may live.
 pub(super) fn is_dead(task: i32) -> bool {
+    // PF_EXITING of the kernel: its memory and its files go first, which may take a while.
+    const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().next());
-    state.is_none_or(|state| matches!(state, "Z" | "X"))
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    let state = fields.next().is_none_or(|state| matches!(state, "Z" | "X"));
+    state || fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).is_none_or(|flags| flags & EXITING != 0)
 }
 
 /// The threads of a process. What the process has can be asked of any of them, by its own number: files and memory of one
