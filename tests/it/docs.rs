@@ -1,6 +1,7 @@
 //! The documentation: its links lead somewhere, every page is in the site, and what its pages tell one to type works.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,52 @@ fn the_commands_of_the_start_work() {
     assert!(all.iter().any(|line| line == "autoexperiment mask kmeanspp -f 3"), "{all:?}");
 }
 
+/// The names that a help text lists under a heading, as `Commands:`.
+fn listed(help: &str, heading: &Regex) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut is_in = false;
+    for line in help.lines() {
+        if !line.starts_with(' ') && !line.is_empty() {
+            is_in = heading.is_match(line);
+        } else if is_in && line.starts_with("  ") && !line.starts_with("   ") {
+            names.extend(line.split_whitespace().next().filter(|name| *name != "help").map(str::to_owned));
+        }
+    }
+    names
+}
+
+/// Appends what the help of a command says, then that of its own commands.
+fn describe(lab: &Lab, words: &[&str], page: &mut String) {
+    let help = lab.ok(&[words, &["--help"]].concat()).stdout;
+    // Help names what a variable is set to.
+    let help = Regex::new(r"\[env: (\w+)=[^\]]*\]").unwrap().replace_all(&help, "[env: $1]");
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    writeln!(page, "\n## {}\n\n```text\n{}\n```", words.join(" "), lines.join("\n").trim()).unwrap();
+    for name in listed(&help, &Regex::new("^Commands:$").unwrap()) {
+        describe(lab, &[words, &[&name]].concat(), page);
+    }
+}
+
+#[test]
+fn the_page_of_options_is_what_help_says() {
+    let lab = Lab::bare();
+    let groups = Regex::new("^(Papers|Runs|This machine):$").unwrap();
+    let mut page = "# Options\n\nWhat `--help` says of each command. This page is written by a test \
+                    (`AUTOEXPERIMENT_WRITE_SCHEMAS=1 cargo test --test it docs`).\n"
+        .to_owned();
+    let verbs = listed(&lab.ok(&["--help"]).stdout, &groups);
+    assert!(verbs.len() > 20, "{verbs:?}");
+    for verb in &verbs {
+        describe(&lab, &[verb], &mut page);
+    }
+    let path = root().join("docs/options.md");
+    if std::env::var_os("AUTOEXPERIMENT_WRITE_SCHEMAS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == page, "docs/options.md is not what `--help` says; it says how to write it");
+}
+
 #[test]
 #[ignore = "needs PyPI"]
 fn the_whole_start_works() {
@@ -120,4 +167,16 @@ fn the_first_sweep_works() {
 #[ignore = "needs half a minute"]
 fn the_comparison_of_agents_works() {
     works("comparing.md", "");
+}
+
+#[test]
+#[ignore = "needs half a minute"]
+fn the_first_verifier_works() {
+    works("first-verifier.md", "");
+}
+
+#[test]
+#[ignore = "needs half a minute"]
+fn the_run_in_pieces_works() {
+    works("first-shards.md", "");
 }

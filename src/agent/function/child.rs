@@ -46,6 +46,10 @@ impl Child {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.process_group(0).kill_on_drop(true).spawn()?;
         let group = process.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        if let Some(pid) = group {
+            // Should the machine run out of memory, the kernel ends this process and what it starts, and not the harness.
+            let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
+        }
         let missing = || io::Error::other("a stream is missing");
         let stdin = process.stdin.take().ok_or_else(missing)?;
         let stdout = BufReader::new(process.stdout.take().ok_or_else(missing)?);
