@@ -221,6 +221,11 @@ pub trait Sandbox: Send {
     async fn listen(&mut self) -> Result<Listener, Fault> {
         Err(Fault::Refused("commands here can make no connections".into()))
     }
+    /// Whose memory ran out, where something in the sandbox may have been killed for want of memory: the sandbox's own
+    /// ([`Cause::MemoryLimit`]) or the machine's. `None` where nothing was, or nobody can tell.
+    fn out_of_memory(&self) -> Option<Cause> {
+        None
+    }
     /// Kills everything inside and waits until it is gone. Dropping a sandbox does the same without waiting.
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }

@@ -28,6 +28,8 @@ pub const REPORT: &str = "python -m tiny means --power 1 | tail -1 | sed 's/^/{\
 pub struct Upstream {
     pub url: String,
     pub asked: Arc<Mutex<Vec<Value>>>,
+    /// What it says instead where the last message has this in it.
+    instead: Arc<Mutex<Option<(&'static str, Value)>>>,
 }
 
 impl Upstream {
@@ -41,16 +43,20 @@ impl Upstream {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let kept = asked.clone();
+        let instead: Arc<Mutex<Option<(&'static str, Value)>>> = Arc::default();
+        let other = instead.clone();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let Some(body) = read_request(&mut stream) else { continue };
                 let said = body["messages"].as_array().unwrap();
                 let place = said.iter().filter(|message| message["role"] == "assistant").count();
+                let last = said.last().map(ToString::to_string).unwrap_or_default();
+                let other = other.lock().unwrap().clone().filter(|(when, _)| last.contains(when));
                 kept.lock().unwrap().push(body);
                 if kept.lock().unwrap().len() > 1 {
                     std::thread::sleep(wait);
                 }
-                let message = replies[place.min(replies.len() - 1)].clone();
+                let message = other.map_or_else(|| replies[place.min(replies.len() - 1)].clone(), |(_, said)| said);
                 let body = json!({
                     "id": "x", "object": "chat.completion", "created": 0, "model": "m",
                     "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
@@ -64,7 +70,12 @@ impl Upstream {
                 let _ = stream.write_all((head + &body).as_bytes());
             }
         });
-        Self { url, asked }
+        Self { url, asked, instead }
+    }
+
+    /// Says something else where the last message has this in it.
+    fn says_when(&self, when: &'static str, said: Value) {
+        *self.instead.lock().unwrap() = Some((when, said));
     }
 
     /// One that answers everything with this status.
@@ -80,7 +91,7 @@ impl Upstream {
                 let _ = stream.write_all((head + &body).as_bytes());
             }
         });
-        Self { url, asked: Arc::default() }
+        Self { url, asked: Arc::default(), instead: Arc::default() }
     }
 
     pub fn calls(&self) -> usize {
@@ -234,6 +245,43 @@ fn gptme_solves_a_paper_over_both_protocols_streamed() {
 }
 
 #[test]
+#[ignore = "installs the agent from PyPI"]
+fn aider_solves_a_paper_by_an_edit_and_reports_what_the_experiments_printed() {
+    let edit = "I write it.\n\ntiny/means.py\n```python\n<<<<<<< SEARCH\n    raise NotImplementedError\n=======\n    \
+                return math.exp(arithmetic([math.log(v) for v in values]))\n>>>>>>> REPLACE\n```\n";
+    let lab = Lab::new();
+    install(&lab, "aider");
+    // Its second conversation begins anew, with what the experiments printed.
+    let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
+    let result = &gold["results"]["curtailed"]["means"]["result"];
+    let upstream = Upstream::new(vec![text(edit), text("no")]);
+    let answers = format!("{{\"Experiment 1\": {result}}}");
+    upstream.says_when("what they printed is above", text(answers));
+    let ran = run(&lab, "cli:aider", &upstream, &["--cost", "5"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    let program = trajectory(&lab, "aider");
+    let program = events(&program, "program");
+    assert_eq!((&record["pass"], &record["end"]), (&json!(true), &json!("answered")), "{record:#}\n{program:#?}");
+    assert_eq!(upstream.calls(), 2, "{program:#?}");
+    let asked = upstream.asked.lock().unwrap();
+    let shown = |place: usize| asked[place]["messages"].to_string();
+    assert!(shown(0).contains("tiny/means.py") && shown(0).contains("def arithmetic"), "it is shown the file");
+    assert!(shown(1).contains("geometric\\\": "), "it is shown what the experiments printed: {}", shown(1));
+}
+
+#[test]
+fn a_program_that_is_killed_while_memory_is_left_has_failed() {
+    let lab = Lab::new();
+    let upstream = Upstream::new(vec![text("no")]);
+    let ran = run(&lab, own_agent(&lab, "call()\nos.kill(os.getpid(), 9)\n"), &upstream, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["end"], &record["end_detail"]), (&json!("gave_up"), &json!("signal 9")), "{record:#}");
+    assert_eq!(record["pass"], false);
+}
+
+#[test]
 fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still_counts() {
     let lab = Lab::new();
     let agent = own_agent(
@@ -369,7 +417,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     };
     insta::assert_snapshot!(fails(2, "cli:nobody"), @r"
     error: there is no agent `cli:nobody`
-      hint: there are `cli:claude-code`, `cli:codex`, `cli:gemini-cli`, `cli:gptme`, `cli:mini-swe-agent`, `cli:opencode`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
+      hint: there are `cli:aider`, `cli:claude-code`, `cli:codex`, `cli:gemini-cli`, `cli:gptme`, `cli:mini-swe-agent`, `cli:opencode`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
     ");
     insta::assert_snapshot!(fails(2, "cli:gptme,mode=x"), @r"
     error: agent `cli:gptme` has no mode `x`

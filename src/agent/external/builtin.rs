@@ -35,7 +35,8 @@ macro_rules! builtin {
     };
 }
 
-pub(super) const ALL: [Builtin; 7] = [
+pub(super) const ALL: [Builtin; 8] = [
+    builtin!(pip "aider"),
     builtin!(npm "claude-code"),
     builtin!(npm "codex"),
     builtin!(npm "gemini-cli"),

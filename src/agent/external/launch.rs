@@ -12,7 +12,7 @@ use crate::agent::trajectory::seconds;
 use crate::agent::{Context, End, Ended, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
+use crate::sandbox::{Cause, Command, Exec, ExecLimits, Exit, Fault};
 use crate::score::find_answer;
 
 /// The agent's own files, inside the sandbox.
@@ -86,6 +86,7 @@ pub(super) async fn run(
     };
     let calls = meter.budget.calls;
     let (exec, (), ()) = tokio::join!(running, meter.serve(asked, &ended), stopping);
+    let is_broken = gateway.is_broken();
     drop(gateway);
     let (refused, failed, stopped) = (meter.refused, meter.failed.take(), meter.stopped.take());
     let (tool_time, asked) = (meter.tool_time(), meter.budget.calls - calls);
@@ -103,6 +104,11 @@ pub(super) async fn run(
     }
     if let Some(stopped) = stopped.as_ref().filter(|stopped| stopped.end.is_infrastructure()) {
         return stopped.clone();
+    }
+    let killed = stopped.is_none() && matches!(exec.exit, Exit::Signal(9) | Exit::Code(137));
+    let short_of = if killed { context.sandbox.out_of_memory() } else { None };
+    if let Some(ended) = of_the_machine(is_broken, short_of, &exec) {
+        return ended;
     }
     // Where the model was asked nothing, nothing was measured of it.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
@@ -144,7 +150,19 @@ pub(super) async fn run(
     if let Some(end) = refused {
         return end.into();
     }
-    failed.unwrap_or_else(|| End::GaveUp.because(said(&exec)))
+    failed.unwrap_or_else(|| match short_of {
+        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", said(&exec))),
+        None => End::GaveUp.because(said(&exec)),
+    })
+}
+
+/// How an attempt ends whose program the machine or this process has brought to its end; `None` where it was its own doing.
+fn of_the_machine(is_broken: bool, short_of: Option<Cause>, exec: &Exec) -> Option<Ended> {
+    if is_broken {
+        return Some(End::SandboxLost.because(format!("the gateway broke down; the program: {}", said(exec))));
+    }
+    let of_machine = short_of == Some(Cause::Machine);
+    of_machine.then(|| End::SandboxLost.because(format!("the machine ran out of memory; {}", said(exec))))
 }
 
 /// Lays the agent's files and says how it is started.
@@ -233,4 +251,29 @@ fn lost(fault: &Fault) -> Ended {
 fn random_key() -> String {
     use rand::RngExt as _;
     format!("sandbox-{:032x}", rand::rng().random::<u128>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_or_the_gateway_did_is_infrastructure_and_its_own_limit_is_its_own() {
+        let exec = Exec {
+            exit: Exit::Signal(9),
+            stdout: Vec::new(),
+            stderr: b"Killed".to_vec(),
+            cut: 0,
+            wall: Duration::ZERO,
+            starved: Duration::ZERO,
+            cpu: Duration::ZERO,
+            peak_memory: 0,
+        };
+        let end = |is_broken, short_of| of_the_machine(is_broken, short_of, &exec);
+        for (is_broken, short_of) in [(true, None), (false, Some(Cause::Machine)), (true, Some(Cause::MemoryLimit))] {
+            let ended = end(is_broken, short_of).unwrap();
+            assert!(ended.end.is_infrastructure() && ended.detail.unwrap().contains("signal 9: Killed"));
+        }
+        assert_eq!((end(false, None), end(false, Some(Cause::MemoryLimit))), (None, None));
+    }
 }

@@ -8,6 +8,7 @@
 //! the answer would mean something else without it, refused here.
 
 mod anthropic;
+mod broken;
 mod gemini;
 mod openai;
 mod parts;

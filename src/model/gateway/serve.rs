@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::broken::Broken;
 use super::protocol::Protocol;
 use super::stream::Stream;
 use super::{Ask, Asked, Finish, Given, Head, Read, Refusal, Why, anthropic, gemini, thoughts};
@@ -37,6 +38,15 @@ const WAITING: usize = 16;
 /// A running gateway; stops when dropped.
 pub struct Gateway {
     server: JoinHandle<()>,
+    broken: Broken,
+}
+
+impl Gateway {
+    /// Whether it has broken down: its server has ended, or an answer was never finished for a fault of its own.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.server.is_finished() || self.broken.is_told()
+    }
 }
 
 impl Drop for Gateway {
@@ -55,6 +65,7 @@ struct Shared {
     /// What models are said to be there.
     model: String,
     calls: AtomicU64,
+    broken: Broken,
     /// The model's thoughts, as they are known to the agent.
     thoughts: Mutex<thoughts::Given>,
 }
@@ -67,12 +78,14 @@ where
 {
     let (asks, asked) = mpsc::channel(WAITING);
     let parsing = Semaphore::new(1);
+    let broken = Broken::default();
     let shared = Arc::new(Shared {
         asks,
         parsing,
         key,
         model: model.to_owned(),
         calls: AtomicU64::new(0),
+        broken: broken.clone(),
         thoughts: Mutex::default(),
     });
     let routes = Router::new()
@@ -95,7 +108,7 @@ where
         // It ends only with an error, and connections that are handed over have none.
         let _ = axum::serve(Incoming(connections), router).await;
     });
-    (Gateway { server }, asked)
+    (Gateway { server, broken }, asked)
 }
 
 /// Where connections come from.
@@ -218,6 +231,7 @@ fn checked(read: Read) -> Result<Read, Refusal> {
 
 /// Answers a call; `path` says which model and whether in a stream where the body does not.
 async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: Option<(&str, bool)>) -> Response {
+    let _watch = shared.broken.watch();
     let (read, parsing) = match shared.read(protocol, request).await {
         Ok(read) => read,
         Err(refusal) => return refuse(protocol, &refusal),
@@ -309,6 +323,7 @@ async fn write(
     mut next: Next,
     to: mpsc::Sender<Result<Bytes, Infallible>>,
 ) {
+    let _watch = reply.shared.broken.watch();
     loop {
         let (events, goes_on) = match next {
             Next::Piece(piece) => (stream.piece(piece), true),

@@ -86,11 +86,10 @@ impl LocalSandbox {
             }
             let _ = self.child.start_kill();
         }
-        let cause = match &result {
-            Err(Fault::Lost(_)) if self.leftovers.cgroup.oom_kills() > 0 => Cause::MemoryLimit,
-            Err(Fault::Lost(_)) if machine_oom_kills() > self.oom_kills_before => Cause::Machine,
-            _ => return result,
-        };
+        if !matches!(&result, Err(Fault::Lost(_))) {
+            return result;
+        }
+        let Some(cause) = self.out_of_memory() else { return result };
         match self.conversation.explain(cause) {
             Some(explained) => Err(Fault::Lost(explained)),
             None => result,
@@ -136,6 +135,16 @@ impl Sandbox for LocalSandbox {
     async fn listen(&mut self) -> Result<Listener, Fault> {
         let result = self.conversation.listen().await;
         self.checked(result).await
+    }
+
+    fn out_of_memory(&self) -> Option<Cause> {
+        if self.leftovers.cgroup.oom_kills() > 0 {
+            Some(Cause::MemoryLimit)
+        } else if machine_oom_kills() > self.oom_kills_before {
+            Some(Cause::Machine)
+        } else {
+            None
+        }
     }
 
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {

@@ -1,0 +1,1 @@
+"""Numbers by house rules, in plain Python."""

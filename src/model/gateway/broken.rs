@@ -1,0 +1,52 @@
+//! Whether the gateway has broken down: then what an agent's program did afterwards says nothing about the model.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Told once that something has panicked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Broken(Arc<AtomicBool>);
+
+impl Broken {
+    /// Whether anything has.
+    pub(super) fn is_told(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Watches over whoever holds what comes back.
+    pub(super) fn watch(&self) -> Watch {
+        Watch(self.clone())
+    }
+}
+
+/// Tells of a panic when it is dropped by one.
+pub(super) struct Watch(Broken);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_noticed_and_an_end_is_not() {
+        let broken = Broken::default();
+        let run = |ends_well: bool| {
+            let watch = broken.watch();
+            tokio::spawn(async move {
+                let _watch = watch;
+                assert!(ends_well, "as it was told");
+            })
+        };
+        run(true).await.unwrap();
+        assert!(!broken.is_told());
+        run(false).await.unwrap_err();
+        assert!(broken.is_told());
+    }
+}
