@@ -9,7 +9,8 @@ use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
-use crate::report::{self, Course, Merged, MergedRun, Options};
+use crate::report::{self, Course, Detailed, Merged, MergedRun, Options, clean};
+use crate::run::brief::Briefs;
 use crate::run::family::{Basis, Families, Family, Item};
 use crate::run::reading::Detail;
 use crate::run::{AttemptRecord, RunFile};
@@ -81,9 +82,9 @@ impl OutputOptions {
     /// Prints these records.
     pub fn show(&self, records: &[AttemptRecord], options: &Options) -> Result<()> {
         let text = if self.attempts {
-            report::attempts_csv(records)?
+            Detailed::attempts(records).csv(records)
         } else if self.values {
-            report::values_csv(records)?
+            Detailed::Values.csv(records)
         } else {
             let intervals = Intervals { population: self.intervals, ..options.intervals };
             let summary = report::summarise(records, &Options { intervals, ..options.clone() });
@@ -123,9 +124,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             (None, None) => Ok(()),
         };
     }
-    let detail = if arguments.output.is_detailed() { Detail::Whole } else { Detail::Outcome };
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-    let mut merged = Merged::read(&folders, detail)?.with_choices();
+    if arguments.output.is_detailed() {
+        return show_detailed(&arguments.output, &folders);
+    }
+    let mut merged = Merged::read(&folders, Detail::Outcome)?.with_choices();
     let families = Families::standard();
     let units = if arguments.difficulty {
         self::names(&merged.runs, arguments.suite.as_ref(), &families)
@@ -141,6 +144,37 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return show_difficulty(arguments, &records, (&families, units), &options);
     }
     arguments.output.show(&records, &options)
+}
+
+/// Bytes of text that are printed at a time.
+const PIECE: usize = 1 << 16;
+
+/// Prints attempts or values record by record: how many there are does not matter to memory.
+fn show_detailed(output: &OutputOptions, folders: &[PathBuf]) -> Result<()> {
+    let (runs, unread) = Briefs::open_all(folders)?;
+    for note in unread.iter().chain(runs.iter().flat_map(|(_, run)| &run.notes)) {
+        talk!("{}", clean(note));
+    }
+    let table = if output.attempts {
+        let measures: BTreeSet<&String> = runs.iter().flat_map(|(_, run)| run.measures()).collect();
+        let has_score = runs.iter().any(|(_, run)| run.has_score());
+        Detailed::Attempts { has_score, measures: measures.into_iter().cloned().collect() }
+    } else {
+        Detailed::Values
+    };
+    let mut text = table.heading();
+    for (prefix, run) in &runs {
+        for record in run.each() {
+            let (mut record, counts) = record?;
+            record.agent.insert_str(0, prefix);
+            table.add(&mut text, &record, counts);
+            if text.len() > PIECE {
+                print(&text)?;
+                text.clear();
+            }
+        }
+    }
+    print(&text)
 }
 
 /// Names of what samples withhold, as functions of papers, by item and place.

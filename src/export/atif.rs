@@ -5,29 +5,33 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::names::file_name;
 use super::{Act, Source, Turn, turns};
 use crate::error::{Error, Result};
-use crate::files::{WholeFile, bounded};
+use crate::files::WholeFile;
 use crate::model::{Role, Usage};
 use crate::run::AttemptRecord;
 
 /// Version of the format.
 const VERSION: &str = "ATIF-v1.8";
 
-/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`.
+/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`, or in `<agent>__<model>` where
+/// an agent has several models.
 ///
 /// # Errors
-/// Kind `Machine` when a file cannot be written.
+/// Kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
+    let names = source.names();
     let mut written = Vec::new();
-    for record in source.attempts() {
-        let lines = source.lines(record);
-        let trajectory = trajectory(source, record, &turns(&lines));
+    for brief in source.attempts() {
+        let record = source.whole(brief)?;
+        let lines = source.lines(&record);
+        let trajectory = trajectory(source, &record, &turns(&lines));
         let text = serde_json::to_vec_pretty(&trajectory)
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
-        let name = format!("{}.{}.json", bounded(&record.sample), record.attempt);
-        let path = path.join(&*bounded(&record.agent)).join(name);
+        let name = format!("{}.{}.json", file_name(&record.sample), record.attempt);
+        let path = path.join(names.get(&record.agent, record.model.as_deref())).join(name);
         written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
     }
     Ok(written)

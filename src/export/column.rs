@@ -30,17 +30,17 @@ pub struct Column {
     pub kind: Kind,
 }
 
-/// A table of rows.
-pub struct Table<R> {
+/// A table of rows, which are made one at a time while it is written.
+pub struct Table<'a, R> {
     /// `attempts` or `values`.
     pub name: &'static str,
     /// Its rows.
-    pub rows: Vec<R>,
+    pub rows: Box<dyn Iterator<Item = Result<R>> + 'a>,
     /// Names of what the family measured, columns behind those of the row's type.
     pub measures: Vec<String>,
 }
 
-impl<R: JsonSchema> Table<R> {
+impl<R: JsonSchema> Table<'_, R> {
     /// All columns.
     ///
     /// # Errors

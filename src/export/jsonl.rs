@@ -11,11 +11,11 @@ use crate::files::WholeFile;
 /// Writes a table into a file.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be written.
-pub fn save<R: Serialize>(table: &Table<R>, path: &Path) -> Result<PathBuf> {
+/// Those of making the rows; kind `Machine` when it cannot be written.
+pub fn save<R: Serialize>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
-    for row in &table.rows {
-        destination.json_line(row)?;
+    for row in table.rows {
+        destination.json_line(&row?)?;
     }
     destination.finish()
 }

@@ -9,6 +9,7 @@ pub mod column;
 pub mod harbor;
 pub mod inspect;
 pub mod jsonl;
+mod names;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod predictions;
@@ -18,5 +19,6 @@ pub mod table;
 pub mod traj;
 mod turns;
 
+pub use names::Names;
 pub use source::Source;
 pub use turns::{Act, Call, Spoken, Turn, turns};

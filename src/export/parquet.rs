@@ -21,14 +21,16 @@ use super::column::{Column, Kind, Table, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
-/// Rows that are written together, and held in memory for it.
+/// Most rows that are written together, and held in memory for it.
 const GROUP: usize = 10_000;
+/// Bytes of text from which on rows are written, however few they are.
+const GROUP_TEXT: usize = 8 << 20;
 
 /// Writes a table into a file.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be written.
-pub fn save<R: Serialize + JsonSchema>(table: &Table<R>, path: &Path) -> Result<PathBuf> {
+/// Those of making the rows; kind `Machine` when it cannot be written.
+pub fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
     let failed = |error: ParquetError| Error::machine(format!("failed to write `{}`", path.display())).because(error);
     let columns = table.columns()?;
     let schema = parse_message_type(&message(table.name, &columns)).map_err(failed)?;
@@ -36,10 +38,16 @@ pub fn save<R: Serialize + JsonSchema>(table: &Table<R>, path: &Path) -> Result<
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![written_by])).build();
     let destination = WholeFile::create_with_folders(path)?;
     let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
-    for rows in table.rows.chunks(GROUP) {
-        let rows = rows.iter().map(cells).collect::<Result<Vec<_>>>()?;
-        let group = writer.next_row_group().map_err(failed)?;
-        write_group(group, &columns, &rows).map_err(failed)?;
+    let mut group = Group::new(&columns);
+    for row in table.rows {
+        group.add(cells(&row?)?);
+        if group.is_full() {
+            write_group(writer.next_row_group().map_err(failed)?, &group).map_err(failed)?;
+            group = Group::new(&columns);
+        }
+    }
+    if group.rows > 0 {
+        write_group(writer.next_row_group().map_err(failed)?, &group).map_err(failed)?;
     }
     writer.into_inner().map_err(failed)?.finish()
 }
@@ -61,16 +69,40 @@ fn message(name: &str, columns: &[Column]) -> String {
     text
 }
 
+/// Rows that are written together, column by column.
+struct Group<'a> {
+    columns: Vec<(&'a Column, Vec<Value>)>,
+    rows: usize,
+    text: usize,
+}
+
+impl<'a> Group<'a> {
+    fn new(columns: &'a [Column]) -> Self {
+        Self { columns: columns.iter().map(|column| (column, Vec::new())).collect(), rows: 0, text: 0 }
+    }
+
+    fn add(&mut self, mut row: Map<String, Value>) {
+        for (column, cells) in &mut self.columns {
+            let cell = row.remove(&column.name).unwrap_or_default();
+            self.text += cell.as_str().map_or(0, str::len);
+            cells.push(cell);
+        }
+        self.rows += 1;
+    }
+
+    const fn is_full(&self) -> bool {
+        self.rows >= GROUP || self.text >= GROUP_TEXT
+    }
+}
+
 fn write_group<W: std::io::Write + Send>(
-    mut group: SerializedRowGroupWriter<'_, W>,
-    columns: &[Column],
-    rows: &[Map<String, Value>],
+    mut writers: SerializedRowGroupWriter<'_, W>,
+    group: &Group<'_>,
 ) -> Result<(), ParquetError> {
-    for column in columns {
-        let cells: Vec<&Value> = rows.iter().map(|row| row.get(&column.name).unwrap_or(&Value::Null)).collect();
+    for (column, cells) in &group.columns {
         // A level of 1 for a value, of 0 for none.
         let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_null())).collect();
-        let Some(mut writer) = group.next_column()? else { break };
+        let Some(mut writer) = writers.next_column()? else { break };
         match writer.untyped() {
             ColumnWriter::ByteArrayColumnWriter(typed) => {
                 let texts: Vec<ByteArray> = cells.iter().filter_map(|cell| Some(cell.as_str()?.into())).collect();
@@ -81,18 +113,18 @@ fn write_group<W: std::io::Write + Send>(
                 typed.write_batch(&numbers, Some(&levels), None)?;
             }
             ColumnWriter::DoubleColumnWriter(typed) => {
-                let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.as_f64()).collect();
+                let numbers: Vec<f64> = cells.iter().filter_map(Value::as_f64).collect();
                 typed.write_batch(&numbers, Some(&levels), None)?;
             }
             ColumnWriter::BoolColumnWriter(typed) => {
-                let truths: Vec<bool> = cells.iter().filter_map(|cell| cell.as_bool()).collect();
+                let truths: Vec<bool> = cells.iter().filter_map(Value::as_bool).collect();
                 typed.write_batch(&truths, Some(&levels), None)?;
             }
             _ => return Err(ParquetError::General(format!("no writer for the column `{}`", column.name))),
         }
         writer.close()?;
     }
-    group.close()?;
+    writers.close()?;
     Ok(())
 }
 

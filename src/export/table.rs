@@ -17,7 +17,7 @@ use super::parquet;
 use super::{Source, jsonl};
 use crate::error::Result;
 use crate::files::WholeFile;
-use crate::run::{AttemptRecord, measure_names, measured};
+use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
 
 /// A row of the table of attempts: one record of the store, tries that infrastructure lost included.
@@ -191,21 +191,24 @@ impl TableFormat {
 /// Writes both tables into the folder `path`, as `attempts` and `values` with the format's ending. A path with that
 /// ending is a file, which gets the attempts alone.
 ///
+/// A record is read, and its rows are written, one at a time: memory does not grow with the run but for about 200 bytes a
+/// record.
+///
 /// # Errors
-/// Kind `Machine` when a file cannot be written.
+/// Kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
 pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let extension = format.extension();
     if path.extension().is_some_and(|given| given == extension) {
-        return Ok(vec![save(&attempts(source), format, path)?]);
+        return Ok(vec![save(attempts(source), format, path)?]);
     }
     let file = |name: &str| path.join(format!("{name}.{extension}"));
-    Ok(vec![save(&attempts(source), format, &file("attempts"))?, save(&values(source), format, &file("values"))?])
+    Ok(vec![save(attempts(source), format, &file("attempts"))?, save(values(source), format, &file("values"))?])
 }
 
-fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
+fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
     match format {
-        TableFormat::Csv => WholeFile::create_with_folders(path)?.filled(csv(table)?.as_bytes())?.finish(),
+        TableFormat::Csv => save_csv(table, path),
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => parquet::save(table, path),
         #[cfg(not(feature = "parquet"))]
@@ -216,25 +219,29 @@ fn save<R: Serialize + JsonSchema>(table: &Table<R>, format: TableFormat, path: 
 
 /// The table of attempts.
 #[must_use]
-pub fn attempts(source: &Source) -> Table<AttemptRow> {
+pub fn attempts(source: &Source) -> Table<'_, AttemptRow> {
+    let measures = source.measures();
+    let names = measures.clone();
+    let rows = source.records().map(move |record| record.map(|record| attempt_row(&source.run.run, record, &names)));
+    Table { name: "attempts", rows: Box::new(rows), measures }
+}
+
+fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[String]) -> AttemptRow {
     let pass = |verdict: &Option<Verdict>| verdict.as_ref().map(|verdict| verdict.pass);
-    let measures = measure_names(source.records().map(|(record, _)| record));
-    let row = |(record, counts): (&AttemptRecord, bool)| AttemptRow {
-        run: source.run.run.clone(),
-        agent: record.agent.clone(),
-        model: record.model.clone(),
-        paper: record.paper.clone(),
-        sample: record.sample.clone(),
+    AttemptRow {
+        run: run.to_owned(),
+        measures: measured(&record, measures),
+        score: record.score(),
+        lost: record.is_infrastructure(),
+        unsupported: record.is_unsupported(),
         n: record.n as u64,
         attempt: u64::from(record.attempt),
         counts: counts && !record.is_infrastructure(),
         started: jiff_timestamp::Time(record.started),
         end: serde_json::to_value(record.end).ok().and_then(|end| end.as_str().map(str::to_owned)).unwrap_or_default(),
-        end_detail: record.end_detail.clone(),
         pass: (!record.is_infrastructure()).then_some(record.pass),
         reported: pass(&record.reported),
         verified: pass(&record.verified),
-        unsupported: record.is_unsupported(),
         steps: u64::from(record.steps),
         format_errors: u64::from(record.format_errors),
         cost: record.cost,
@@ -246,77 +253,84 @@ pub fn attempts(source: &Source) -> Table<AttemptRow> {
         wall_seconds: record.wall_seconds,
         changed_files: record.changed.len() as u64,
         ignored_files: record.ignored.len() as u64,
-        sandbox: record.sandbox.clone(),
         cached_tokens: record.usage.cached,
         reasoning_tokens: record.usage.reasoning,
-        answer: record.answer.clone(),
-        family: record.family.clone(),
-        score: record.score(),
-        lost: record.is_infrastructure(),
         lines: record.lines.map(|lines| lines as u64),
         cached_checks: record.cached_checks.len() as u64,
         cached_replies: u64::from(record.cached_replies),
-        measures: measured(record, &measures),
-    };
-    let rows = source.records().map(row).collect();
-    Table { name: "attempts", rows, measures: measures.clone() }
+        agent: record.agent,
+        model: record.model,
+        paper: record.paper,
+        sample: record.sample,
+        end_detail: record.end_detail,
+        sandbox: record.sandbox,
+        answer: record.answer,
+        family: record.family,
+    }
 }
 
 /// The table of values.
 #[must_use]
-pub fn values(source: &Source) -> Table<ValueRow> {
-    let mut rows = Vec::new();
-    for (record, counts) in source.records() {
-        let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
-        for (name, verdict) in verdicts.into_iter().filter_map(|(name, verdict)| Some((name, verdict.as_ref()?))) {
-            for experiment in &verdict.experiments {
-                rows.extend(experiment.values.iter().map(|value| {
-                    let reasons = [&value.reason, &experiment.reason, &verdict.reason];
-                    let reason = reasons.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
-                    let json = |value: &Value| (!value.is_number()).then(|| value.to_string());
-                    ValueRow {
-                        run: source.run.run.clone(),
-                        agent: record.agent.clone(),
-                        model: record.model.clone(),
-                        paper: record.paper.clone(),
-                        sample: record.sample.clone(),
-                        n: record.n as u64,
-                        attempt: u64::from(record.attempt),
-                        counts: counts && !record.is_infrastructure(),
-                        source: name.to_owned(),
-                        experiment: experiment.experiment.clone(),
-                        value: value.path.clone(),
-                        gold: value.gold.as_f64(),
-                        got: value.got.as_ref().and_then(Value::as_f64),
-                        error: value.error.filter(|error| error.is_finite()),
-                        pass: value.pass,
-                        reason: reason.cloned(),
-                        gold_json: json(&value.gold),
-                        got_json: value.got.as_ref().and_then(json),
-                    }
-                }));
-            }
-        }
-    }
-    Table { name: "values", rows, measures: Vec::new() }
+pub fn values(source: &Source) -> Table<'_, ValueRow> {
+    // Those of one record at a time.
+    let rows = source.records().flat_map(|record| match record {
+        Ok((record, counts)) => value_rows(&source.run.run, &record, counts).into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    Table { name: "values", rows: Box::new(rows), measures: Vec::new() }
 }
 
-/// As CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
-///
-/// # Errors
-/// Kind `Internal`, should writing to memory fail.
-pub fn csv<R: Serialize + JsonSchema>(table: &Table<R>) -> Result<String> {
+fn value_rows(run: &str, record: &AttemptRecord, counts: bool) -> Vec<ValueRow> {
+    let mut rows = Vec::new();
+    let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
+    for (name, verdict) in verdicts.into_iter().filter_map(|(name, verdict)| Some((name, verdict.as_ref()?))) {
+        for experiment in &verdict.experiments {
+            rows.extend(experiment.values.iter().map(|value| {
+                let reasons = [&value.reason, &experiment.reason, &verdict.reason];
+                let reason = reasons.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
+                let json = |value: &Value| (!value.is_number()).then(|| value.to_string());
+                ValueRow {
+                    run: run.to_owned(),
+                    agent: record.agent.clone(),
+                    model: record.model.clone(),
+                    paper: record.paper.clone(),
+                    sample: record.sample.clone(),
+                    n: record.n as u64,
+                    attempt: u64::from(record.attempt),
+                    counts: counts && !record.is_infrastructure(),
+                    source: name.to_owned(),
+                    experiment: experiment.experiment.clone(),
+                    value: value.path.clone(),
+                    gold: value.gold.as_f64(),
+                    got: value.got.as_ref().and_then(Value::as_f64),
+                    error: value.error.filter(|error| error.is_finite()),
+                    pass: value.pass,
+                    reason: reason.cloned(),
+                    gold_json: json(&value.gold),
+                    got_json: value.got.as_ref().and_then(json),
+                }
+            }));
+        }
+    }
+    rows
+}
+
+/// Writes CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
+fn save_csv<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
+    let mut destination = WholeFile::create_with_folders(path)?;
     let heading: Vec<String> = table.columns()?.into_iter().map(|column| column.name).collect();
-    let mut text = String::new();
-    crate::report::csv_line(&mut text, &heading);
-    for row in &table.rows {
-        let cells = cells(row)?;
+    let mut line = String::new();
+    crate::report::csv_line(&mut line, &heading);
+    for row in table.rows {
+        destination = destination.filled(line.as_bytes())?;
+        line.clear();
+        let cells = cells(&row?)?;
         let cells = cells.values().map(|cell| match cell {
             Value::Null => String::new(),
             Value::String(text) => crate::report::cell(text),
             other => other.to_string(),
         });
-        crate::report::csv_line(&mut text, cells);
+        crate::report::csv_line(&mut line, cells);
     }
-    Ok(text)
+    destination.filled(line.as_bytes())?.finish()
 }

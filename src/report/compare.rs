@@ -28,13 +28,19 @@ impl Contender {
         (self.samples.values().map(|tries| tries.passes.len()).sum::<usize>() + lost, lost)
     }
 
-    /// Why it is in no row, where nothing is left of it to compare.
+    /// Why nothing of it can be compared, where infrastructure lost all.
     #[must_use]
     pub fn all_lost_note(&self) -> Option<String> {
-        let (attempts, lost) = self.attempts_and_lost();
         let name = clean(&self.name);
-        (attempts == lost)
-            .then(|| format!("`{name}` is in no row: all of its {lost} attempts were lost to infrastructure."))
+        let (_, lost) = self.attempts_and_lost();
+        self.is_all_lost().then(|| {
+            format!("nothing of `{name}` can be compared: all of its {lost} attempts were lost to infrastructure.")
+        })
+    }
+
+    fn is_all_lost(&self) -> bool {
+        let (attempts, lost) = self.attempts_and_lost();
+        attempts == lost
     }
 }
 
@@ -65,7 +71,8 @@ impl Tries {
     }
 }
 
-/// One contender against another.
+/// One contender against another. Of one that infrastructure lost wholly there is a row as well: with no samples, and rates,
+/// difference and p-values that are not numbers (null in JSON).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The first contender.
@@ -145,14 +152,16 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
     }
     let mut rows: Vec<Comparison> =
         pairs.into_par_iter().filter_map(|(first, second, n)| pair(first, second, n, how)).collect();
-    let adjusted = holm(&rows.iter().map(|row| row.p).collect::<Vec<_>>());
-    for (row, p) in rows.iter_mut().zip(adjusted) {
-        row.adjusted_p = p;
+    let tested = || rows.iter().enumerate().filter(|(_, row)| row.samples > 0);
+    let places: Vec<usize> = tested().map(|(place, _)| place).collect();
+    let adjusted = holm(&tested().map(|(_, row)| row.p).collect::<Vec<_>>());
+    for (place, p) in places.into_iter().zip(adjusted) {
+        rows[place].adjusted_p = p;
     }
     rows
 }
 
-/// `None` when there is no sample at which both have an attempt that was not lost.
+/// `None` when there is no sample at which both have an attempt that was not lost, unless infrastructure lost all of one.
 fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<Comparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
     let mut differences: Vec<Measured<'_>> = Vec::new();
@@ -177,7 +186,9 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
     let scored = |of: &Contender| of.samples.values().filter(|tries| within(tries) && !tries.passes.is_empty()).count();
     let count = differences.len();
     let (samples, over_papers) = (count as f64, how.population == Population::Papers);
-    (count > 0).then(|| Comparison {
+    let is_lost = n.is_none() && (first.is_all_lost() || second.is_all_lost());
+    let or_none = |p: f64| if count > 0 { p } else { f64::NAN };
+    (count > 0 || is_lost).then(|| Comparison {
         first: first.name.clone(),
         second: second.name.clone(),
         n,
@@ -186,15 +197,16 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
         first_rate: rates.0 / samples,
         second_rate: rates.1 / samples,
         difference: (rates.1 - rates.0) / samples,
-        interval: difference_interval(&differences, attempts as f64 / (2.0 * samples), how),
+        interval: difference_interval(&differences, attempts as f64 / (2.0 * samples.max(1.0)), how),
         first_lost: lost[0],
         second_lost: lost[1],
-        lost_bounds: (lost != [0, 0]).then(|| Interval { low: worst / both as f64, high: best / both as f64 }),
+        lost_bounds: (lost != [0, 0] && both > 0)
+            .then(|| Interval { low: worst / both as f64, high: best / both as f64 }),
         only_first: discordant.first,
         only_second: discordant.second,
-        p: sign_flip(&flipped(&differences, over_papers)),
-        adjusted_p: 1.0,
-        mcnemar_p: mcnemar(discordant),
+        p: or_none(sign_flip(&flipped(&differences, over_papers))),
+        adjusted_p: or_none(1.0),
+        mcnemar_p: or_none(mcnemar(discordant)),
     })
 }
 
@@ -224,8 +236,8 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
         let names = format!("{}\n{}", clean(&row.first), clean(&row.second));
         let cells = [
             row.samples.to_string(),
-            format!("{:.1}", 100.0 * row.first_rate),
-            format!("{:.1}", 100.0 * row.second_rate),
+            percent(row.first_rate),
+            percent(row.second_rate),
             row.shown_difference(),
             format!("{} / {}", row.only_first, row.only_second),
             p_value(row.p),
@@ -236,7 +248,7 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     }
     let mut below = vec![wrap(&legend(how), "")];
     let overall = || rows.iter().filter(|row| row.n.is_none());
-    if rows.iter().any(|row| row.interval.is_none()) {
+    if rows.iter().any(|row| row.interval.is_none() && row.samples > 0) {
         below.push(wrap(&too_few_legend(FEWEST_PAIRS), ""));
     }
     let unmatched: usize = overall().map(|row| row.unmatched).sum();
@@ -264,6 +276,9 @@ fn legend(how: Intervals) -> String {
 impl Comparison {
     /// `+10.0 [-1.2, +21.2]`, in points.
     pub(super) fn shown_difference(&self) -> String {
+        if self.samples == 0 {
+            return "-".to_owned();
+        }
         let bounds = self.interval.map(|it| format!("[{}, {}]", points(it.low), points(it.high)));
         format!("{} {}", points(self.difference), bounds.as_deref().unwrap_or(TOO_FEW))
     }
@@ -285,6 +300,11 @@ impl Comparison {
     }
 }
 
+/// A rate in percent; a dash where there is none.
+fn percent(rate: f64) -> String {
+    if rate.is_nan() { "-".to_owned() } else { format!("{:.1}", 100.0 * rate) }
+}
+
 /// A share in points with its sign; what rounds to nothing is `+0.0`.
 fn points(share: f64) -> String {
     let text = format!("{:+.1}", 100.0 * share);
@@ -293,7 +313,11 @@ fn points(share: f64) -> String {
 
 /// A p-value for a table.
 pub(super) fn p_value(p: f64) -> String {
-    if p < 0.0001 { "<1e-4".to_owned() } else { format!("{p:.4}") }
+    match p {
+        p if p.is_nan() => "-".to_owned(),
+        p if p < 0.0001 => "<1e-4".to_owned(),
+        p => format!("{p:.4}"),
+    }
 }
 
 #[cfg(test)]
@@ -335,6 +359,37 @@ mod tests {
             [lost, record("a", "x_0", 0, true), record("b", "x_0", 0, true), record("a", "x_1", 0, true), also_lost];
         let rows = compare(&contenders(&records), false, false, Intervals::default());
         assert_eq!((rows[0].samples, rows[0].unmatched, rows[0].p), (1, 1, 1.0));
+    }
+
+    #[test]
+    fn a_contender_that_is_wholly_lost_keeps_its_row_and_changes_no_other() {
+        let mut records = Vec::new();
+        for i in 0..12 {
+            for (agent, pass, end) in
+                [("a", false, End::Answered), ("b", false, End::SandboxLost), ("c", true, End::Answered)]
+            {
+                records.push(AttemptRecord { end, ..record(agent, &format!("x_{i}"), 0, pass) });
+            }
+        }
+        let how = Intervals::default();
+        let rows = compare(&contenders(&records), true, true, how);
+        let [a_b, a_c, b_c] = rows.as_slice() else { panic!("{rows:?}") };
+        for row in [a_b, b_c] {
+            assert_eq!((row.samples, row.first_lost + row.second_lost), (0, 12), "{row:?}");
+            assert!(row.first_rate.is_nan() && row.second_rate.is_nan() && row.p.is_nan() && row.adjusted_p.is_nan());
+            assert!(row.interval.is_none());
+        }
+        // Had all of b failed, or passed.
+        assert_eq!(a_b.lost_bounds, Some(Interval { low: 0.0, high: 1.0 }));
+        assert!((a_c.adjusted_p - a_c.p).abs() < 1e-12, "only what was tested is adjusted for: {a_c:?}");
+        let json = serde_json::to_value(&rows).unwrap();
+        assert!(json[0]["difference"].is_null() && json[0]["p"].is_null() && json[1]["difference"].is_number());
+        let text = compare_console(&rows, how);
+        assert!(!text.contains("NaN"), "{text}");
+        assert!(text.contains("lost to infrastructure, in no rate: 0 of `a`, 12 of `b`"), "{text}");
+        // Alone against one that is there, too.
+        let alone = compare(&contenders(&records[..2]), false, false, how);
+        assert_eq!((alone.len(), alone[0].samples), (1, 0));
     }
 
     #[test]

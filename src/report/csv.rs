@@ -83,74 +83,117 @@ pub fn csv(summary: &Summary) -> Result<String> {
     Ok(write(&heading, rows))
 }
 
-/// One row for each record: what it is (`agent, model, paper, sample, n, attempt`), whether it counts (`counts`, see
-/// [`super::Row`]; no lost one does), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it took,
-/// whether it was `lost` to infrastructure (`pass` is then empty), and in families with partial credit `score` and their
-/// measures.
+/// A table of single attempts, or of single values, as CSV; made line by line, so that it need not be held in memory.
 ///
-/// # Errors
-/// Kind `Internal`, should writing to memory fail.
-pub fn attempts_csv(records: &[AttemptRecord]) -> Result<String> {
-    let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts", "started", "end"]);
-    heading.extend(names(&["end_detail", "pass", "reported", "verified", "unsupported", "steps", "format_errors"]));
-    heading.extend(names(&["cost", "input_tokens", "output_tokens", "tool_seconds", "model_seconds"]));
-    heading.extend(names(&["verify_seconds", "wall_seconds", "changed_files", "ignored_files", "sandbox", "lost"]));
-    let measures = measure_names(records);
-    let has_score = records.iter().any(|record| record.score().is_some());
-    heading.extend(has_score.then(|| "score".to_owned()));
-    heading.extend(measures.iter().cloned());
-    let rows = records.iter().zip(counting(records)).map(|(record, counts)| {
-        let verdict = |verdict: &Option<crate::score::Verdict>| {
-            verdict.as_ref().map(|verdict| verdict.pass.to_string()).unwrap_or_default()
-        };
-        let mut cells = identity(record, counts);
-        cells.extend([record.started.to_string(), end_name(record.end)]);
-        cells.push(cell(record.end_detail.as_deref().unwrap_or_default()));
-        let lost = record.is_infrastructure();
-        let pass = if lost { String::new() } else { record.pass.to_string() };
-        cells.extend([pass, verdict(&record.reported), verdict(&record.verified)]);
-        cells.extend([record.is_unsupported().to_string(), record.steps.to_string(), record.format_errors.to_string()]);
-        cells.extend([record.cost.to_string(), record.usage.input.to_string(), record.usage.output.to_string()]);
-        let seconds = [record.tool_seconds, record.model_seconds, record.verify_seconds, record.wall_seconds];
-        cells.extend(seconds.map(|seconds| seconds.to_string()));
-        cells.extend([record.changed.len().to_string(), record.ignored.len().to_string(), cell(&record.sandbox)]);
-        cells.push(lost.to_string());
-        cells.extend(has_score.then(|| number(record.score())));
-        cells.extend(measured(record, &measures).into_values().map(number));
-        cells
-    });
-    Ok(write(&heading, rows))
+/// Of attempts: one row for each record: what it is (`agent, model, paper, sample, n, attempt`), whether it counts (`counts`,
+/// see [`super::Row`]; no lost one does), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it
+/// took, whether it was `lost` to infrastructure (`pass` is then empty), and in families with partial credit `score` and
+/// their measures.
+///
+/// Of values: one row for each gold value of each verdict: the attempt as above, `source` (`reported` or `verified`),
+/// `experiment`, `value` (its path), `gold`, `got`, `error` (relative, absolute where gold is 0), `pass` and `reason` (the
+/// value's, else the experiment's, else the verdict's).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detailed {
+    /// Of attempts.
+    Attempts {
+        /// Whether one of them has partial credit.
+        has_score: bool,
+        /// Names of all that they measured, sorted.
+        measures: Vec<String>,
+    },
+    /// Of values.
+    Values,
 }
 
-/// One row for each gold value of each verdict: the attempt (as in [`attempts_csv`]), `source` (`reported` or
-/// `verified`), `experiment`, `value` (its path), `gold`, `got`, `error` (relative, absolute where gold is 0), `pass`
-/// and `reason` (the value's, else the experiment's, else the verdict's).
-///
-/// # Errors
-/// Kind `Internal`, should writing to memory fail.
-pub fn values_csv(records: &[AttemptRecord]) -> Result<String> {
-    let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts", "source"]);
-    heading.extend(names(&["experiment", "value", "gold", "got", "error", "pass", "reason"]));
-    let mut rows = Vec::new();
-    for (record, counts) in records.iter().zip(counting(records)) {
-        let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
-        for (source, verdict) in verdicts.into_iter().filter_map(|(source, verdict)| Some((source, verdict.as_ref()?)))
-        {
-            for experiment in &verdict.experiments {
-                for value in &experiment.values {
-                    let above = [&value.reason, &experiment.reason, &verdict.reason];
-                    let reason = above.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
-                    let mut cells = identity(record, counts);
-                    cells.extend([source.to_owned(), cell(&experiment.experiment), cell(&value.path)]);
-                    cells.extend([plain(&value.gold), value.got.as_ref().map(plain).unwrap_or_default()]);
-                    cells.extend([number(value.error), value.pass.to_string()]);
-                    cells.push(reason.map(|reason| cell(reason)).unwrap_or_default());
-                    rows.push(cells);
-                }
+impl Detailed {
+    /// Of these attempts.
+    #[must_use]
+    pub fn attempts(records: &[AttemptRecord]) -> Self {
+        let has_score = records.iter().any(|record| record.score().is_some());
+        Self::Attempts { has_score, measures: measure_names(records) }
+    }
+
+    /// Of these records, all at once.
+    #[must_use]
+    pub fn csv(&self, records: &[AttemptRecord]) -> String {
+        let mut text = self.heading();
+        for (record, counts) in records.iter().zip(counting(records)) {
+            self.add(&mut text, record, counts);
+        }
+        text
+    }
+
+    /// The heading line.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts"]);
+        match self {
+            Self::Attempts { has_score, measures } => {
+                heading.extend(names(&["started", "end", "end_detail", "pass", "reported", "verified", "unsupported"]));
+                heading.extend(names(&["steps", "format_errors", "cost", "input_tokens", "output_tokens"]));
+                heading.extend(names(&["tool_seconds", "model_seconds", "verify_seconds", "wall_seconds"]));
+                heading.extend(names(&["changed_files", "ignored_files", "sandbox", "lost"]));
+                heading.extend(has_score.then(|| "score".to_owned()));
+                heading.extend(measures.iter().cloned());
+            }
+            Self::Values => {
+                heading.extend(names(&["source", "experiment", "value", "gold", "got", "error", "pass", "reason"]))
+            }
+        }
+        let mut text = String::new();
+        csv_line(&mut text, heading);
+        text
+    }
+
+    /// Appends the lines of a record, which stands for its attempt or does not.
+    pub fn add(&self, text: &mut String, record: &AttemptRecord, counts: bool) {
+        match self {
+            Self::Attempts { has_score, measures } => {
+                csv_line(text, attempt_cells(record, counts, *has_score, measures));
+            }
+            Self::Values => add_values(text, record, counts),
+        }
+    }
+}
+
+fn attempt_cells(record: &AttemptRecord, counts: bool, has_score: bool, measures: &[String]) -> Vec<String> {
+    let verdict = |verdict: &Option<crate::score::Verdict>| {
+        verdict.as_ref().map(|verdict| verdict.pass.to_string()).unwrap_or_default()
+    };
+    let mut cells = identity(record, counts);
+    cells.extend([record.started.to_string(), end_name(record.end)]);
+    cells.push(cell(record.end_detail.as_deref().unwrap_or_default()));
+    let lost = record.is_infrastructure();
+    let pass = if lost { String::new() } else { record.pass.to_string() };
+    cells.extend([pass, verdict(&record.reported), verdict(&record.verified)]);
+    cells.extend([record.is_unsupported().to_string(), record.steps.to_string(), record.format_errors.to_string()]);
+    cells.extend([record.cost.to_string(), record.usage.input.to_string(), record.usage.output.to_string()]);
+    let seconds = [record.tool_seconds, record.model_seconds, record.verify_seconds, record.wall_seconds];
+    cells.extend(seconds.map(|seconds| seconds.to_string()));
+    cells.extend([record.changed.len().to_string(), record.ignored.len().to_string(), cell(&record.sandbox)]);
+    cells.push(lost.to_string());
+    cells.extend(has_score.then(|| number(record.score())));
+    cells.extend(measured(record, measures).into_values().map(number));
+    cells
+}
+
+fn add_values(text: &mut String, record: &AttemptRecord, counts: bool) {
+    let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
+    for (source, verdict) in verdicts.into_iter().filter_map(|(source, verdict)| Some((source, verdict.as_ref()?))) {
+        for experiment in &verdict.experiments {
+            for value in &experiment.values {
+                let above = [&value.reason, &experiment.reason, &verdict.reason];
+                let reason = above.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
+                let mut cells = identity(record, counts);
+                cells.extend([source.to_owned(), cell(&experiment.experiment), cell(&value.path)]);
+                cells.extend([plain(&value.gold), value.got.as_ref().map(plain).unwrap_or_default()]);
+                cells.extend([number(value.error), value.pass.to_string()]);
+                cells.push(reason.map(|reason| cell(reason)).unwrap_or_default());
+                csv_line(text, cells);
             }
         }
     }
-    Ok(write(&heading, rows.into_iter()))
 }
 
 /// The cells that say which attempt a row is about.

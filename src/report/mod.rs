@@ -35,7 +35,7 @@ pub use compare::{Comparison, Contender, compare, compare_console, contenders};
 pub use console::{console, lines_console};
 pub use course::Course;
 pub(crate) use csv::csv_line;
-pub use csv::{attempts_csv, csv, values_csv};
+pub use csv::{Detailed, csv};
 pub use difficulty::{Decline, Difficulty, FunctionDifficulty, Point, difficulty, difficulty_console};
 pub use how::{HowRow, Share, how, how_console};
 pub use json::{Document, json};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::terminal::{dollars, plain_table, trimmed, wrap};
-use crate::stats::{Aim, Spread};
+use crate::stats::{Aim, Design, Spread};
 
 /// What is known or assumed of one n.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,8 +35,10 @@ pub struct PowerRow {
     pub attempts: f64,
     /// Dollars of both together.
     pub cost: Option<f64>,
-    /// Where the suite has too few: the smallest difference that all of them show.
+    /// Where the suite has too few: the smallest difference that all of them show; none where they show no difference.
     pub detectable: Option<f64>,
+    /// Whether the suite has too few.
+    pub too_few: bool,
 }
 
 /// A row for each n and k.
@@ -45,8 +47,8 @@ pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> 
     let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));
     pairs
         .map(|(known, k)| {
-            let variance = known.spread.of_difference(k, correlation);
-            let samples = aim.samples(variance);
+            let design = Design { spread: known.spread, k, correlation };
+            let samples = aim.samples(&design);
             let attempts = 2.0 * samples * k as f64;
             let few = known.available.filter(|&available| (available as f64) < samples);
             PowerRow {
@@ -57,7 +59,8 @@ pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> 
                 available: known.available,
                 attempts,
                 cost: known.cost.map(|cost| cost * attempts),
-                detectable: few.map(|few| aim.detectable(variance, few as f64)),
+                detectable: few.and_then(|few| aim.detectable(&design, few as f64)),
+                too_few: few.is_some(),
             }
         })
         .collect()
@@ -78,16 +81,23 @@ pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
             row.available.map_or_else(dash, |available| available.to_string()),
             format!("{:.0}", row.attempts),
             row.cost.map_or_else(dash, dollars),
-            row.detectable.map_or_else(dash, |difference| format!("{:.1} points", 100.0 * difference)),
+            match row.detectable {
+                Some(difference) => format!("{:.1} points", 100.0 * difference),
+                None if row.too_few => "none".to_owned(),
+                None => dash(),
+            },
         ]);
     }
     let legend = format!(
         "To see a difference of {:.1} points between two contenders on the same samples, with a chance of {:.0}% and at a \
          level of {:.0}%. samples: that both attempt, k times each. attempts, cost: of both together. seen with all: where \
-         the suite has too few, the smallest difference that all of its samples show. {assumed}",
+         the suite has too few, the smallest difference that all of its samples show. The test is the sign-flip test of \
+         `compare`: with fewer than {} samples its p cannot fall below {:.2}, whatever the difference. {assumed}",
         100.0 * aim.difference,
         100.0 * aim.power,
         100.0 * aim.level,
+        aim.fewest(),
+        1.0 - aim.level,
     );
     format!("{}\n{}\n", trimmed(table, &[]), wrap(&legend, ""))
 }

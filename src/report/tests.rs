@@ -196,8 +196,8 @@ fn an_empty_run_gives_a_report_that_says_so() {
     ");
     assert!(json(&summary).unwrap().contains("no attempt has been stored yet"));
     assert_eq!(csv(&summary).unwrap().lines().count(), 1);
-    assert_eq!(attempts_csv(&[]).unwrap().lines().count(), 1);
-    assert_eq!(values_csv(&[]).unwrap().lines().count(), 1);
+    assert_eq!(Detailed::attempts(&[]).csv(&[]).lines().count(), 1);
+    assert_eq!(Detailed::Values.csv(&[]).lines().count(), 1);
 }
 
 #[test]
@@ -400,8 +400,8 @@ fn text_from_strangers_never_reaches_the_terminal_raw() {
         console(&summary),
         json(&summary).unwrap(),
         csv(&summary).unwrap(),
-        attempts_csv(&records).unwrap(),
-        values_csv(&records).unwrap(),
+        Detailed::attempts(&records).csv(&records),
+        Detailed::Values.csv(&records),
         verdicts.join("\n"),
     ];
     for text in &texts {
@@ -418,7 +418,7 @@ fn text_from_strangers_never_reaches_the_terminal_raw() {
 #[test]
 fn no_csv_cell_of_text_is_a_formula_and_numbers_stay_numbers() {
     let records = [hostile()];
-    let text = values_csv(&records).unwrap();
+    let text = Detailed::Values.csv(&records);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let heading = reader.headers().unwrap().clone();
     let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
@@ -498,7 +498,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
     fixed,gpt-x,1,10,50,15,0.3,0.1836485229749821,0.4401890715752348,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,2,0,0,0.27753279986288854,,
     "#);
-    let attempts = attempts_csv(&whole_run()).unwrap();
+    let attempts = Detailed::attempts(&whole_run()).csv(&whole_run());
     insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
     agent,model,paper,sample,n,attempt,counts,started,end,end_detail,pass,reported,verified,unsupported,steps,format_errors,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,wall_seconds,changed_files,ignored_files,sandbox,lost
     fixed,gpt-x,paper0,paper0_1_0,1,0,true,1970-01-01T00:00:00Z,answered,,true,true,true,false,10,0,0.0125,1500,300,12.5,30.25,2,45,1,0,local,false
@@ -508,7 +508,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
 #[test]
 fn a_lost_attempt_neither_passes_nor_fails_in_a_table_and_unequal_losses_are_a_warning() {
     let records = [record("react", 1, 0, 0, true), lost("react", 1, 1, 0), record("fixed", 1, 0, 0, true)];
-    let text = attempts_csv(&records).unwrap();
+    let text = Detailed::attempts(&records).csv(&records);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let heading = reader.headers().unwrap().clone();
     let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();

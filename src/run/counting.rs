@@ -2,17 +2,60 @@
 
 use std::collections::HashMap;
 
-use super::AttemptRecord;
+use super::{AttemptRecord, twice};
+
+/// What tells which try of which attempt a record is of, and whether it can count.
+#[derive(Debug, Clone, Copy)]
+pub struct Try<'a> {
+    /// The agent's label.
+    pub agent: &'a str,
+    /// The model's name.
+    pub model: Option<&'a str>,
+    /// The sample's id.
+    pub sample: &'a str,
+    /// Number of the attempt at its sample.
+    pub attempt: u32,
+    /// When it began.
+    pub started: jiff::Timestamp,
+    /// Whether infrastructure lost it.
+    pub is_lost: bool,
+}
+
+/// A record, or as much of one as says which try it is of.
+pub trait Tried {
+    /// Which try of which attempt it is.
+    fn which(&self) -> Try<'_>;
+
+    /// Makes it one that only says what an attempt has cost.
+    fn supersede(&mut self);
+}
+
+impl Tried for AttemptRecord {
+    fn which(&self) -> Try<'_> {
+        Try {
+            agent: &self.agent,
+            model: self.model.as_deref(),
+            sample: &self.sample,
+            attempt: self.attempt,
+            started: self.started,
+            is_lost: self.is_infrastructure(),
+        }
+    }
+
+    fn supersede(&mut self) {
+        twice::supersede(self);
+    }
+}
 
 /// For each record, whether it is the one that counts among those of its agent, model, sample and attempt: the last that
 /// was not lost to infrastructure, else the last.
 #[must_use]
-pub fn counting(records: &[AttemptRecord]) -> Vec<bool> {
+pub fn counting<T: Tried>(records: &[T]) -> Vec<bool> {
     let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
     for (index, record) in records.iter().enumerate() {
-        let key = (record.agent.as_str(), record.model.as_deref(), record.sample.as_str(), record.attempt);
-        let counts = last.entry(key).or_insert(index);
-        if !record.is_infrastructure() || records[*counts].is_infrastructure() {
+        let one = record.which();
+        let counts = last.entry((one.agent, one.model, one.sample, one.attempt)).or_insert(index);
+        if !one.is_lost || records[*counts].which().is_lost {
             *counts = index;
         }
     }

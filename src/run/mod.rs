@@ -5,6 +5,7 @@
 //! reported as [`event`]s. What kind of task it is, only the family knows.
 
 pub mod attempt;
+pub mod brief;
 mod catalogue;
 pub mod check;
 pub mod configuration;
@@ -28,7 +29,7 @@ mod verifier_spec;
 
 pub use catalogue::Catalogue;
 pub use configuration::{Configuration, Draw, ModelChoice};
-pub use counting::{counting, scored};
+pub use counting::{Tried, Try, counting, scored};
 pub use interrupted::interrupted_attempts;
 pub use record::{AttemptRecord, Round, measure_names, measured};
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{AttemptRecord, Round, RunFile, Store};
+use super::{AttemptRecord, Round, RunFile, Store, Tried};
 use crate::agent::End;
 use crate::error::{Error, Result, with_causes};
 use crate::model::Usage;
@@ -45,9 +45,14 @@ impl Reading {
     /// The run's name.
     #[must_use]
     pub fn name(&self) -> String {
-        let folder = || self.store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.run.as_ref().map_or_else(folder, |run| run.run.clone())
+        name(&self.store, self.run.as_ref())
     }
+}
+
+/// A run's name, or its folder's where that is not known.
+pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
+    let folder = || store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    run.map_or_else(folder, |run| run.run.clone())
 }
 
 /// Bytes that are read and parsed at a time, by each processor. Small enough for its cache, and for a run of a few hundred
@@ -66,6 +71,40 @@ const NAMED: usize = 5;
 /// # Errors
 /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
 pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
+    let Gathered { store, run, records, notes, .. } = gather(folder, |line, _| parse(line, detail))?;
+    Ok(Reading { store, run, records, notes })
+}
+
+/// Where a record stands among a run's files of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The file's place among those of [`Store::record_files`].
+    pub file: usize,
+    /// Bytes before its line.
+    pub offset: u64,
+    /// Bytes of its line, without the line break.
+    pub length: usize,
+}
+
+/// What was made of a run's records.
+pub(super) struct Gathered<T> {
+    pub store: Store,
+    pub run: Option<RunFile>,
+    pub records: Vec<T>,
+    pub notes: Vec<String>,
+    /// The files that records stand in.
+    pub files: Vec<PathBuf>,
+}
+
+/// As [`read`], of what `keep` makes of each line.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn gather<T, F>(folder: &Path, keep: F) -> Result<Gathered<T>>
+where
+    T: Tried + Send,
+    F: Fn(&[u8], Place) -> serde_json::Result<T> + Sync,
+{
     let mut notes = Vec::new();
     let files = Store::at(folder).record_files();
     let (store, run) = match Store::open(folder) {
@@ -84,8 +123,9 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
     let being_written = store.is_being_written();
     let files = files?;
     let is_shared = run.as_ref().is_some_and(|run: &RunFile| run.sharing.is_some());
-    for path in &files {
-        let is_torn = read_file(path, detail, &mut records, &mut notes)?;
+    for (number, path) in files.iter().enumerate() {
+        let keep = |line: &[u8], offset| keep(line, Place { file: number, offset, length: line.len() });
+        let is_torn = read_file(path, &keep, &mut records, &mut notes)?;
         // What a shard did not come to write, others make again.
         if is_torn && !being_written && !is_shared {
             notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
@@ -94,7 +134,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
     if files.len() > 1 {
         super::twice::settle(&mut records);
     }
-    Ok(Reading { store, run, records, notes })
+    Ok(Gathered { store, run, records, notes, files })
 }
 
 /// What could be read of several runs.
@@ -131,11 +171,16 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
 /// machines may.
 #[must_use]
 pub fn labels(readings: &[Reading]) -> Vec<String> {
-    let names: Vec<String> = readings.iter().map(Reading::name).collect();
+    let named: Vec<(String, &Store)> = readings.iter().map(|reading| (reading.name(), &reading.store)).collect();
+    labels_of(&named)
+}
+
+/// The same, of runs with these names and stores.
+pub(super) fn labels_of(named: &[(String, &Store)]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
-    for (name, reading) in names.iter().zip(readings) {
-        let is_repeated = names.iter().filter(|other| *other == name).count() > 1;
-        let mut label = if is_repeated { reading.store.folder().display().to_string() } else { name.clone() };
+    for (name, store) in named {
+        let is_repeated = named.iter().filter(|(other, _)| other == name).count() > 1;
+        let mut label = if is_repeated { store.folder().display().to_string() } else { name.clone() };
         // A run may bear the name of another's folder.
         if labels.contains(&label) {
             label = format!("{label} ({})", labels.len() + 1);
@@ -145,8 +190,13 @@ pub fn labels(readings: &[Reading]) -> Vec<String> {
     labels
 }
 
+/// What is kept of a line that begins behind so many bytes.
+trait Keep<T>: Fn(&[u8], u64) -> serde_json::Result<T> + Sync {}
+
+impl<T, F: Fn(&[u8], u64) -> serde_json::Result<T> + Sync> Keep<T> for F {}
+
 /// Appends the records of one file; whether its last line is cut off.
-fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, notes: &mut Vec<String>) -> Result<bool> {
+fn read_file<T: Send>(path: &Path, keep: &impl Keep<T>, records: &mut Vec<T>, notes: &mut Vec<String>) -> Result<bool> {
     let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
     let file = File::open(path).map_err(failed)?;
     // What a run that goes on appends meanwhile is left for the next report.
@@ -154,7 +204,7 @@ fn read_file(path: &Path, detail: Detail, records: &mut Vec<AttemptRecord>, note
     let blocks = usize::try_from(length.div_ceil(BLOCK)).unwrap_or(usize::MAX);
     let read: Vec<_> = (0..blocks)
         .into_par_iter()
-        .map_init(Vec::new, |bytes, place| read_block(&file, place as u64, bytes, detail))
+        .map_init(Vec::new, |bytes, place| read_block(&file, place as u64, bytes, keep))
         .collect();
     let (mut lines, mut broken, mut unnamed, mut is_torn) = (0, Vec::new(), 0, false);
     for block in read {
@@ -180,9 +230,8 @@ fn file_name(path: &Path) -> Cow<'_, str> {
 }
 
 /// The lines that begin in one block of a file.
-#[derive(Default)]
-struct Block {
-    records: Vec<AttemptRecord>,
+struct Block<T> {
+    records: Vec<T>,
     /// Number of lines, empty and broken ones included.
     lines: usize,
     /// The first broken ones, by their number in the block from 1, and what is wrong with them.
@@ -194,13 +243,13 @@ struct Block {
 }
 
 /// Reads the lines that begin in this block. `bytes` is only there to be used again.
-fn read_block(file: &File, place: u64, bytes: &mut Vec<u8>, detail: Detail) -> std::io::Result<Block> {
+fn read_block<T>(file: &File, place: u64, bytes: &mut Vec<u8>, keep: &impl Keep<T>) -> std::io::Result<Block<T>> {
     let start = place * BLOCK;
     // The byte before tells whether a line begins with the block.
     let from = start.saturating_sub(1);
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;
-    let mut block = Block::default();
+    let mut block = Block { records: Vec::new(), lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
     let first = match place {
         0 => 0,
         // A line that begins behind the block's last byte is the next one's.
@@ -220,6 +269,7 @@ fn read_block(file: &File, place: u64, bytes: &mut Vec<u8>, detail: Detail) -> s
     }
     let mut rest = &bytes[first..];
     loop {
+        let offset = from + (bytes.len() - rest.len()) as u64;
         let mut behind = rest;
         let length = behind.skip_until(b'\n')?;
         let Some(line) = rest[..length].strip_suffix(b"\n") else {
@@ -232,7 +282,7 @@ fn read_block(file: &File, place: u64, bytes: &mut Vec<u8>, detail: Detail) -> s
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match parse(line, detail) {
+        match keep(line, offset) {
             Ok(record) => block.records.push(record),
             Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
             Err(_) => block.unnamed += 1,
@@ -264,7 +314,7 @@ fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::R
     Ok(())
 }
 
-fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
+pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
     let record: AttemptRecord = match detail {
         Detail::Whole => serde_json::from_slice(line)?,
         Detail::Outcome => serde_json::from_slice(line).map(Outcome::record)?,

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::AttemptRecord;
+use super::counting::Tried;
 use crate::agent::End;
 
 /// Makes a record one that only says what an attempt has cost.
@@ -17,14 +18,15 @@ pub(super) fn supersede(record: &mut AttemptRecord) {
 
 /// Of the whole records of each attempt, the first counts, in the order of the files' names and of the lines in them. The
 /// records are then put into the order in which the attempts began.
-pub(super) fn settle(records: &mut [AttemptRecord]) {
+pub(super) fn settle<T: Tried>(records: &mut [T]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
-    for record in records.iter_mut().filter(|record| !record.is_infrastructure()) {
-        if !known.insert((record.agent.clone(), record.sample.clone(), record.attempt)) {
-            supersede(record);
+    for record in records.iter_mut() {
+        let one = record.which();
+        if !one.is_lost && !known.insert((one.agent.to_owned(), one.sample.to_owned(), one.attempt)) {
+            record.supersede();
         }
     }
-    records.sort_by_key(|record| record.started);
+    records.sort_by_key(|record| record.which().started);
 }
 
 #[cfg(test)]

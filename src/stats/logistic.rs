@@ -325,7 +325,7 @@ fn inverse(factor: &[f64], size: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::coverage::Uniform;
+    use super::super::uniform::Uniform;
     use super::*;
 
     fn close(got: f64, wanted: f64, within: f64) {

@@ -15,6 +15,7 @@ mod sampled;
 mod student;
 #[cfg(test)]
 mod tests;
+mod uniform;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ pub use gap::gap_closed;
 pub use logistic::{Logistic, Tried, chance, fit_correlated};
 pub use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
-pub use power::{Aim, Spread};
+pub use power::{Aim, Design, Spread};
 pub use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval, weighted_rate_interval};
 pub use repeats::{prediction_factor, prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};

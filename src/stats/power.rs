@@ -1,6 +1,8 @@
 //! How many samples a difference between two contenders needs to be seen.
 
 use super::normal;
+use super::paired::sign_flip;
+use super::uniform::Uniform;
 
 /// How samples differ, and attempts at one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +51,79 @@ impl Spread {
     }
 }
 
+/// Two contenders as a comparison will find them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Design {
+    /// How samples differ for the first contender, and attempts.
+    pub spread: Spread,
+    /// Attempts of each contender at each sample.
+    pub k: usize,
+    /// Correlation of the two contenders' chances over samples.
+    pub correlation: f64,
+}
+
+impl Design {
+    /// The share of all variance that is between samples.
+    fn alike(&self) -> f64 {
+        let Spread { between, within, .. } = self.spread;
+        if between + within > 0.0 { (between / (between + within)).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// The second contender's rate: better by so much, or worse where it cannot be better.
+    fn second(&self, difference: f64) -> f64 {
+        let rate = self.spread.rate;
+        let second = if rate + difference <= 1.0 { rate + difference } else { rate - difference };
+        second.clamp(0.0, 1.0)
+    }
+
+    /// Variance of a sample's difference: each contender's is that of its own rate.
+    fn variance(&self, difference: f64) -> f64 {
+        let second = Spread::assumed(self.second(difference), self.alike());
+        f64::midpoint(
+            self.spread.of_difference(self.k, self.correlation),
+            second.of_difference(self.k, self.correlation),
+        )
+    }
+
+    /// Draws the differences of one comparison. Samples are of two kinds, harder and easier, with rates and shares that
+    /// give each contender its mean and its variance between samples; a share of samples, as large as the correlation, is
+    /// of one kind for both.
+    fn draw(&self, samples: usize, difference: f64, uniform: &mut Uniform) -> Vec<f64> {
+        let means = [self.spread.rate, self.second(difference)];
+        let apart = self.alike().sqrt();
+        let chance = |mean: f64, place: f64| {
+            if place < mean { mean + (1.0 - mean) * apart } else { mean * (1.0 - apart) }
+        };
+        let k = self.k.max(1);
+        let one = |uniform: &mut Uniform| {
+            let place = uniform.next();
+            let is_shared = uniform.next() < self.correlation;
+            let other = uniform.next();
+            let places = [place, if is_shared { place } else { other }];
+            let [first, second] = [0, 1].map(|at| uniform.passes(k, chance(means[at], places[at])) as f64);
+            (second - first) / k as f64
+        };
+        (0..samples).map(|_| one(uniform)).collect()
+    }
+
+    /// The share of simulated comparisons whose p is below 1 - level.
+    fn seen(&self, samples: usize, difference: f64, level: f64) -> f64 {
+        let mut uniform = Uniform(samples as u64 * 1009 + self.k as u64);
+        let is_seen = |_: &usize| sign_flip(&self.draw(samples, difference, &mut uniform)) < 1.0 - level;
+        (0..RUNS).filter(is_seen).count() as f64 / RUNS as f64
+    }
+
+    /// Whether comparisons of so many samples are simulated: the exact test takes time with their square.
+    fn is_simulated(&self, samples: usize) -> bool {
+        samples * samples * self.k.max(1) <= MOST_WORK
+    }
+}
+
+/// Comparisons that are simulated for each number of samples: a standard error of at most one point.
+const RUNS: usize = 2000;
+/// Largest product of the samples' square and k that is simulated: some tens of milliseconds.
+const MOST_WORK: usize = 20_000;
+
 /// What a comparison is to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
@@ -61,39 +136,136 @@ pub struct Aim {
 }
 
 impl Aim {
-    fn quantiles(&self) -> f64 {
-        normal::quantile(f64::midpoint(1.0, self.level)) + normal::quantile(self.power)
+    /// The fewest samples at which the sign-flip test can reject at all: its least p is 2^-(n - 1), where the difference
+    /// has the same sign at all n samples.
+    #[must_use]
+    pub fn fewest(&self) -> usize {
+        let mut samples = 1;
+        while 0.5_f64.powi(samples - 1) >= 1.0 - self.level && samples < 60 {
+            samples += 1;
+        }
+        samples as usize
     }
 
-    /// Samples that both contenders need: (z + z')^2 variance / difference^2, with the variance of a sample's difference
-    /// (Miller, "Adding Error Bars to Evals", 2024, section 5; normal approximation).
-    #[must_use]
-    pub fn samples(&self, variance: f64) -> f64 {
-        (self.quantiles().powi(2) * variance / self.difference.powi(2)).ceil().max(2.0)
+    /// The chance that the sign-flip test sees a difference, by normal approximation. The test compares the differences' sum
+    /// with what their signs alone could make of it, whose variance is n (V + d^2), and reaches a sum only in steps of 2 / k.
+    fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
+        let variance = design.variance(difference);
+        let z = normal::quantile(f64::midpoint(1.0, self.level));
+        let needed = z * (samples * (variance + difference.powi(2))).sqrt() + 1.0 / design.k.max(1) as f64;
+        let over = samples * difference - needed;
+        let spread = (samples * variance).sqrt();
+        if spread > 0.0 { normal::cdf((over / spread).clamp(-8.0, 8.0)) } else { f64::from(u8::from(over >= 0.0)) }
     }
 
-    /// The smallest difference that so many samples show with that power.
+    /// Samples that both contenders need, for the sign-flip test that `compare` prints: by its normal approximation (that of
+    /// Miller, "Adding Error Bars to Evals", 2024, section 5, with what signs alone add to the variance and the steps of the
+    /// sum), and up to some 60 to 140 samples, where that is too coarse, by simulating comparisons with the exact test.
     #[must_use]
-    pub fn detectable(&self, variance: f64, samples: f64) -> f64 {
-        self.quantiles() * (variance / samples).sqrt()
+    pub fn samples(&self, design: &Design) -> f64 {
+        let fewest = self.fewest();
+        let approximate =
+            least(fewest as f64, 1e9, |samples| self.chance(design, samples, self.difference) >= self.power);
+        let mut samples = approximate.ceil();
+        if !design.is_simulated(samples as usize) {
+            return samples;
+        }
+        let is_seen = |samples: f64| design.seen(samples as usize, self.difference, self.level) >= self.power;
+        let step = |samples: f64| (samples / 20.0).floor().max(1.0);
+        while !is_seen(samples) {
+            samples += step(samples);
+            if !design.is_simulated(samples as usize) {
+                return samples;
+            }
+        }
+        while samples > fewest as f64 && is_seen((samples - step(samples)).max(fewest as f64)) {
+            samples = (samples - step(samples)).max(fewest as f64);
+        }
+        samples
     }
+
+    /// The smallest difference that so many samples show with that power; `None` where they show none.
+    #[must_use]
+    pub fn detectable(&self, design: &Design, samples: f64) -> Option<f64> {
+        let rate = design.spread.rate;
+        let most = rate.max(1.0 - rate);
+        let is_seen = |difference: f64| {
+            if design.is_simulated(samples as usize) {
+                design.seen(samples as usize, difference, self.level) >= self.power
+            } else {
+                self.chance(design, samples, difference) >= self.power
+            }
+        };
+        if samples < self.fewest() as f64 || !is_seen(most) {
+            return None;
+        }
+        let (mut low, mut high) = (0.0, most);
+        while high - low > 0.001 {
+            let middle = f64::midpoint(low, high);
+            if is_seen(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
+/// The least value from `low` to `high` at which something holds that holds from there on, to a thousandth part.
+fn least(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(low) {
+        return low;
+    }
+    while high / low > 1.0001 {
+        let middle = (low * high).sqrt();
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::coverage::Uniform;
     use super::*;
+
+    fn assumed(rate: f64, alike: f64, k: usize) -> Design {
+        Design { spread: Spread::assumed(rate, alike), k, correlation: 0.0 }
+    }
 
     #[test]
     fn the_published_example_needs_969_samples() {
-        // Miller (2024), section 5: a variance of differences of 1/9, no variance within, a difference of 0.03.
+        // Miller (2024), section 5: a variance of differences of 1/9, no variance within, a difference of 0.03. The test
+        // needs a little more: signs alone add d^2 to the variance, 0.6% of the samples.
         let aim = Aim { difference: 0.03, level: 0.95, power: 0.8 };
-        assert!((aim.samples(1.0 / 9.0) - 969.0).abs() < 1e-9);
-        assert!((aim.detectable(1.0 / 9.0, 969.0) - 0.03).abs() < 1e-5);
+        // Rates of one half, where a difference of 0.03 hardly changes the variance.
+        let spread = Spread { rate: 0.5, between: 1.0 / 18.0, within: 7.0 / 36.0 };
+        let design = Design { spread, k: 1_000_000, correlation: 0.0 };
+        let samples = aim.samples(&design);
+        assert!((samples / 969.0 - 1.006).abs() < 0.004, "{samples}");
+        assert!((aim.detectable(&design, samples).unwrap() - 0.03).abs() < 0.001);
         // Attempts take away what is within samples only.
         let spread = Spread { rate: 0.5, between: 1.0 / 9.0, within: 1.0 / 6.0 };
         assert!((spread.of_difference(1, 0.5) - (1.0 / 9.0 + 1.0 / 3.0)).abs() < 1e-12);
         assert!((spread.of_difference(1_000_000, 0.5) - 1.0 / 9.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn below_six_samples_no_difference_can_be_seen() {
+        // 2^-5 is the first power below 0.05, 2^-7 below 0.01.
+        let aim = |level| Aim { difference: 0.9, level, power: 0.8 };
+        assert_eq!((aim(0.95).fewest(), aim(0.99).fewest()), (6, 8));
+        assert_eq!(aim(0.95).detectable(&assumed(0.05, 0.0, 5), 5.0), None);
+        let never_less = aim(0.95).samples(&assumed(0.05, 0.0, 5));
+        assert!((never_less - 6.0).abs() < 1e-9, "{never_less}");
+        // With single attempts at rates of one half six samples show nothing at all in four of five cases.
+        assert_eq!(aim(0.95).detectable(&assumed(0.5, 0.0, 1), 6.0), None);
+    }
+
+    #[test]
+    fn where_simulation_ends_the_approximation_goes_on() {
+        for (k, alike) in [(1, 0.5), (5, 0.0), (5, 0.5)] {
+            let design = assumed(0.4, alike, k);
+            let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();
+            let aim = Aim { difference: 0.2, level: 0.95, power: 0.8 };
+            let [approximate, seen] = [aim.chance(&design, most as f64, 0.2), design.seen(most, 0.2, 0.95)];
+            assert!((approximate - seen).abs() < 0.03, "{approximate} {seen} with {most} samples, k = {k}");
+        }
     }
 
     #[test]

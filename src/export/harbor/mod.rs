@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::copy::copy_repo;
+use super::names::file_name;
 use super::{Source, atif};
 use crate::agent::{Replication, files::task_files};
 use crate::error::{Error, Result};
@@ -76,7 +77,7 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
 
 /// A sample's folder, and the last part of its task's name: Harbor's names have no commas.
 fn folder_name(sample: &str) -> String {
-    crate::files::bounded(sample).replace(',', "-")
+    file_name(&sample.replace(',', "-"))
 }
 
 /// A paper, and what its environments are made of.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::message::{ChatMessage, Pool};
-use super::{Moment, UsageOf};
+use super::{Moment, NO_MODEL, UsageOf};
 use crate::agent::{Event, TimedEvent};
 use crate::model::Usage;
 
@@ -31,6 +31,7 @@ pub struct Asked<'a> {
 }
 
 enum Reply<'a> {
+    Nothing,
     Message { index: usize, calls: bool },
     Text(&'a str),
     Failed(&'a str),
@@ -194,9 +195,26 @@ fn object(arguments: &Value) -> Value {
 }
 
 impl Asked<'_> {
+    /// In place of the calls of an attempt that asked no model: Inspect's `messages_df` finds messages in what models were
+    /// shown only, and fails where none was shown any.
+    pub fn nothing(begun: Moment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
+        Self {
+            uuid: format!("{uuid}-e"),
+            at: begun,
+            completed: begun,
+            seconds: 0.0,
+            role: None,
+            shown,
+            reply: Reply::Nothing,
+            usage: UsageOf::new(Usage::default(), 0.0),
+        }
+    }
+
     /// As it is written.
     pub fn event<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> ModelEvent<'b> {
+        let model = if matches!(self.reply, Reply::Nothing) { NO_MODEL } else { model };
         let (failed, output) = match &self.reply {
+            Reply::Nothing => (None, self.output(model, Vec::new(), "", None)),
             Reply::Failed(what) => (Some(*what), self.output(model, Vec::new(), "", Some(*what))),
             Reply::Text(text) => {
                 let message = Answer::Text { role: "assistant", content: text, source: "generate" };

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::{Log, Moment, UsageOf};
 use crate::model::Usage;
+use crate::run::brief::Brief;
 use crate::run::{AttemptRecord, RunFile};
 
 /// Version of Inspect's log format.
 pub const VERSION: u32 = 2;
 
 /// `{version, eval, plan}`: what is known at the start.
-pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Value {
+pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
     let configuration = &run.configuration;
     let mut samples: Vec<&str> = attempts.iter().map(|record| record.sample.as_str()).collect();
     samples.sort_unstable();
@@ -68,8 +69,56 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Value
     })
 }
 
+/// What the header says of all attempts together, added up one by one.
+#[derive(Default)]
+pub struct Totals {
+    attempts: usize,
+    completed: usize,
+    usage: Usage,
+    cost: f64,
+    began: Option<jiff::Timestamp>,
+    ended: Option<jiff::Timestamp>,
+    scores: [Scored; SCORERS.len()],
+}
+
+/// Scorers, the headline first.
+const SCORERS: [&str; 3] = ["pass", "reported", "verified"];
+
+/// What one scorer said: by sample, attempts that pass, and all.
+#[derive(Default)]
+struct Scored {
+    samples: BTreeMap<String, (f64, f64)>,
+    attempts: usize,
+}
+
+impl Totals {
+    /// Adds an attempt.
+    pub fn add(&mut self, record: &AttemptRecord) {
+        self.attempts += 1;
+        self.completed += usize::from(!record.is_infrastructure());
+        self.usage += record.usage;
+        self.cost += record.cost;
+        let ended = Moment::of(record.started).after(record.wall_seconds).timestamp();
+        self.began = Some(self.began.map_or(record.started, |began| began.min(record.started)));
+        self.ended = Some(self.ended.map_or(ended, |before| before.max(ended)));
+        let passes = [
+            (!record.is_infrastructure()).then_some(record.pass),
+            record.reported.as_ref().map(|verdict| verdict.pass),
+            record.verified.as_ref().map(|verdict| verdict.pass),
+        ];
+        for (scored, pass) in self.scores.iter_mut().zip(passes) {
+            if let Some(pass) = pass {
+                let (passed, all) = scored.samples.entry(record.sample.clone()).or_default();
+                *passed += f64::from(u8::from(pass));
+                *all += 1.0;
+                scored.attempts += 1;
+            }
+        }
+    }
+}
+
 /// The whole header.
-pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Value {
+pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals) -> Value {
     let mut header = start(run, log, attempts);
     let planned: usize = run
         .planned
@@ -79,27 +128,21 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Valu
         .sum();
     // A run that was stopped, or is still going on, is what Inspect calls cancelled.
     let status = if attempts.len() < planned { "cancelled" } else { "success" };
-    let usage = attempts.iter().fold((Usage::default(), 0.0), |(mut usage, cost), record| {
-        usage += record.usage;
-        (usage, cost + record.cost)
-    });
     let mut model_usage = BTreeMap::new();
     if log.asked.is_some() {
-        model_usage.insert(log.model, UsageOf::new(usage.0, usage.1));
+        model_usage.insert(log.model, UsageOf::new(totals.usage, totals.cost));
     }
-    let began = attempts.iter().map(|record| record.started).min();
-    let ended = attempts.iter().map(|record| Moment::of(record.started).after(record.wall_seconds).timestamp()).max();
-    let scores: Vec<Value> =
-        ["pass", "reported", "verified"].into_iter().filter_map(|scorer| score(scorer, attempts)).collect();
+    let scored = SCORERS.into_iter().zip(&totals.scores);
+    let scores: Vec<Value> = scored.filter_map(|(scorer, scored)| score(scorer, scored, totals.attempts)).collect();
     header["status"] = status.into();
     header["results"] = json!({
         "total_samples": planned.max(attempts.len()),
-        "completed_samples": attempts.iter().filter(|record| !record.is_infrastructure()).count(),
+        "completed_samples": totals.completed,
         "scores": scores,
     });
     header["stats"] = json!({
-        "started_at": began.map(Moment::of),
-        "completed_at": ended.map(Moment::of),
+        "started_at": totals.began.map(Moment::of),
+        "completed_at": totals.ended.map(Moment::of),
         "model_usage": model_usage,
     });
     header
@@ -107,22 +150,7 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&AttemptRecord]) -> Valu
 
 /// `EvalScore`: mean over samples of the mean over a sample's attempts, and its standard error; `None` when nothing was
 /// scored so.
-fn score(scorer: &'static str, attempts: &[&AttemptRecord]) -> Option<Value> {
-    let mut samples: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    let mut scored = 0;
-    for record in attempts {
-        let passed_by = match scorer {
-            "pass" => (!record.is_infrastructure()).then_some(record.pass),
-            "reported" => record.reported.as_ref().map(|verdict| verdict.pass),
-            _ => record.verified.as_ref().map(|verdict| verdict.pass),
-        };
-        if let Some(pass) = passed_by {
-            let (passed, all) = samples.entry(&record.sample).or_default();
-            *passed += f64::from(u8::from(pass));
-            *all += 1.0;
-            scored += 1;
-        }
-    }
+fn score(scorer: &'static str, Scored { samples, attempts: scored }: &Scored, attempts: usize) -> Option<Value> {
     if samples.is_empty() {
         return None;
     }
@@ -136,7 +164,7 @@ fn score(scorer: &'static str, attempts: &[&AttemptRecord]) -> Option<Value> {
         "scorer": scorer,
         "reducer": "mean",
         "scored_samples": scored,
-        "unscored_samples": attempts.len() - scored,
+        "unscored_samples": attempts - scored,
         "params": {},
         "metrics": {
             "accuracy": { "name": "accuracy", "value": mean, "params": {} },

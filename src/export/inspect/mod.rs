@@ -19,13 +19,14 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use self::header::Totals;
 use super::Source;
 use crate::agent::Limits;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::files::hex;
 use crate::model::Usage;
-use crate::run::AttemptRecord;
+use crate::run::brief::Brief;
 
 /// Name of the task in Inspect's logs.
 const TASK: &str = "autoexperiment";
@@ -50,12 +51,12 @@ pub struct Log<'a> {
 /// Inspect gives its logs. Attempts that infrastructure lost are samples with an error.
 ///
 /// # Errors
-/// Kind `Usage` for one file when the run has several agents or models; kind `Machine` when a file cannot be written.
+/// Kind `Usage` for one file when the run has several agents or models; kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
-    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
-    for record in source.attempts() {
-        groups.entry((&record.agent, record.model.as_deref())).or_default().push(record);
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&Brief>> = BTreeMap::new();
+    for brief in source.attempts() {
+        groups.entry((&brief.agent, brief.model.as_deref())).or_default().push(brief);
     }
     let is_file = path.extension().is_some_and(|extension| extension == "eval");
     if is_file && groups.len() > 1 {
@@ -83,18 +84,21 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn write_log(source: &Source, log: &Log<'_>, attempts: &[&AttemptRecord], path: &Path) -> Result<PathBuf> {
+fn write_log(source: &Source, log: &Log<'_>, attempts: &[&Brief], path: &Path) -> Result<PathBuf> {
     let mut archive = Archive { zip: ZipWriter::new(WholeFile::create_with_folders(path)?), path };
     archive.add("_journal/start.json", &header::start(&source.run, log, attempts))?;
     let mut summaries = Vec::with_capacity(attempts.len());
-    for record in attempts {
-        let lines = source.lines(record);
+    let mut totals = Totals::default();
+    for brief in attempts {
+        let record = source.whole(brief)?;
+        totals.add(&record);
+        let lines = source.lines(&record);
         let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt.saturating_add(1));
         summaries
-            .push(sample::write(record, &source.sentence(record), &lines, log, |sample| archive.add(&name, sample))?);
+            .push(sample::write(&record, &source.sentence(&record), &lines, log, |sample| archive.add(&name, sample))?);
     }
     archive.add("summaries.json", &summaries)?;
-    archive.add("header.json", &header::header(&source.run, log, attempts))?;
+    archive.add("header.json", &header::header(&source.run, log, attempts, &totals))?;
     archive.finish()
 }
 

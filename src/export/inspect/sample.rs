@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::event::{Entry, InfoEvent, ModelEvent, Output, ToolEvent, entries};
+use super::event::{Asked, Entry, InfoEvent, ModelEvent, Output, ToolEvent, entries};
 use super::message::{ChatMessage, Pool};
 use super::{Log, Moment, UsageOf, identifier, model_name};
 use crate::agent::{End, Limits, TimedEvent};
@@ -97,10 +97,13 @@ pub fn write<E>(
     let uuid = identifier(&[log.run, &record.agent, &model, &record.sample, &attempt]);
     let begun = Moment::of(record.started);
     let mut pool = Pool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
-    let entries = entries(lines, begun, &uuid, &mut pool);
+    let mut entries = entries(lines, begun, &uuid, &mut pool);
     let input = pool.task().unwrap_or(sentence).to_owned();
     if pool.len() == 0 {
         pool.say(&input);
+    }
+    if !entries.iter().any(|entry| matches!(entry, Entry::Model(_))) {
+        entries.insert(0, Entry::Model(Asked::nothing(begun, &uuid, pool.shown())));
     }
     let target = target(record);
     let scores = scores(record);

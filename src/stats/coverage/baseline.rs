@@ -1,8 +1,9 @@
 //! Runs of the `mutant:P` baseline, whose rate is known.
 
+use super::Tally;
 use super::grid::NAMES;
-use super::{Tally, Uniform};
 use crate::sample::{Nesting, draw};
+use crate::stats::uniform::Uniform;
 use crate::stats::{Intervals, Measured, Population, rate_interval};
 
 /// Chances of masked functions to be restored.

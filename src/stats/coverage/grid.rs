@@ -1,6 +1,7 @@
 //! Runs whose samples have chances that are drawn, or are all the same.
 
-use super::{Tally, Uniform};
+use super::Tally;
+use crate::stats::uniform::Uniform;
 use crate::stats::{
     Intervals, Measured, Population, Tried, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k,
     rate_interval,
@@ -17,6 +18,8 @@ pub(super) enum Chances {
     Same(f64),
     /// A beta distribution.
     Beta(f64, f64),
+    /// A sample is always passed with this chance, and else never.
+    Always(f64),
 }
 
 impl Chances {
@@ -29,6 +32,7 @@ impl Chances {
         match self {
             Self::Same(chance) => chance,
             Self::Beta(a, b) => uniform.beta(a, b),
+            Self::Always(share) => f64::from(u8::from(uniform.next() < share)),
         }
     }
 
@@ -37,6 +41,7 @@ impl Chances {
         match self {
             Self::Same(chance) => chance.powi(k as i32),
             Self::Beta(a, b) => (0..k).map(|i| (a + i as f64) / (a + b + i as f64)).product(),
+            Self::Always(share) => share,
         }
     }
 
@@ -44,6 +49,7 @@ impl Chances {
         match self {
             Self::Same(chance) => Self::Same(1.0 - chance).all_pass(k),
             Self::Beta(a, b) => Self::Beta(b, a).all_pass(k),
+            Self::Always(share) => 1.0 - share,
         }
     }
 
@@ -104,6 +110,8 @@ pub(super) enum Asked {
     /// pass@1 on papers like these: each has a chance of its own, from a beta distribution whose parameters have this sum
     /// (the larger, the more papers are alike), about which its samples' vary.
     Papers(f64),
+    /// pass@1 on these papers, which have chances of their own as in [`Asked::Papers`]: the truth is the mean of theirs.
+    Correlated(f64),
     /// The difference to a second contender with such chances.
     Difference(Chances, Pairing),
     /// The same, on papers like these.
@@ -126,7 +134,8 @@ pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize
                 rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally);
             }
             Asked::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
-            Asked::Papers(alike) => papers(alike, shape, chances, &mut uniform, &mut tally),
+            Asked::Papers(alike) => papers(alike, shape, chances, false, &mut uniform, &mut tally),
+            Asked::Correlated(alike) => papers(alike, shape, chances, true, &mut uniform, &mut tally),
             Asked::Difference(second, pairing) => {
                 let samples = differences(shape, [chances, second], pairing, &mut uniform);
                 let interval = difference_interval(&samples, shape.k as f64, Intervals::default());
@@ -170,18 +179,25 @@ fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<
     (0..shape.papers).map(chance).collect()
 }
 
-fn papers(alike: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
+/// What intervals for other papers say of their mean, or, with `are_these`, intervals for these papers of these papers'.
+fn papers(alike: f64, shape: Shape, chances: Chances, are_these: bool, uniform: &mut Uniform, tally: &mut Tally) {
     let mean = chances.mean();
     let of_papers = of_papers(alike, shape, mean, uniform);
     let measure = |(paper, sample): (usize, Measured<'static>)| {
         let chance = match chances {
             Chances::Same(_) => of_papers[paper],
             Chances::Beta(..) => uniform.beta(4.0 * of_papers[paper], 4.0 * (1.0 - of_papers[paper])),
+            Chances::Always(_) => f64::from(u8::from(uniform.next() < of_papers[paper])),
         };
         Measured { value: uniform.passes(shape.k, chance) as f64 / shape.k as f64, ..sample }
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
-    tally.count(rate_interval(&samples, shape.k as f64, PAPERS), mean);
+    if are_these {
+        let truth = samples.iter().zip(shape.samples()).map(|(_, (paper, _))| of_papers[paper]).sum::<f64>();
+        tally.count(rate_interval(&samples, shape.k as f64, Intervals::default()), truth / samples.len() as f64);
+    } else {
+        tally.count(rate_interval(&samples, shape.k as f64, PAPERS), mean);
+    }
 }
 
 fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut Uniform, tally: &mut Tally) {
@@ -193,6 +209,7 @@ fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut
             let chance = match both[place] {
                 Chances::Same(_) => mean,
                 Chances::Beta(..) => uniform.beta(4.0 * mean, 4.0 * (1.0 - mean)),
+                Chances::Always(_) => f64::from(u8::from(uniform.next() < mean)),
             };
             uniform.passes(shape.k, chance) as f64 / shape.k as f64
         });

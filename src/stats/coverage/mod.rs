@@ -11,16 +11,9 @@ mod quick;
 mod tables;
 
 use super::Interval;
-
-/// A generator for simulations, deterministic, so that these tests cannot flake (Knuth's MMIX constants).
-pub(super) struct Uniform(pub(super) u64);
+use super::uniform::Uniform;
 
 impl Uniform {
-    pub(super) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.next()).ln()).sqrt();
         radius * (2.0 * std::f64::consts::PI * self.next()).cos()
@@ -45,11 +38,6 @@ impl Uniform {
     fn beta(&mut self, a: f64, b: f64) -> f64 {
         let (x, y) = (self.gamma(a), self.gamma(b));
         if x + y > 0.0 { x / (x + y) } else { f64::from(u8::from(self.next() < a / (a + b))) }
-    }
-
-    /// How many of k attempts pass.
-    fn passes(&mut self, k: usize, chance: f64) -> usize {
-        (0..k).filter(|_| self.next() < chance).count()
     }
 }
 

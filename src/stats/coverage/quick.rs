@@ -1,9 +1,9 @@
 //! A quick form of the tables, on every change.
 
-use super::Uniform;
 use super::baseline::{Baseline, Mutant};
 use super::grid::{Asked, Chances, Pairing, Shape, differences, simulate};
-use crate::stats::{Aim, Population, Spread, sign_flip};
+use crate::stats::uniform::Uniform;
+use crate::stats::{Aim, Design, Population, Spread, sign_flip};
 
 fn coverage(asked: Asked, shape: Shape, chances: Chances, runs: usize) -> f64 {
     simulate(asked, shape, chances, runs, 7).coverage()
@@ -63,8 +63,7 @@ fn seen(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
 pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usize) -> (usize, f64) {
     let aim = Aim { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });
-    let [one, other] = means.map(|mean| Spread::assumed(mean, alike).of_difference(k, 0.0));
-    let samples = aim.samples(f64::midpoint(one, other)) as usize;
+    let samples = aim.samples(&Design { spread: Spread::assumed(means[0], alike), k, correlation: 0.0 }) as usize;
     (samples, seen(samples, k, chances, runs))
 }
 

@@ -19,11 +19,12 @@ struct Measure {
 }
 
 /// Mean rates with which samples are drawn: the same for all, varying, and skewed or U-shaped ones.
-fn chances(means: &[f64], further: &[(f64, f64)]) -> Vec<(String, Chances)> {
+fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String, Chances)> {
     let same = means.iter().map(|&mean| (format!("{mean}"), Chances::Same(mean)));
     let varying = means.iter().map(|&mean| (format!("~{mean}"), Chances::varying(mean)));
     let further = further.iter().map(|&(a, b)| (format!("Beta({a}, {b})"), Chances::Beta(a, b)));
-    same.chain(varying).chain(further).collect()
+    let always = always.iter().map(|&share| (format!("{share} or never"), Chances::Always(share)));
+    same.chain(varying).chain(further).chain(always).collect()
 }
 
 /// `alike` says how much papers differ, as in [`Asked::Papers`].
@@ -42,7 +43,11 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
     let shifted = |by: f64| {
         move |first: Chances| {
             let mean = if first.mean() > 0.5 { first.mean() - by } else { first.mean() + by };
-            if matches!(first, Chances::Same(_)) { Chances::Same(mean) } else { Chances::varying(mean) }
+            match first {
+                Chances::Same(_) => Chances::Same(mean),
+                Chances::Beta(..) => Chances::varying(mean),
+                Chances::Always(_) => Chances::Always(mean),
+            }
         }
     };
     vec![
@@ -70,6 +75,12 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
                 .collect(),
             &several,
             1,
+        ),
+        plain(
+            "papers' own pass@1",
+            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Asked::Correlated(alike))).collect()),
+            ks,
+            2,
         ),
         plain(
             "papers: pass@1",
@@ -134,6 +145,7 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
     let all: Vec<Vec<Vec<Cell>>> = in_threads(shapes.len(), |place| {
         let shape = shapes[place];
+        eprintln!("{title}: {} x {}", shape.papers, shape.samples);
         let of = |measure: &Measure| {
             if shape.papers < measure.papers { Vec::new() } else { cells(measure, shape, runs) }
         };
@@ -204,21 +216,37 @@ fn shapes(papers: &[usize], samples: &[usize]) -> Vec<Shape> {
 #[ignore = "a measurement, the tables of docs/statistics.md: cargo test --release --lib the_tables_of_coverage -- --ignored --nocapture"]
 fn the_tables_of_coverage() {
     let runs = std::env::var("RUNS").map_or(1000, |runs| runs.parse().unwrap());
-    let grid = chances(&[0.02, 0.1, 0.3, 0.5, 0.9, 0.98], &[(1.0, 4.0)]);
-    let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
-    print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
-
+    let part = std::env::var("PART").unwrap_or_default();
+    let is_asked = |name: &str| part.is_empty() || part.split(',').any(|part| part == name);
+    if is_asked("grid") {
+        let grid = chances(&[0.02, 0.1, 0.3, 0.5, 0.9, 0.98], &[(1.0, 4.0)], &[]);
+        let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
+        print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
+    }
     // Nothing was chosen by these.
-    let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)]);
-    let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);
-    print("Held out", &measures(&other, &[1, 4], &[3.0, 20.0]), &sizes, runs);
-    let uneven: Vec<Shape> =
-        shapes(&[2, 4, 10], &[5, 12]).into_iter().map(|shape| Shape { uneven: true, ..shape }).collect();
-    print("Held out, papers of different sizes", &measures(&other, &[1, 4], &[3.0, 20.0]), &uneven, runs);
+    let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)], &[0.3, 0.8]);
+    if is_asked("held") {
+        let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);
+        print("Held out", &measures(&other, &[1, 4], &[3.0, 20.0]), &sizes, runs);
+    }
+    if is_asked("uneven") {
+        let uneven: Vec<Shape> =
+            shapes(&[2, 4, 10], &[5, 12]).into_iter().map(|shape| Shape { uneven: true, ..shape }).collect();
+        print("Held out, papers of different sizes", &measures(&other, &[1, 4], &[3.0, 20.0]), &uneven, runs);
+    }
+    if is_asked("slopes") {
+        let few = shapes(&[1, 2, 3, 6], &[2, 3, 4, 8, 24]);
+        print("Slopes", &[slopes(&[1, 3, 5])], &few, runs);
+    }
+    if is_asked("baseline") {
+        print_baseline(runs);
+    }
+    if is_asked("power") {
+        print_power(runs);
+    }
+}
 
-    let few = shapes(&[1, 2, 3, 6], &[2, 3, 4, 8, 24]);
-    print("Slopes", &[slopes(&[1, 3, 5])], &few, runs / 4);
-
+fn print_baseline(runs: usize) {
     println!("\nmutant baseline\n");
     let suite = [Mutant::Even(0.1), Mutant::Even(0.3), Mutant::Even(0.5), Mutant::Uneven(0.6)];
     let papers = [Mutant::Even(0.3), Mutant::Uneven(0.6), Mutant::NewPapers(0.4)];
@@ -233,10 +261,12 @@ fn the_tables_of_coverage() {
             }
         }
     }
+}
 
+fn print_power(runs: usize) {
     println!("\npower\n");
     for k in [1, 3, 5] {
-        for means in [[0.4, 0.6], [0.1, 0.2], [0.5, 0.9]] {
+        for means in [[0.4, 0.6], [0.1, 0.2], [0.3, 0.6], [0.5, 0.9], [0.1, 0.7], [0.05, 0.95]] {
             for alike in [0.0, 1.0 / 3.0] {
                 let (samples, share) = promised_and_seen(k, means, alike, runs);
                 println!("| {k} | {alike:.2} | {means:?} | {samples} | {:.1} |", 100.0 * share);

@@ -21,9 +21,7 @@ for info in list_eval_logs(sys.argv[1]):
     sample = read_eval_log_sample(info, id=first.id, epoch=first.epoch, resolve_attachments=True)
     models = [event for event in sample.events if event.event == "model"]
     shown = {message.id for event in models for message in event.input}
-    messages = 0
-    if any(event.event == "model" for one in log.samples for event in one.events):
-        messages = len(messages_df(info.name, quiet=True))
+    messages = len(messages_df(info.name, quiet=True))
     samples = samples_df(info.name, quiet=True)
     found[log.eval.solver] = {
         "file": Path(info.name).name,

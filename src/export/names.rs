@@ -1,0 +1,84 @@
+//! Names of files that are made of strangers' names: of agents, models and samples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::files::{bounded, hex};
+use crate::run::brief::Brief;
+
+/// Hexadecimal digits that tell apart what would have the same name.
+const DIGITS: usize = 8;
+
+/// A name as part of a path: the same where it can be one. Else what leads elsewhere becomes a dash, what is too long is cut
+/// off, and digits that follow from the whole name come behind, so that no two names become one.
+pub fn file_name(name: &str) -> String {
+    let mut safe: String = name.replace(['/', '\\', '\0'], "-");
+    if safe.starts_with('.') || safe.is_empty() {
+        safe.insert(0, '-');
+    }
+    if safe == name { bounded(name).into_owned() } else { format!("{}-{}", bounded(&safe), digits(&[name])) }
+}
+
+fn digits(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hex(&hash.finalize())[..DIGITS].to_owned()
+}
+
+/// What the files of each agent and model of a run are named after: the agent, and behind `__` the model where it has
+/// several.
+pub struct Names(BTreeMap<(String, Option<String>), String>);
+
+impl Names {
+    /// Of the agents and models of these attempts.
+    pub fn of<'a>(attempts: impl Iterator<Item = &'a Brief>) -> Self {
+        let mut models: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
+        for attempt in attempts {
+            models.entry(&attempt.agent).or_default().insert(attempt.model.as_deref());
+        }
+        let (mut names, mut taken) = (BTreeMap::new(), BTreeSet::new());
+        for (agent, models) in models {
+            let are_several = models.len() > 1;
+            for model in models {
+                let whole = match model {
+                    Some(model) if are_several => format!("{agent}__{model}"),
+                    _ => agent.to_owned(),
+                };
+                let mut name = file_name(&whole);
+                if !taken.insert(name.clone()) {
+                    name = format!("{name}-{}", digits(&[agent, model.unwrap_or_default()]));
+                    taken.insert(name.clone());
+                }
+                names.insert((agent.to_owned(), model.map(str::to_owned)), name);
+            }
+        }
+        Self(names)
+    }
+
+    /// The name for one of them.
+    pub fn get(&self, agent: &str, model: Option<&str>) -> String {
+        let known = self.0.get(&(agent.to_owned(), model.map(str::to_owned)));
+        known.cloned().unwrap_or_else(|| file_name(agent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_can_be_a_files_stays_and_no_two_become_one() {
+        assert_eq!(file_name("react 2_a,b"), "react 2_a,b");
+        let long = "ä".repeat(300);
+        let odd = ["a/b", "a-b", "a\\b", "..", ".", "", "../../outside", &long, &format!("{long}x"), ".a"];
+        let names: BTreeSet<String> = odd.iter().map(|name| file_name(name)).collect();
+        assert_eq!(names.len(), odd.len());
+        for name in names {
+            assert!(crate::run::is_file_name(&name) && name.len() < 235, "{name}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The records of a run in brief, and each whole one when it is asked for: what is written of a run record by record need
+//! not be held in memory, however large the run is.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::reading::{Detail, Place, gather, labels_of, name, parse};
+use super::{AttemptRecord, RunFile, Store, Tried, Try, counting, twice};
+use crate::error::{Error, Result, with_causes};
+
+/// What of a record says which it is, and where it stands: about 200 bytes.
+#[derive(Debug)]
+pub struct Brief {
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// The sample's id.
+    pub sample: String,
+    /// Number of the attempt at its sample.
+    pub attempt: u32,
+    /// Whether it stands for its attempt: see [`counting`].
+    pub counts: bool,
+    started: jiff::Timestamp,
+    is_lost: bool,
+    is_superseded: bool,
+    has_score: bool,
+    measures: Vec<String>,
+    place: Place,
+}
+
+impl Brief {
+    fn of(record: AttemptRecord, place: Place) -> Self {
+        Self {
+            counts: false,
+            started: record.started,
+            is_lost: record.is_infrastructure(),
+            is_superseded: false,
+            has_score: record.score().is_some(),
+            measures: record.measures().into_keys().collect(),
+            agent: record.agent,
+            model: record.model,
+            sample: record.sample,
+            attempt: record.attempt,
+            place,
+        }
+    }
+}
+
+impl Tried for Brief {
+    fn which(&self) -> Try<'_> {
+        Try {
+            agent: &self.agent,
+            model: self.model.as_deref(),
+            sample: &self.sample,
+            attempt: self.attempt,
+            started: self.started,
+            is_lost: self.is_lost,
+        }
+    }
+
+    fn supersede(&mut self) {
+        (self.is_lost, self.is_superseded) = (true, true);
+    }
+}
+
+/// A run whose records are read one at a time.
+#[derive(Debug)]
+pub struct Briefs {
+    /// Its folder.
+    pub store: Store,
+    /// What it is; `None` when its `run.json` is gone or broken.
+    pub run: Option<RunFile>,
+    /// Its records, in the order of writing.
+    pub records: Vec<Brief>,
+    /// What is missing, a sentence each.
+    pub notes: Vec<String>,
+    files: Vec<(PathBuf, File)>,
+}
+
+impl Briefs {
+    /// Reads which records a run has, as [`read`](super::reading::read) does.
+    ///
+    /// # Errors
+    /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let gathered = gather(folder, |line, place| Ok(Brief::of(parse(line, Detail::Outcome)?, place)))?;
+        let mut records = gathered.records;
+        for (place, counts) in counting(&records).into_iter().enumerate() {
+            records[place].counts = counts;
+        }
+        let open = |path: PathBuf| match File::open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) => Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
+        };
+        let files = gathered.files.into_iter().map(open).collect::<Result<_>>()?;
+        Ok(Self { store: gathered.store, run: gathered.run, records, notes: gathered.notes, files })
+    }
+
+    /// Opens several runs, each with what stands before its agents' labels in reports over all of them; and why the others
+    /// could not be opened, a sentence each.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) when none of them can be read.
+    pub fn open_all(folders: &[PathBuf]) -> Result<(Vec<(String, Self)>, Vec<String>)> {
+        let (mut opened, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
+        for folder in folders {
+            match Self::open(folder) {
+                Ok(run) => opened.push(run),
+                Err(error) => {
+                    notes.push(format!("left out: {}", with_causes(&error)));
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        if let (Some(error), true) = (first_error, opened.is_empty()) {
+            return Err(error);
+        }
+        let named: Vec<(String, &Store)> =
+            opened.iter().map(|run| (name(&run.store, run.run.as_ref()), &run.store)).collect();
+        let labels = labels_of(&named);
+        let prefix = |label: String| if folders.len() > 1 { format!("{label}/") } else { String::new() };
+        Ok((labels.into_iter().map(prefix).zip(opened).collect(), notes))
+    }
+
+    /// The whole record.
+    ///
+    /// # Errors
+    /// Kind `Store` when it is not there any more.
+    pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
+        let Place { file, offset, length } = brief.place;
+        let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
+        let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
+        let mut line = vec![0; length];
+        file.read_exact_at(&mut line, offset).map_err(|error| failed().because(error))?;
+        let mut record = parse(&line, Detail::Whole).map_err(|error| failed().because(error))?;
+        if brief.is_superseded {
+            twice::supersede(&mut record);
+        }
+        Ok(record)
+    }
+
+    /// All records, whole, one at a time, each with whether it stands for its attempt.
+    pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
+        self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
+    }
+
+    /// Names of all that the records measured.
+    pub fn measures(&self) -> impl Iterator<Item = &String> {
+        self.records.iter().flat_map(|record| &record.measures)
+    }
+
+    /// Whether a record has partial credit.
+    #[must_use]
+    pub fn has_score(&self) -> bool {
+        self.records.iter().any(|record| record.has_score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::run::reading::read;
+
+    fn line(sample: &str, end: End, text: &str, second: i64) -> String {
+        let record = AttemptRecord {
+            end,
+            answer: Some(text.to_owned()),
+            started: jiff::Timestamp::from_second(second).unwrap(),
+            ..AttemptRecord::blank("react", &crate::sample::masked(sample), 0)
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    }
+
+    #[test]
+    fn each_record_is_read_again_from_its_place_and_is_what_reading_all_of_them_gives() {
+        let folder = tempfile::tempdir().unwrap();
+        // Lines that end within, at and behind the blocks that are read, broken ones and empty ones.
+        let long = "x".repeat((1 << 20) - 300);
+        let first = line("x_0", End::Answered, &long, 5)
+            + "garbage\n\n"
+            + &line("x_1", End::Answered, "ä\"\\", 3)
+            + &line("x_2", End::SandboxLost, &long, 4)
+            + &line("x_2", End::Answered, "b", 6);
+        // Of a shard, which made an attempt that another made, too.
+        let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
+        std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
+        for files in [1, 2] {
+            if files == 2 {
+                std::fs::write(folder.path().join("attempts-b.jsonl"), &second).unwrap();
+            }
+            let all = read(folder.path(), Detail::Whole).unwrap();
+            let briefs = Briefs::open(folder.path()).unwrap();
+            let each: Vec<(AttemptRecord, bool)> = briefs.each().map(Result::unwrap).collect();
+            assert_eq!(each.iter().map(|(record, _)| record.clone()).collect::<Vec<_>>(), all.records, "{files}");
+            assert_eq!(each.iter().map(|(_, counts)| *counts).collect::<Vec<_>>(), counting(&all.records));
+            assert_eq!(briefs.notes, all.notes);
+            assert_eq!(each.len(), if files == 1 { 4 } else { 6 });
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Numbers for simulations that anyone can repeat: they follow from a seed, and from nothing else.
+
+/// A generator of numbers in [0, 1) (Knuth's MMIX constants).
+pub(super) struct Uniform(pub(super) u64);
+
+impl Uniform {
+    pub(super) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// How many of k attempts pass.
+    pub(super) fn passes(&mut self, k: usize, chance: f64) -> usize {
+        (0..k).filter(|_| self.next() < chance).count()
+    }
+}
