@@ -44,8 +44,13 @@ fn export(format: &str, to: &str) -> String {
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn inspect_ai_reads_the_logs_with_all_its_readers() {
-    let readers = Readers::general();
     assert_eq!(export("inspect", "logs").lines().count(), 3);
+    for readers in [Readers::general(), Readers::oldest()] {
+        inspect_reads(&readers);
+    }
+}
+
+fn inspect_reads(readers: &Readers) {
     let found = readers.read("inspect_logs.py", &[&ran().path("logs")]);
     for agent in ["gold", "noop", "react"] {
         let log = &found[agent];
@@ -59,6 +64,8 @@ fn inspect_ai_reads_the_logs_with_all_its_readers() {
     assert_eq!(found["noop"]["scores"], json!({ "pass": 0.0, "reported": 0.0, "verified": 0.0 }));
     let react = &found["react"];
     assert_eq!(react["messages"], 8 * 12, "every message of the model's once: {react}");
+    // What was asked is a message where no model was.
+    assert_eq!((&found["gold"]["messages"], &found["noop"]["messages"]), (&json!(8), &json!(8)));
     let first = &react["first"];
     let roles: Vec<&str> = first["messages"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let expected = "system user assistant tool assistant user assistant tool tool assistant user assistant";
@@ -154,10 +161,15 @@ fn inspect_view_shows_every_sample_in_a_browser() {
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn pandas_duckdb_and_datasets_read_the_same_tables() {
-    let readers = Readers::general();
     for format in ["csv", "parquet", "jsonl"] {
         assert_eq!(export(format, "tables").lines().count(), 2);
     }
+    for readers in [Readers::general(), Readers::oldest()] {
+        same_tables(&readers);
+    }
+}
+
+fn same_tables(readers: &Readers) {
     let found = readers.read("tables.py", &[&ran().path("tables"), Path::new("schemas")]);
     for (table, rows, passed) in [("attempts", 24, 8), ("values", 132, 44)] {
         let table = &found[table];
@@ -377,7 +389,12 @@ fn a_prediction_is_a_patch_that_git_applies_to_the_masked_repo() {
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
 fn swe_bench_reads_the_predictions() {
-    let readers = Readers::general();
+    for readers in [Readers::general(), Readers::oldest()] {
+        predictions_are_read(&readers);
+    }
+}
+
+fn predictions_are_read(readers: &Readers) {
     export("predictions", "predictions-read");
     let found = readers.read("predictions.py", &[&ran().path("predictions-read")]);
     assert_eq!(found.as_object().unwrap().len(), 6);
@@ -523,12 +540,113 @@ fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     assert!(!lab.path("all.eval").exists());
     lab.write("runs/empty/run.json", &lab.read("runs/r/run.json"));
     assert!(lab.fails(7, &["export", "empty", "--format", "jsonl", "-o", "x"]).contains("has no finished attempt"));
-    lab.write("runs/hostile/run.json", &lab.read("runs/r/run.json"));
-    let mut record = lab.records("r").remove(0);
-    record["agent"] = json!("../../outside");
-    lab.write("runs/hostile/attempts.jsonl", &json_lines(&[record]));
-    assert!(lab.fails(7, &["export", "hostile", "--format", "atif", "-o", "x"]).contains("can be no agent or sample"));
     assert!(lab.fails(2, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("there is no run"));
+}
+
+/// All files below a folder, sorted.
+fn files(folder: &Path) -> Vec<String> {
+    let below = |path: String| path[folder.display().to_string().len() + 1..].to_owned();
+    let mut found: Vec<String> = texts(folder).into_iter().map(|(path, _)| below(path)).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn names_that_no_file_can_have_hide_nothing_and_lead_nowhere() {
+    let lab = Lab::bare();
+    crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
+    let long = "é".repeat(300);
+    let mut records = lab.records("odd");
+    records.retain(|record| record["agent"] == "noop" && record["attempt"] == 0);
+    for (record, name) in records.iter_mut().zip(["../../outside", "a/b", &long, "noop"]) {
+        record["agent"] = json!(name);
+    }
+    lab.write("runs/odd/attempts.jsonl", &json_lines(&records));
+    for format in ["csv", "parquet", "jsonl", "inspect"] {
+        let said = lab.ok(&["export", "odd", "--format", format, "-o", &format!("out/{format}")]).stderr;
+        assert_eq!(said.contains("can be no agent or sample"), format == "inspect", "{format}: {said}");
+    }
+    assert_eq!(lab.read("out/csv/attempts.csv").lines().count(), 5);
+    assert_eq!(files(&lab.path("out/inspect")).len(), 4);
+    for format in ["atif", "traj"] {
+        let ran = lab.ok(&["export", "odd", "--format", format, "-o", &format!("out/{format}")]);
+        assert_eq!(ran.stdout.lines().count(), 4, "{}", ran.stdout);
+        let written = files(&lab.path(&format!("out/{format}")));
+        assert_eq!(written.len(), 4, "{written:?}");
+        for part in ["-..-..-outside-", "a-b-", "ééé", "noop/"] {
+            assert!(written.iter().any(|path| path.starts_with(part)), "{part}: {written:?}");
+        }
+    }
+    assert!(!lab.path("outside").exists() && !lab.path("../outside").exists());
+}
+
+#[test]
+fn an_agent_with_two_models_has_files_for_each() {
+    let lab = Lab::bare();
+    crate::support::copy(&ran().path("runs/r"), &lab.path("runs/two"));
+    let mut records = lab.records("two");
+    records.retain(|record| record["agent"] == "react" && record["attempt"] == 0);
+    // In a record's place of names two models may be one: both are kept.
+    for (record, model) in records.iter_mut().zip(["openai:a/b", "openai:a-b", "other", "other"]) {
+        record["model"] = json!(model);
+    }
+    lab.write("runs/two/attempts.jsonl", &json_lines(&records));
+    lab.ok(&["export", "two", "--format", "predictions", "-o", "p"]);
+    let written = files(&lab.path("p"));
+    assert_eq!(written.len(), 3, "{written:?}");
+    assert!(written.contains(&"react__other.0.jsonl".to_owned()), "{written:?}");
+    assert_eq!(lab.read("p/react__other.0.jsonl").lines().count(), 2);
+    for format in ["atif", "traj"] {
+        lab.ok(&["export", "two", "--format", format, "-o", format]);
+        let written = files(&lab.path(format));
+        assert_eq!(written.len(), 4, "{written:?}");
+        assert_eq!(written.iter().filter(|path| path.starts_with("react__other/")).count(), 2, "{written:?}");
+    }
+}
+
+#[test]
+fn what_many_attempts_lack_is_said_of_a_few_and_counted() {
+    let lab = Lab::bare();
+    crate::support::copy(&ran().path("runs/r"), &lab.path("runs/bare"));
+    std::fs::remove_dir_all(lab.path("runs/bare/trajectories")).unwrap();
+    std::fs::remove_dir_all(lab.path("runs/bare/diffs")).unwrap();
+    let said = lab.ok(&["export", "bare", "--format", "traj", "-o", "x"]).stderr;
+    assert_eq!(said.lines().count(), 12, "{said}");
+    for part in ["19 more attempts have no trajectory", "19 more attempts have no diff"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn an_agent_without_a_model_whose_trajectory_has_a_reply_is_exported() {
+    let lab = Lab::bare();
+    crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
+    let mut records = lab.records("odd");
+    records.retain(|record| record["agent"] == "react");
+    for record in &mut records {
+        record.as_object_mut().unwrap().remove("model");
+    }
+    lab.write("runs/odd/attempts.jsonl", &json_lines(&records));
+    for format in ["inspect", "atif", "traj", "predictions"] {
+        lab.ok(&["export", "odd", "--format", format, "-o", &format!("out/{format}")]);
+    }
+}
+
+#[test]
+fn a_negative_cost_is_said_and_the_negative_zero_is_zero() {
+    let lab = Lab::bare();
+    crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
+    let mut records = lab.records("odd");
+    records.truncate(3);
+    (records[0]["cost"], records[1]["cost"]) = (json!(-1.0), json!(-0.0));
+    lab.write("runs/odd/attempts.jsonl", &json_lines(&records));
+    let said = lab.ok(&["export", "odd", "--format", "csv", "-o", "x"]).stderr;
+    assert!(said.contains("line 1 of `attempts.jsonl` is broken and left out") && said.contains("cost"), "{said}");
+    let attempts = lab.read("x/attempts.csv");
+    assert_eq!(attempts.lines().count(), 3, "{attempts}");
+    assert!(!attempts.contains(",-0"), "{attempts}");
+    let shown = lab.ok(&["report", "odd", "--csv-attempts"]);
+    assert!(shown.stderr.contains("line 1 of `attempts.jsonl`") && !shown.stdout.contains(",-0"), "{}", shown.stdout);
 }
 
 /// All schemas, by the name of their file.
