@@ -33,6 +33,14 @@ const READERS: Packages = Packages {
     bare: &["swebench==5.0.2", "sweagent==0.0.1"],
 };
 
+/// The oldest versions that are supported: earlier ones of Inspect do not know the pool of messages that calls point at.
+const OLDEST: Packages = Packages {
+    name: "oldest-readers",
+    least: (3, 10),
+    requirements: "oldest-requirements.txt",
+    bare: &["swebench==3.0.17"],
+};
+
 const HARBOR: Packages =
     Packages { name: "harbor", least: (3, 12), requirements: "harbor-requirements.txt", bare: &["harbor==0.25.0"] };
 
@@ -40,6 +48,11 @@ impl Readers {
     /// Inspect AI, pandas, DuckDB, datasets, SWE-bench and the SWE-agent that PyPI has.
     pub fn general() -> Self {
         Self::install(&READERS)
+    }
+
+    /// The same, in the oldest versions that are supported, without SWE-agent.
+    pub fn oldest() -> Self {
+        Self::install(&OLDEST)
     }
 
     /// Harbor: its models, and its program with the agents that are no models.
