@@ -354,7 +354,12 @@ pub fn difficulty_console(found: &Difficulty) -> String {
                 samples.to_string(),
                 format!("{:.1}", 100.0 * rate),
                 format!("{:.1} [{:.1}, {:.1}]", 100.0 * fitted, 100.0 * interval.low, 100.0 * interval.high),
-                of_decline(format!("{:.2} [{:.2}, {:.2}]", decline.slope, slope.low, slope.high)),
+                of_decline(format!(
+                    "{:.2} [{:.2}, {:.2}]",
+                    unsigned(decline.slope),
+                    unsigned(slope.low),
+                    unsigned(slope.high)
+                )),
                 of_decline(half(decline)),
             ]
         });
@@ -377,7 +382,12 @@ pub fn difficulty_console(found: &Difficulty) -> String {
             table.add_row([
                 short(&row.paper, 24),
                 function,
-                format!("{:+.2} [{:+.2}, {:+.2}]", row.difficulty, row.interval.low, row.interval.high),
+                format!(
+                    "{:+.2} [{:+.2}, {:+.2}]",
+                    unsigned(row.difficulty),
+                    unsigned(row.interval.low),
+                    unsigned(row.interval.high)
+                ),
                 row.attempts.to_string(),
                 format!("{:.1}", 100.0 * row.rate),
             ]);
@@ -396,6 +406,11 @@ pub fn difficulty_console(found: &Difficulty) -> String {
         parts.push(format!("Notes\n{}", notes.collect::<Vec<_>>().join("\n")));
     }
     format!("{}\n", parts.join("\n\n"))
+}
+
+/// The same, but what rounds to nothing has no sign.
+fn unsigned(value: f64) -> f64 {
+    if value.abs() < 0.005 { 0.0 } else { value }
 }
 
 /// `2.3 [1.9, 2.8]`; a half that lies below 0 masked functions is said to.

@@ -230,6 +230,17 @@ fn half_a_run_says_what_is_missing_and_lost() {
 }
 
 #[test]
+fn a_contender_that_is_wholly_lost_keeps_its_row_without_a_rate() {
+    let records = [record("fixed", 1, 0, 0, true), lost("react", 1, 0, 0), lost("react", 1, 1, 0)];
+    let summary = summarise(&records, &options(&[1]));
+    let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
+    assert_eq!((row.attempts, row.lost, row.pass_at[0].rate), (0, 2, None));
+    assert!(summary.rows.iter().any(|row| row.agent == "fixed" && row.pass_at[0].rate == Some(1.0)));
+    let text = console(&summary);
+    assert!(text.contains("react") && !text.contains("NaN"), "{text}");
+}
+
+#[test]
 fn a_rate_of_an_agent_whose_every_attempt_was_refused_is_not_printed_without_a_warning() {
     let refused = |attempt| AttemptRecord {
         end: End::Refused,
