@@ -183,12 +183,11 @@ impl React {
                 Err(unanswered) => return unanswered.into(),
                 Ok(reply) => {
                     memory.learn(&reply);
-                    match last {
-                        Some(why) => step::act_last(&reply, why, tool_calling, context),
-                        None => {
-                            let next = step::act(&reply, tool_calling, session, &mut request.messages, context).await;
-                            self.reviewed(next, &reply, &mut request.messages, context).await
-                        }
+                    if let Some(why) = last {
+                        step::act_last(&reply, why, tool_calling, context)
+                    } else {
+                        let next = step::act(&reply, tool_calling, session, &mut request.messages, context).await;
+                        self.reviewed(next, &reply, &mut request.messages, context).await
                     }
                 }
             };
