@@ -138,7 +138,7 @@ impl Detailed {
                 heading.extend(measures.iter().cloned());
             }
             Self::Values => {
-                heading.extend(names(&["source", "experiment", "value", "gold", "got", "error", "pass", "reason"]))
+                heading.extend(names(&["source", "experiment", "value", "gold", "got", "error", "pass", "reason"]));
             }
         }
         let mut text = String::new();

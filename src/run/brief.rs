@@ -65,6 +65,9 @@ impl Tried for Brief {
     }
 }
 
+/// Runs, each with what stands before its agents' labels; and why the others could not be opened, a sentence each.
+pub type Opened = (Vec<(String, Briefs)>, Vec<String>);
+
 /// A run whose records are read one at a time.
 #[derive(Debug)]
 pub struct Briefs {
