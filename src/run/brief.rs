@@ -106,7 +106,7 @@ impl Briefs {
     ///
     /// # Errors
     /// Those of [`open`](Self::open) when none of them can be read.
-    pub fn open_all(folders: &[PathBuf]) -> Result<(Vec<(String, Self)>, Vec<String>)> {
+    pub fn open_all(folders: &[PathBuf]) -> Result<Opened> {
         let (mut opened, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
         for folder in folders {
             match Self::open(folder) {
