@@ -61,7 +61,7 @@
 pub mod agent;
 pub mod audit;
 pub mod cli;
-pub mod cluster;
+mod cluster;
 pub mod code;
 mod command;
 mod curtail;

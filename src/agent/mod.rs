@@ -62,21 +62,17 @@ pub use budget::{Budget, Limits};
 pub use check::Check;
 pub use context::Context;
 pub use end::{End, Ended};
-pub use external::{Listed, ProgramSpec, builtin_names, listed};
-pub use function::FunctionSpec;
-pub use history::History;
-pub use prompts::dynamic::Prompting;
-pub use protocol::Protocol;
-pub use python_session::PythonSession;
+pub(crate) use external::{builtin_names, listed};
+pub(crate) use python_session::PythonSession;
 pub use replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
-pub use retrieval::{CodeChoice, PaperChoice};
+pub use settings::Settings;
 pub(crate) use settings::written;
-pub use settings::{Fill, Overrides, Settings, setting_keys};
-pub use single::OneReply;
+pub(crate) use settings::{Fill, Overrides, setting_keys};
+pub(crate) use single::OneReply;
 pub use so_far::SoFar;
-pub use spec::{AgentSpec, NAMES as AGENTS};
+pub use spec::AgentSpec;
+pub(crate) use spec::NAMES as AGENTS;
 pub use task::{Solution, Task};
-pub use tools::ToolChoice;
 pub use trajectory::{Event, TimedEvent, Trajectory};
 
 /// One way of attempting samples. Shared by all attempts of a run; holds no state of any.

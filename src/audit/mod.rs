@@ -6,16 +6,17 @@
 //! nothing is run twice: not after an interruption, and not when nothing has changed.
 
 mod baseline;
-pub mod believed;
+pub(crate) mod believed;
 mod journal;
-pub mod leaks;
-pub mod matrix;
+pub(crate) mod leaks;
+pub(crate) mod matrix;
 mod measures;
 pub mod mutation;
-pub mod recheck;
-pub mod trace;
-pub mod trial;
-pub mod verify;
+pub(crate) mod recheck;
+pub(crate) mod trace;
+pub(crate) mod trial;
+pub(crate) mod verify;
 
-pub use matrix::{Effect, Effort, Matrix};
-pub use trial::{Bench, Job, Outcome, Trial};
+pub(crate) use matrix::Effort;
+pub use trial::Bench;
+pub(crate) use trial::{Job, Outcome, Trial};

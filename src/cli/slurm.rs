@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::naming::{report_options, run_folder};
 use super::shared::print;
 use super::signals::stop_on_signals;
-use crate::cluster::{Array, Course, Job, MOST_TASKS, Seen, Told, script, watch};
+use crate::cluster::{Array, Course, Job, MOST_TASKS, Queue, Seen, Told, script, watch};
 use crate::error::{Error, Result, with_causes};
 use crate::report::{self, clean};
 use crate::run::reading::{Detail, read};
@@ -139,7 +139,7 @@ async fn follow(array: &Array) -> Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let jobs: Vec<String> = array.submitted().into_iter().map(|submitted| submitted.job).collect();
-    for (end, count) in array.queue().ends(&jobs) {
+    for (end, count) in Queue::ends(&jobs) {
         talk!("{count} tasks ended as {}", clean(&end));
     }
     results(&array.run)

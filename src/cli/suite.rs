@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_json(&rows);
     }
     if arguments.csv {
-        return print(&suite_csv(&rows)?);
+        return print(&suite_csv(&rows));
     }
     if arguments.markdown {
         return print(&suite_markdown(&rows));

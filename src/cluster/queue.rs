@@ -42,7 +42,7 @@ impl Queue {
 
     /// How many tasks have ended in which way, by accounting: `2 TIMEOUT`. Empty where there is none.
     #[must_use]
-    pub fn ends(&self, jobs: &[String]) -> BTreeMap<String, usize> {
+    pub fn ends(jobs: &[String]) -> BTreeMap<String, usize> {
         let jobs = jobs.join(",");
         let said = Command::new("sacct").args(["-n", "-P", "-X", "-D", "-o", "State", "-j", &jobs]).output();
         let said = said.ok().filter(|said| said.status.success() && !jobs.is_empty());

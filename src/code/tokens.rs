@@ -54,12 +54,6 @@ impl<'source> Tokens<'source> {
         self.tokens.len()
     }
 
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
-    }
-
     /// Where the tokens stand that are insides of strings at least `least` bytes long: code may hide there.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
         // An inside is between two tokens of quotes, and nothing else begins right behind a quote.

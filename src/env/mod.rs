@@ -7,7 +7,7 @@ mod conda;
 mod environment;
 mod interpreter;
 mod lock;
-pub mod npm;
+pub(crate) mod npm;
 mod pip;
 mod prefix;
 mod python;
@@ -23,14 +23,14 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 
-pub use cache::{Cached, cached, default_cache, remove_cached, remove_downloads};
+pub(crate) use cache::{cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvKind, Options};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
 pub use interpreter::newest as newest_python;
 pub use python::{accepts, readable as python_range};
 pub use venv::Venv;
-pub use wheelhouse::wheelhouse;
+pub(crate) use wheelhouse::wheelhouse;
 
 /// A built environment.
 #[derive(Debug, Clone)]

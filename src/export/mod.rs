@@ -4,21 +4,21 @@
 //! files. A trajectory or diff that is missing or cut off is left out of what is written and told of
 //! ([`Source::notes`]), never made up. What each format holds is written down in `docs/formats.md`.
 
-pub mod atif;
-pub mod column;
-pub mod harbor;
+pub(crate) mod atif;
+pub(crate) mod column;
+pub(crate) mod harbor;
 pub mod inspect;
-pub mod jsonl;
+pub(crate) mod jsonl;
 mod names;
 #[cfg(feature = "parquet")]
-pub mod parquet;
-pub mod predictions;
+pub(crate) mod parquet;
+pub(crate) mod predictions;
 pub mod schemas;
 mod source;
 pub mod table;
-pub mod traj;
+pub(crate) mod traj;
 mod turns;
 
 pub use names::Names;
 pub use source::Source;
-pub use turns::{Act, Call, Spoken, Turn, turns};
+pub(crate) use turns::{Act, Turn, turns};

@@ -8,10 +8,10 @@
 
 pub mod build;
 mod family;
-pub mod gold;
-pub mod guard;
+pub(crate) mod gold;
+pub(crate) mod guard;
 mod item;
-pub mod judge;
+pub(crate) mod judge;
 mod parts;
 mod patched;
 mod question;
@@ -19,5 +19,6 @@ pub mod ready;
 mod task;
 
 pub use family::Masked;
-pub use item::{PaperItem, ReadyItem, withheld};
-pub use task::{described, replication};
+pub(crate) use item::withheld;
+pub use item::{PaperItem, ReadyItem};
+pub(crate) use task::{described, replication};

@@ -10,7 +10,7 @@ pub(crate) mod embedding;
 mod failure;
 mod features;
 pub(crate) mod gateway;
-pub mod ledger;
+pub(crate) mod ledger;
 mod open;
 mod price;
 mod probe;
@@ -30,10 +30,11 @@ mod wished;
 #[cfg(test)]
 mod tests;
 
-pub use features::Description;
-pub use open::{KeyState, Options, keys, open, prices};
-pub use probe::reach;
-pub use quote::Quote;
+pub(crate) use features::Description;
+pub use open::{Options, open};
+pub(crate) use open::{keys, prices};
+pub(crate) use probe::reach;
+pub(crate) use quote::Quote;
 pub use wish::{Choice, Format, Wishes};
 pub(crate) use wished::plain as plain_effort;
 

@@ -7,34 +7,37 @@
 pub mod attempt;
 pub mod brief;
 mod catalogue;
-pub mod check;
+pub(crate) mod check;
 pub mod configuration;
 mod counting;
 pub mod event;
 pub mod family;
 mod interrupted;
 pub mod machine;
-pub mod reading;
+pub(crate) mod reading;
 mod record;
 pub mod results;
 mod review;
 pub mod run_file;
 pub mod scheduler;
 pub mod scratch;
-pub mod shared;
-pub mod store;
+pub(crate) mod shared;
+pub(crate) mod store;
 mod twice;
 mod verification;
 mod verifier_spec;
 
 pub use catalogue::Catalogue;
 pub use configuration::{Configuration, Draw, ModelChoice};
-pub use counting::{Tried, Try, counting, scored};
-pub use interrupted::interrupted_attempts;
-pub use record::{AttemptRecord, Round, measure_names, measured};
+pub use counting::{Tried, Try};
+pub(crate) use counting::{counting, scored};
+pub(crate) use interrupted::interrupted_attempts;
+pub use record::{AttemptRecord, Round};
+pub(crate) use record::{measure_names, measured};
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
-pub use store::{Store, StoredTrajectory, is_file_name};
-pub use verifier_spec::{VERIFIER_FORMS, VerifierSpec};
+pub(crate) use store::is_file_name;
+pub use store::{Store, StoredTrajectory};
+pub use verifier_spec::VerifierSpec;
 
 /// Seconds to the millisecond, as records hold them.
 #[must_use]

@@ -12,11 +12,11 @@ mod up_sets;
 use std::fmt;
 use std::str::FromStr;
 
-pub use combination::{count, unrank};
+pub use combination::count;
 pub use draw::draw;
 pub use nesting::Nesting;
 pub use units::{UnitChoice, Units};
-pub use up_sets::{MOST_STEPS, UpSets};
+pub(crate) use up_sets::{MOST_STEPS, UpSets};
 
 use crate::error::{Error, Result};
 

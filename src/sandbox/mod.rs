@@ -35,11 +35,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
-pub use docker::{DockerBackend, Flavour, Gpus, Object, Store, Swept};
+pub use docker::{DockerBackend, Flavour, Gpus};
 pub use fault::{Cause, Fault, Loss};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
-pub use local::{LocalBackend, Mode, Report, sweep_folders};
+pub(crate) use local::sweep_folders;
+pub use local::{LocalBackend, Mode, Report};
 pub use starved::patience;
 pub use unconfined::Unconfined;
 

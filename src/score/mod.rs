@@ -7,12 +7,12 @@
 mod answer;
 mod comments;
 mod json;
-pub mod ml_bench;
-pub mod python;
+pub(crate) mod ml_bench;
+pub(crate) mod python;
 mod reference;
 mod result;
 mod strict;
-pub mod super_bench;
+pub(crate) mod super_bench;
 #[cfg(test)]
 mod tests;
 
@@ -23,9 +23,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use answer::{find_answer, parse_answer};
-pub use json::read_as_python as read_python_json;
-pub use result::{last_json_line, read_result};
-pub use strict::{LEVEL, check_gold, score_experiment};
+pub(crate) use json::read_as_python as read_python_json;
+pub(crate) use result::{last_json_line, read_result};
+pub(crate) use strict::check_gold;
+pub use strict::{LEVEL, score_experiment};
 
 /// Which rule decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,5 @@
 //! SUPER's measures of an attempt ("SUPER: Evaluating Agents on Setting Up and Executing Tasks from Research
-//! Repositories"): the rules as published, faults included, so that stored scores stay comparable, and strict ones.
+//! Repositories"): the rules as published, faults included, so that stored scores stay comparable.
 //!
 //! The published rules' faults, all kept in the `shipped_` functions:
 //! - accuracy is called with gold and submission swapped, so that a submission is compared in the keys and the length
@@ -11,7 +11,6 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::comments::without_comments;
 use super::json::not_finite;
 
 /// How far a number may be from gold by the published rule.
@@ -91,29 +90,6 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Accuracy against gold, from 0 to 1: the mean over gold's keys, and over the longer of two lists; numbers within
-/// `absolute`, whatever their type; strings equal but for blanks at the ends; booleans and nulls equal.
-#[must_use]
-pub fn strict_accuracy(gold: &Value, submission: Option<&Value>, absolute: f64) -> f64 {
-    let Some(submission) = submission else { return 0.0 };
-    let is_right = match (gold, submission) {
-        (Value::Array(gold), Value::Array(given)) if !gold.is_empty() => {
-            let sum: f64 = gold.iter().zip(given).map(|(gold, it)| strict_accuracy(gold, Some(it), absolute)).sum();
-            return sum / gold.len().max(given.len()) as f64;
-        }
-        (Value::Object(gold), Value::Object(given)) if !gold.is_empty() => {
-            let sum: f64 = gold.iter().map(|(key, gold)| strict_accuracy(gold, given.get(key), absolute)).sum();
-            return sum / gold.len() as f64;
-        }
-        (Value::Number(gold), Value::Number(given)) => {
-            gold.as_f64().zip(given.as_f64()).is_some_and(|(gold, given)| (gold - given).abs() < absolute)
-        }
-        (Value::String(gold), Value::String(given)) => gold.trim() == given.trim(),
-        _ => gold == submission,
-    };
-    f64::from(u8::from(is_right))
-}
-
 /// Which landmarks the outputs hit by the published rule: each is a regular expression, searched in each output with
 /// line breaks as blanks. Called with the agent's outputs alone, or with those of the prefix for the floor that it gives.
 ///
@@ -126,13 +102,6 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
         Ok(flat.iter().any(|output| pattern.is_match(output)))
     };
     landmarks.iter().map(hit).collect()
-}
-
-/// The share of landmarks hit; `None` when there are none.
-#[must_use]
-pub fn landmark_score(hit: &[bool]) -> Option<f64> {
-    let hits = hit.iter().filter(|&&hit| hit).count();
-    (!hit.is_empty()).then(|| hits as f64 / hit.len() as f64)
 }
 
 /// Whether the script was executed by the published rule; `None` when it is neither Python nor Bash by its name, which
@@ -151,13 +120,6 @@ pub fn shipped_script(script: &str, cells: &[Cell<'_>]) -> Option<bool> {
     }))
 }
 
-/// Whether the script was executed: a command outside comments runs it, by an interpreter, as a module or itself; it
-/// took ten seconds, and no `sleep` of the same cell did; no exception and no wrong usage in its output.
-#[must_use]
-pub fn strict_script(script: &str, cells: &[Cell<'_>]) -> bool {
-    cells.iter().any(|cell| runs(script, cell.command) && ran_well(basename(script), cell))
-}
-
 fn basename(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -166,34 +128,6 @@ fn ran_well(name: &str, cell: &Cell<'_>) -> bool {
     !cell.output.contains("Traceback")
         && !cell.output.contains(&format!("{name}: error"))
         && cell.seconds >= SHORTEST_RUN
-}
-
-/// Whether one of the commands of a cell runs the script, and none of them sleeps.
-fn runs(script: &str, cell: &str) -> bool {
-    let name = basename(script);
-    let code = without_comments(cell).replace("\\\n", " ");
-    let commands: Vec<Vec<&str>> = code
-        .split(['\n', ';', '&', '|', '(', ')'])
-        .map(|command| command.trim_start().trim_start_matches(['!', '%']).split_whitespace().collect())
-        .collect();
-    let is_setting = |word: &&&str| word.contains('=') || matches!(**word, "time" | "nohup" | "env" | "exec" | "run");
-    let runs_it = |words: &Vec<&str>| {
-        let mut words = words.iter().skip_while(is_setting).copied();
-        let Some(program) = words.next() else { return false };
-        let rest: Vec<&str> = words.collect();
-        let interpreter = basename(program);
-        let is_python = interpreter.starts_with("python");
-        if is_python && let Some(module) = rest.iter().position(|&word| word == "-m") {
-            let stem = name.trim_end_matches(".py");
-            return rest.get(module + 1).is_some_and(|module| module.rsplit('.').next() == Some(stem));
-        }
-        let operand = rest.iter().find(|word| !word.starts_with('-'));
-        (program.contains('/') && interpreter == name)
-            || ((is_python || matches!(interpreter, "bash" | "sh" | "source"))
-                && operand.is_some_and(|operand| basename(operand.trim_matches(['\'', '"'])) == name))
-    };
-    let sleeps = code.contains("sleep");
-    !sleeps && commands.iter().any(runs_it)
 }
 
 #[cfg(test)]
@@ -237,20 +171,6 @@ mod tests {
     }
 
     #[test]
-    fn strict_accuracy_compares_in_what_gold_has() {
-        let strict = |gold: Value, submission: Value| strict_accuracy(&gold, Some(&submission), EPSILON);
-        assert_eq!(strict(json!({"a": 1, "b": 2}), json!({"a": 1})), 0.5);
-        assert_eq!(strict(json!({"a": 1}), json!({"a": 1, "b": 2})), 1.0);
-        assert_eq!(strict(json!([1, 2]), json!([1])), 0.5);
-        assert_eq!(strict(json!([1]), json!([1, 2])), 0.5);
-        assert_eq!(strict(json!({"a": true, "b": null}), json!({"a": true, "b": null})), 1.0);
-        assert_eq!(strict(json!({"a": true}), json!({"a": 1})), 0.0);
-        assert_eq!(strict(json!({"a": []}), json!({"a": []})), 1.0);
-        assert_eq!(strict(json!({"a": "NaN"}), json!({"a": 1})), 0.0);
-        assert_eq!(strict_accuracy(&json!(null), None, EPSILON), 0.0);
-    }
-
-    #[test]
     fn nothing_is_submitted_by_an_empty_answer() {
         for nothing in [json!(null), json!({}), json!([]), json!(""), json!(0), json!(0.0), json!(false)] {
             assert!(!is_submitted(Some(&nothing)), "{nothing}");
@@ -266,28 +186,25 @@ mod tests {
         let landmarks = ["loss: [0-9.]+ done".to_owned(), "^epoch 3".to_owned(), "a.*b".to_owned()];
         let hit = landmarks_hit(&landmarks, &["loss: 0.5\ndone", "x\nepoch 3", "a", "b"]).unwrap();
         assert_eq!(hit, [true, false, false]);
-        assert_eq!(landmark_score(&hit), Some(1.0 / 3.0));
-        assert_eq!(landmark_score(&[]), None);
         assert!(landmarks_hit(&["(".to_owned()], &[]).is_err());
     }
 
     #[test]
-    fn a_comment_and_a_sleep_fool_the_published_script_rule_alone() {
+    fn a_comment_and_a_sleep_fool_the_published_script_rule() {
         let cell = |command: &'static str| [Cell { command, output: "done", seconds: 12.0 }];
-        for (command, shipped, strict) in [
-            ("!python src/train.py --epochs 1", true, true),
-            ("%%bash\ncd src && CUDA_VISIBLE_DEVICES= python3 -u train.py", true, true),
-            ("python -m src.train", true, true),
-            ("!python -m pdb train.py", true, false),
-            ("!./train.py", true, true),
-            ("# train.py\n!sleep 10", true, false),
-            ("!cat train.py; sleep 10", true, false),
-            ("!python train.py; sleep 10", true, false),
-            ("!python pretrain.py", true, false),
-            ("!python eval.py", false, false),
+        for (command, shipped) in [
+            ("!python src/train.py --epochs 1", true),
+            ("%%bash\ncd src && CUDA_VISIBLE_DEVICES= python3 -u train.py", true),
+            ("python -m src.train", true),
+            ("!python -m pdb train.py", true),
+            ("!./train.py", true),
+            ("# train.py\n!sleep 10", true),
+            ("!cat train.py; sleep 10", true),
+            ("!python train.py; sleep 10", true),
+            ("!python pretrain.py", true),
+            ("!python eval.py", false),
         ] {
             assert_eq!(shipped_script("src/train.py", &cell(command)), Some(shipped), "{command}");
-            assert_eq!(strict_script("src/train.py", &cell(command)), strict, "{command}");
         }
         let failed = [
             Cell { command: "!python train.py", output: "Traceback", seconds: 20.0 },
@@ -295,7 +212,6 @@ mod tests {
             Cell { command: "!python train.py", output: "", seconds: 9.9 },
         ];
         assert_eq!(shipped_script("train.py", &failed), Some(false));
-        assert!(!strict_script("train.py", &failed));
         assert_eq!(shipped_script("train.ipynb", &failed), None);
         assert_eq!(shipped_script("train.ipynb", &[]), Some(false));
     }

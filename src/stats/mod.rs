@@ -20,13 +20,14 @@ mod uniform;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use gap::gap_closed;
-pub use logistic::{Logistic, Tried, chance, fit_correlated};
-pub use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
+pub(crate) use gap::gap_closed;
+pub(crate) use logistic::{Logistic, Tried, chance, fit_correlated};
+pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
-pub use power::{Aim, Design, Spread};
-pub use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval, weighted_rate_interval};
-pub use repeats::{prediction_factor, prediction_interval, standard_error};
+pub use power::Design;
+pub(crate) use power::{Aim, Spread};
+pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval, weighted_rate_interval};
+pub(crate) use repeats::{prediction_factor, prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};
 
 /// An interval, both bounds included.

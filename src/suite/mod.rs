@@ -21,22 +21,23 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-pub use bundled::{BUNDLED, STARTER, bundled, is_bundled};
+pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::{Problem, check};
 pub use dependencies::Dependencies;
-pub use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
-pub use gold::{EnvStamp, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult};
-pub use gold_values::{CHANCE_IN_PROSE, GoldValues};
-pub use loaded::{LoadedPaper, MaskedFile};
-pub use marked::{plain, settings};
-pub use paper::{
-    CurtailedEvidence, Equivalent, Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout,
-    ToleranceRule, Unit,
-};
-pub use pieces::Piece;
-pub use section::{Section, sections};
-pub use unfinished::{TODO, unfinished};
-pub use written::{Written, result_numbers, roundings, written_numbers};
+pub(crate) use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
+pub use gold::{EnvStamp, Gold, GoldResult};
+pub(crate) use gold::{FEWEST_REPEATS, GOLD_FORMAT};
+pub(crate) use gold_values::{CHANCE_IN_PROSE, GoldValues};
+pub use loaded::LoadedPaper;
+pub(crate) use loaded::MaskedFile;
+pub(crate) use marked::{plain, settings};
+pub(crate) use paper::CurtailedEvidence;
+pub use paper::{Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, ToleranceRule, Unit};
+pub(crate) use pieces::Piece;
+pub use section::Section;
+pub(crate) use section::sections;
+pub(crate) use unfinished::{TODO, unfinished};
+pub(crate) use written::{result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};
 

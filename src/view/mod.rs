@@ -5,6 +5,7 @@
 
 mod details;
 mod reader;
-pub mod server;
+pub(crate) mod server;
 
-pub use reader::{Gathered, Reader};
+pub(crate) use reader::Gathered;
+pub use reader::Reader;

@@ -22,7 +22,8 @@ pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
 pub(crate) use snapshot::{DEEPEST, LONGEST_PATH};
-pub use snapshot::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, Snapshot, is_left_out, repo_digest};
+pub(crate) use snapshot::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, is_left_out};
+pub use snapshot::{Snapshot, repo_digest};
 
 /// Which kind of workspace a sandbox backend can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

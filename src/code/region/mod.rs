@@ -33,8 +33,7 @@ use super::walk;
 use crate::error::{Error, Result};
 use statements::{Block, blocks, last_token, normalised};
 
-pub use propose::Proposal;
-pub use tags::{TaggedRegion, tagged};
+pub use tags::tagged;
 
 /// What is in the place of a region, and what a masked body holds after the docstring.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";

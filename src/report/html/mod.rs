@@ -19,7 +19,7 @@ mod template;
 mod tests;
 mod words;
 
-pub use document::{Document, page, policy};
-pub use index::{AttemptEntry, Details, SampleEntry, index, papers_text, samples};
+pub use document::{page, policy};
+pub use index::{Details, SampleEntry, index, papers_text, samples};
 pub use material::{AttemptDetails, Begun, Material, Origin, RunFacts, SampleDetails, SampleFacts};
 pub use overview::overview;

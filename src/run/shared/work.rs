@@ -110,12 +110,6 @@ impl<'a> Part<'a> {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
     }
 
-    /// How long to wait before it is looked again what others have left.
-    #[must_use]
-    pub const fn pause(&self) -> Duration {
-        self.pause
-    }
-
     /// Whether this process is the one that lets verifiers choose, now that all attempts are made.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ use images::Images;
 use tools::Tools;
 
 pub use engine::Flavour;
-pub use store::{Object, Store, Swept};
+pub use store::{Store, Swept};
 
 /// User and group of everything that runs in a container and owns its workspace: a number that no system gives away
 /// by itself, and that engines without root can map.
