@@ -21,7 +21,7 @@
 //! A masked text is then a splice of those offsets ([`Module::mask`]); nothing is parsed again to render it, only
 //! to check it ([`Module::mask_checked`]). A [`Selector`] names a function in what people write, a [`Row`] in what
 //! they read. Nearly all the time of an index is tree-sitter's own (7 MB/s on one core, measured by
-//! `cargo bench --bench masking`), which is why [`index_tree`] uses all threads. [`Tokens`] and [`containment`] measure how much of one function is in another text.
+//! `cargo bench --bench masking`), which is why [`index_tree`] uses all threads. `Tokens` and `containment` measure how much of one function is in another text.
 
 mod docstring;
 mod encoding;
