@@ -26,8 +26,8 @@ pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcn
 pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::Design;
 pub(crate) use power::{Aim, Spread};
-pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval};
 pub use rate::weighted_rate_interval;
+pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval};
 pub(crate) use repeats::{prediction_factor, prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};
 
