@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_broken_manifest_is_named_with_its_line() {
-        for (text, line) in [("answer = 'file'\ncomand = []\n", 2), ("command = ['a']\nanswer = 'mail'\n", 2)] {
+        for (text, line) in [("answer = 'file'\ncomand = []\n", 1), ("command = ['a']\nanswer = 'mail'\n", 2)] {
             let error = Manifest::parse(text, Path::new("agent.toml")).unwrap_err();
             assert!(format!("{error}{:?}", error.hint).contains("command"), "{error}");
             assert_eq!(error.place.as_ref().and_then(|(_, at)| *at), Some(line), "{error}");
