@@ -319,7 +319,13 @@ fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)
     let mut command = lab.command(&arguments);
     change(&mut command);
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("is closed to the sandbox's user") {
+        // As `weaker` in the conformance cases: root's sandboxes without namespaces run as another user.
+        println!("skipped: the interpreter lies where only root may pass");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
     let (honest, records): (Vec<Value>, Vec<Value>) =
         lab.records("r").into_iter().partition(|record| record["agent"] == "gold");
     assert!(honest.len() == 2 && honest.iter().all(|record| record["pass"] == true), "{honest:#?}");
