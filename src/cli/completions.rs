@@ -49,6 +49,13 @@ _autoexperiment() {
 /// Fish adds names to what was generated.
 const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
 
+/// Behind an option that takes a value, fish offers only what is said of that option.
+fn fish(script: &str) -> String {
+    let names = FISH.trim_start_matches("complete -c autoexperiment");
+    let line = |line: &str| if line.ends_with(" -r") { format!("{line}{names}") } else { format!("{line}\n") };
+    script.lines().map(line).collect::<String>() + FISH
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "autoexperiment", &mut text);
@@ -56,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&match arguments.shell {
         Shell::Bash => with_names(&text, BASH, "\nif [[ \"${BASH_VERSINFO[0]}\""),
         Shell::Zsh => with_names(&text, ZSH, "\nif [ \"$funcstack[1]\""),
-        Shell::Fish => text + FISH,
+        Shell::Fish => fish(&text),
         _ => text,
     })
 }

@@ -425,7 +425,8 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     ");
     lab.write("agents/broken/agent.toml", "answer = 'file'\ncomand = ['a']\n");
     insta::assert_snapshot!(fails(3, "cli:broken"), @r"
-    error: [lab]/agents/broken/agent.toml:2: unknown field `comand`, expected one of `command`, `answer`, `stdin`, `variables`, `files`, `mode`
+    error: [lab]/agents/broken/agent.toml:1: missing field `command`
+        [lab]/agents/broken/agent.toml:2: unknown field `comand`, expected one of `command`, `answer`, `stdin`, `variables`, `files`, `mode`
       hint: `command` (a list) and `answer` (`file` or `stdout`) must be there
     ");
     insta::assert_snapshot!(fails(2, "cli:./none"), @r"
