@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::reading::{Detail, Place, gather, labels_of, name, parse};
-use super::{AttemptRecord, RunFile, Store, Tried, Try, counting, twice};
+use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
 use crate::error::{Error, Result, with_causes};
 
 /// What of a record says which it is, and where it stands: about 200 bytes.
@@ -139,7 +139,7 @@ impl Briefs {
         file.read_exact_at(&mut line, offset).map_err(|error| failed().because(error))?;
         let mut record = parse(&line, Detail::Whole).map_err(|error| failed().because(error))?;
         if brief.is_superseded {
-            twice::supersede(&mut record);
+            record.supersede();
         }
         Ok(record)
     }

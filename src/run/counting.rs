@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{AttemptRecord, twice};
+use super::AttemptRecord;
+use crate::agent::End;
 
 /// What tells which try of which attempt a record is of, and whether it can count.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +44,11 @@ impl Tried for AttemptRecord {
     }
 
     fn supersede(&mut self) {
-        twice::supersede(self);
+        self.end = End::Cancelled;
+        self.end_detail = Some("made twice: the record of another process counts".to_owned());
+        self.pass = false;
+        (self.reported, self.verified) = (None, None);
+        self.results.clear();
     }
 }
 

@@ -3,18 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::AttemptRecord;
 use super::counting::Tried;
-use crate::agent::End;
-
-/// Makes a record one that only says what an attempt has cost.
-pub(super) fn supersede(record: &mut AttemptRecord) {
-    record.end = End::Cancelled;
-    record.end_detail = Some("made twice: the record of another process counts".to_owned());
-    record.pass = false;
-    (record.reported, record.verified) = (None, None);
-    record.results.clear();
-}
 
 /// Of the whole records of each attempt, the first counts, in the order of the files' names and of the lines in them. The
 /// records are then put into the order in which the attempts began.
@@ -32,6 +21,8 @@ pub(super) fn settle<T: Tried>(records: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::End;
+    use crate::run::AttemptRecord;
 
     #[test]
     fn of_two_whole_records_the_first_counts_and_what_the_other_cost_is_kept() {

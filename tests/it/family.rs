@@ -144,7 +144,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
         "{heading}"
     );
     assert_eq!(
-        attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,false,,3.0,3.0")).count(),
+        attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,false,,0,0,3.0,3.0")).count(),
         4 * 2,
         "{attempts}"
     );

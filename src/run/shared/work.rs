@@ -14,8 +14,7 @@ use crate::run::attempt::Job;
 use crate::run::family::Family;
 use crate::run::scheduler::{Money, Next, Work};
 use crate::run::store::write_failed;
-use crate::run::twice::supersede;
-use crate::run::{AttemptRecord, Store, interrupted_attempts};
+use crate::run::{AttemptRecord, Store, Tried as _, interrupted_attempts};
 
 /// The name of the claim to let verifiers choose.
 const CHOICES: &str = "choices";
@@ -373,7 +372,7 @@ impl Work for Part<'_> {
                 let Some(&place) = self.places.get(&key) else { continue };
                 let Some(&generation) = self.own.get(&place) else { continue };
                 if self.claims.is_taken_over(&place.to_string(), generation) {
-                    supersede(record);
+                    record.supersede();
                     self.own.remove(&place);
                     self.held.insert(place, generation + 1);
                 } else if !record.is_infrastructure() {
