@@ -9,7 +9,7 @@ use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
-use crate::report::{self, Course, Detailed, Merged, MergedRun, Options, clean};
+use crate::report::{self, Course, Detailed, Labelled, Labels, Merged, MergedRun, Options, clean};
 use crate::run::brief::Briefs;
 use crate::run::family::{Basis, Families, Family, Item};
 use crate::run::reading::Detail;
@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Show how the pass rate falls with n, where half of all attempts fail, and which functions are hard.
     #[arg(long, conflicts_with_all = ["how", "csv", "attempts", "values"])]
     difficulty: bool,
+    /// Show one row per agent and model, best first: all of k and any of k attempts, cost, and the Pareto front.
+    #[arg(long, conflicts_with_all = ["how", "difficulty", "csv", "attempts", "values"])]
+    leaderboard: bool,
     #[command(flatten)]
     output: OutputOptions,
     /// Write a page for a browser, with overview, samples and trajectories. Broken runs are shown as far as they can be
@@ -44,6 +47,9 @@ pub struct Arguments {
     /// Write the figures for a paper to a folder, as SVG, PDF and PNG, 5.5 inches wide, with their numbers as CSV.
     #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
     figures: Option<PathBuf>,
+    /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
+    #[arg(long, value_name = "OLD=NEW", value_parser = Labels::pair)]
+    label: Vec<(String, String)>,
     /// Folder of the suite, for --html and --difficulty [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
@@ -117,7 +123,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let folders = distinct_folders(&arguments.run, &arguments.runs)?;
         let intervals = Intervals { population: arguments.output.intervals, ..Intervals::default() };
         let ks = arguments.output.k().to_vec();
-        let mut reader = Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals);
+        let labels = Labels::new(&arguments.label)?;
+        let mut reader =
+            Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals).labelled(labels);
         return match (&arguments.html, &arguments.figures) {
             (Some(file), _) => html(&mut reader, file),
             (None, Some(folder)) => write_figures(&mut reader, folder),
@@ -125,10 +133,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         };
     }
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
+    let labels = Labels::new(&arguments.label)?;
     if arguments.output.is_detailed() {
-        return show_detailed(&arguments.output, &folders);
+        return show_detailed(&arguments.output, &folders, &labels);
     }
-    let mut merged = Merged::read(&folders, Detail::Outcome)?.with_choices();
+    let mut merged = Merged::read(&folders, Detail::Outcome, &labels)?.with_choices();
     let families = Families::standard();
     let units = if arguments.difficulty {
         self::names(&merged.runs, arguments.suite.as_ref(), &families)
@@ -143,6 +152,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.difficulty {
         return show_difficulty(arguments, &records, (&families, units), &options);
     }
+    if arguments.leaderboard {
+        let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
+        let summary = report::summarise(&records, &Options { intervals, ..options });
+        let places = report::leaderboard(&summary);
+        return if arguments.output.json {
+            print_json(&serde_json::json!({ "format": 1, "places": places, "notes": summary.notes }))
+        } else {
+            print(&report::leaderboard_console(&places, &summary))
+        };
+    }
     arguments.output.show(&records, &options)
 }
 
@@ -150,8 +169,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 const PIECE: usize = 1 << 16;
 
 /// Prints attempts or values record by record: how many there are does not matter to memory.
-fn show_detailed(output: &OutputOptions, folders: &[PathBuf]) -> Result<()> {
+fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -> Result<()> {
     let (runs, unread) = Briefs::open_all(folders)?;
+    let prefixes: Vec<String> = runs.iter().map(|(name, _)| labels.prefix(name, folders.len() > 1)).collect();
+    let labelled: Vec<_> = runs
+        .iter()
+        .zip(&prefixes)
+        .map(|((run, briefs), prefix)| Labelled { run, prefix, contenders: briefs.contenders() })
+        .collect();
+    labels.fit(&labelled)?;
     for note in unread.iter().chain(runs.iter().flat_map(|(_, run)| &run.notes)) {
         talk!("{}", clean(note));
     }
@@ -163,10 +189,11 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf]) -> Result<()> {
         Detailed::Values
     };
     let mut text = table.heading();
-    for (prefix, run) in &runs {
+    for ((name, run), prefix) in runs.iter().zip(&prefixes) {
         for record in run.each() {
             let (mut record, counts) = record?;
-            record.agent.insert_str(0, prefix);
+            record.agent = labels.agent(name, prefix, &record.agent);
+            record.model = record.model.as_deref().map(|model| labels.of(model));
             table.add(&mut text, &record, counts);
             if text.len() > PIECE {
                 print(&text)?;
@@ -272,7 +299,7 @@ fn show_difficulty(
 fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &Options) -> Result<()> {
     let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
     let rows = report::how(records, intervals, |record| {
-        let Some((run, agent)) = merged.origin(&record.agent) else { return Ok(None) };
+        let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
         // What a program of its own runs is not in events of ours.

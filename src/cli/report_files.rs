@@ -1,6 +1,7 @@
 //! `autoexperiment report --html` and `--figures`: reports that are files.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -19,23 +20,23 @@ pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
     let details = Details::new(gathered.samples(), &of);
     let folder = beside(file)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let document = page(&gathered.material, Some(&details), &in_url(&name))?;
     // A folder of an earlier report holds other samples under the same names.
     remove_earlier(&folder)?;
-    if !document.beside.is_empty() {
+    let is_made = AtomicBool::new(false);
+    let beside = |name: &str, text: &str| {
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("make", &folder, error))?;
-        for (name, text) in &document.beside {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
-        }
-    }
-    write_durably(file, document.html.as_bytes())?;
+        is_made.store(true, Ordering::Relaxed);
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))
+    };
+    let html = page(&gathered.material, &details, &in_url(&name), &beside)?;
+    write_durably(file, html.as_bytes())?;
     for note in &gathered.material.notes {
         talk!("{}", clean(note));
     }
-    let size = document.html.len() as f64 / 1e6;
+    let size = html.len() as f64 / 1e6;
     talk!("wrote `{}` ({size:.1} MB)", file.display());
-    if !document.beside.is_empty() {
+    if is_made.into_inner() {
         talk!("trajectories are in `{}`: keep it beside the page", folder.display());
     }
     Ok(())

@@ -65,7 +65,7 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
-    let Reading { store, run, mut records, notes } = read(&folder, Detail::Whole)?;
+    let Reading { store, run, mut records, notes, .. } = read(&folder, Detail::Whole)?;
     for note in &notes {
         talk!("{}", clean(note));
     }

@@ -6,6 +6,7 @@ use super::naming::distinct_folders;
 use super::report::{parse_k, parse_population};
 use super::shared::print;
 use crate::error::Result;
+use crate::report::Labels;
 use crate::run::family::Families;
 use crate::stats::{Intervals, Population};
 use crate::view::Reader;
@@ -31,6 +32,9 @@ pub struct Arguments {
     /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
+    /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
+    #[arg(long, value_name = "OLD=NEW", value_parser = Labels::pair)]
+    label: Vec<(String, String)>,
     /// Folder of the suite [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
@@ -43,10 +47,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let intervals = Intervals { population: arguments.intervals, ..Intervals::default() };
     let mut reader =
-        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals);
+        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
+            .labelled(Labels::new(&arguments.label)?);
     // What is wrong with the names shows here, not in the browser.
-    reader.gather()?;
-    let server = Server::bind(reader, arguments.port).await?;
+    let stamp = reader.stamp();
+    let gathered = reader.gather()?;
+    let server = Server::bind(reader, Some((stamp, gathered)), arguments.port).await?;
     print(&format!("{}\n", server.address))?;
     talk!("open this address in a browser on this machine; Ctrl-C ends it");
     server

@@ -1,11 +1,13 @@
 //! The records of a run in brief, and each whole one when it is asked for: what is written of a run record by record need
 //! not be held in memory, however large the run is.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::reading::{Detail, Place, gather, labels_of, name, parse};
+use super::outcome::parse;
+use super::reading::{Detail, Line, Reading, gather, labels_of, name};
 use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
 use crate::error::{Error, Result, with_causes};
 
@@ -27,11 +29,13 @@ pub struct Brief {
     is_superseded: bool,
     has_score: bool,
     measures: Vec<String>,
-    place: Place,
+    place: Line,
+    /// Bytes of its line, without the line break.
+    length: usize,
 }
 
 impl Brief {
-    fn of(record: AttemptRecord, place: Place) -> Self {
+    fn of(record: AttemptRecord, place: Line, length: usize) -> Self {
         Self {
             counts: false,
             started: record.started,
@@ -44,6 +48,7 @@ impl Brief {
             sample: record.sample,
             attempt: record.attempt,
             place,
+            length,
         }
     }
 }
@@ -65,7 +70,7 @@ impl Tried for Brief {
     }
 }
 
-/// Runs, each with what stands before its agents' labels; and why the others could not be opened, a sentence each.
+/// Runs, each with its name beside the others; and why the others could not be opened, a sentence each.
 pub type Opened = (Vec<(String, Briefs)>, Vec<String>);
 
 /// A run whose records are read one at a time.
@@ -88,21 +93,21 @@ impl Briefs {
     /// # Errors
     /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let gathered = gather(folder, |line, place| Ok(Brief::of(parse(line, Detail::Outcome)?, place)))?;
-        let mut records = gathered.records;
+        let brief = |line: &[u8], place| Ok(Brief::of(parse(line, Detail::Outcome)?, place, line.len()));
+        let Reading { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
         for (place, counts) in counting(&records).into_iter().enumerate() {
             records[place].counts = counts;
         }
-        let open = |path: PathBuf| match File::open(&path) {
-            Ok(file) => Ok((path, file)),
+        let open = |path: &Path| match File::open(path) {
+            Ok(file) => Ok((path.to_owned(), file)),
             Err(error) => Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
         };
-        let files = gathered.files.into_iter().map(open).collect::<Result<_>>()?;
-        Ok(Self { store: gathered.store, run: gathered.run, records, notes: gathered.notes, files })
+        let files = tail.paths().map(open).collect::<Result<_>>()?;
+        Ok(Self { store, run, records, notes, files })
     }
 
-    /// Opens several runs, each with what stands before its agents' labels in reports over all of them; and why the others
-    /// could not be opened, a sentence each.
+    /// Opens several runs, each with its name in reports over all of them; and why the others could not be opened, a
+    /// sentence each.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) when none of them can be read.
@@ -123,8 +128,7 @@ impl Briefs {
         let named: Vec<(String, &Store)> =
             opened.iter().map(|run| (name(&run.store, run.run.as_ref()), &run.store)).collect();
         let labels = labels_of(&named);
-        let prefix = |label: String| if folders.len() > 1 { format!("{label}/") } else { String::new() };
-        Ok((labels.into_iter().map(prefix).zip(opened).collect(), notes))
+        Ok((labels.into_iter().zip(opened).collect(), notes))
     }
 
     /// The whole record.
@@ -132,11 +136,11 @@ impl Briefs {
     /// # Errors
     /// Kind `Store` when it is not there any more.
     pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
-        let Place { file, offset, length } = brief.place;
+        let Line { file, at } = brief.place;
         let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
         let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
-        let mut line = vec![0; length];
-        file.read_exact_at(&mut line, offset).map_err(|error| failed().because(error))?;
+        let mut line = vec![0; brief.length];
+        file.read_exact_at(&mut line, at).map_err(|error| failed().because(error))?;
         let mut record = parse(&line, Detail::Whole).map_err(|error| failed().because(error))?;
         if brief.is_superseded {
             record.supersede();
@@ -147,6 +151,16 @@ impl Briefs {
     /// All records, whole, one at a time, each with whether it stands for its attempt.
     pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
+    }
+
+    /// Its agents with their models, those of its plan included.
+    #[must_use]
+    pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
+        let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
+        let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
+        // Few differ: none of the others is copied.
+        let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
+        contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
     }
 
     /// Names of all that the records measured.

@@ -14,6 +14,7 @@ pub mod event;
 pub mod family;
 mod interrupted;
 pub mod machine;
+mod outcome;
 pub(crate) mod reading;
 mod record;
 pub mod results;
@@ -23,6 +24,7 @@ pub mod scheduler;
 pub mod scratch;
 pub(crate) mod shared;
 pub(crate) mod store;
+mod tail;
 mod twice;
 mod verification;
 mod verifier_spec;
@@ -37,6 +39,7 @@ pub(crate) use record::{measure_names, measured};
 pub use run_file::{Digests, Planned, RunFile, SessionFacts};
 pub(crate) use store::is_file_name;
 pub use store::{Store, StoredTrajectory};
+pub(crate) use twice::in_order;
 pub use verifier_spec::VerifierSpec;
 
 /// Seconds to the millisecond, as records hold them.

@@ -1,47 +1,33 @@
 //! A stored run as far as it can be read. Writing is strict ([`super::store`]); a report is made of what there is, and
 //! says what is missing.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufRead as _;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-use serde::Deserialize;
-
-use super::{AttemptRecord, Round, RunFile, Store, Tried};
-use crate::agent::End;
+pub use super::outcome::Detail;
+use super::outcome::parse;
+use super::tail::Keep;
+pub use super::tail::{Line, Tail};
+use super::{AttemptRecord, RunFile, Store, Tried};
 use crate::error::{Error, Result, with_causes};
-use crate::model::Usage;
-use crate::sample::MASKED;
-use crate::score::Verdict;
 
-/// How much of each record is kept in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// All of it.
-    Whole,
-    /// What rates, costs and times are made of: no answer, results, files, nor verdicts below their figures. 100,000
-    /// attempts then take some tens of megabytes.
-    Outcome,
-}
-
-/// What could be read of a run.
+/// What could be read of a run: its records, or what was made of each.
 #[derive(Debug)]
-pub struct Reading {
+pub struct Reading<T = AttemptRecord> {
     /// Its folder.
     pub store: Store,
     /// What it is; `None` when its `run.json` is gone or broken.
     pub run: Option<RunFile>,
     /// Its records, in the order of writing.
-    pub records: Vec<AttemptRecord>,
+    pub records: Vec<T>,
+    /// Where each of them stands.
+    pub lines: Vec<Line>,
+    /// How far its files were read.
+    pub tail: Tail,
     /// What is missing, a sentence each.
     pub notes: Vec<String>,
 }
 
-impl Reading {
+impl<T> Reading<T> {
     /// The run's name.
     #[must_use]
     pub fn name(&self) -> String {
@@ -55,56 +41,38 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     run.map_or_else(folder, |run| run.run.clone())
 }
 
-/// Bytes that are read and parsed at a time, by each processor. Small enough for its cache, and for a run of a few hundred
-/// attempts to keep several busy.
-const BLOCK: u64 = 1 << 20;
-
-/// Bytes by which a block is read on to the end of its last line.
-const REST: u64 = 1 << 16;
-
-/// Most broken lines that are named one by one.
-const NAMED: usize = 5;
-
 /// Reads a run: broken lines are left out and named, a last line that was cut off and a lost `run.json` are told. Of a run
 /// that goes on, the last line may be half written: that is nothing to tell.
 ///
 /// # Errors
 /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
 pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
-    let Gathered { store, run, records, notes, .. } = gather(folder, |line, _| parse(line, detail))?;
-    Ok(Reading { store, run, records, notes })
-}
-
-/// Where a record stands among a run's files of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The file's place among those of [`Store::record_files`].
-    pub file: usize,
-    /// Bytes before its line.
-    pub offset: u64,
-    /// Bytes of its line, without the line break.
-    pub length: usize,
-}
-
-/// What was made of a run's records.
-pub(super) struct Gathered<T> {
-    pub store: Store,
-    pub run: Option<RunFile>,
-    pub records: Vec<T>,
-    pub notes: Vec<String>,
-    /// The files that records stand in.
-    pub files: Vec<PathBuf>,
+    gather(folder, &|line: &[u8], _| parse(line, detail))
 }
 
 /// As [`read`], of what `keep` makes of each line.
 ///
 /// # Errors
-/// As [`read`].
-pub(super) fn gather<T, F>(folder: &Path, keep: F) -> Result<Gathered<T>>
-where
-    T: Tried + Send,
-    F: Fn(&[u8], Place) -> serde_json::Result<T> + Sync,
-{
+/// Those of [`read`].
+pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Result<Reading<T>> {
+    let mut read = gather_on(folder, keep, Tail::default())?
+        .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
+    if read.tail.files() > 1 {
+        super::twice::settle(&mut read.records, &mut read.lines);
+    }
+    Ok(read)
+}
+
+/// The same of what was added since `tail` was read: its records are the further ones, as they stand in their files;
+/// `None` when what was read before is not as it was.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<Reading>> {
+    gather_on(folder, &|line: &[u8], _| parse(line, detail), tail)
+}
+
+fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Result<Option<Reading<T>>> {
     let mut notes = Vec::new();
     let files = Store::at(folder).record_files();
     let (store, run) = match Store::open(folder) {
@@ -119,22 +87,15 @@ where
             (Store::at(folder), None)
         }
     };
-    let mut records = Vec::new();
     let being_written = store.is_being_written();
-    let files = files?;
-    let is_shared = run.as_ref().is_some_and(|run: &RunFile| run.sharing.is_some());
-    for (number, path) in files.iter().enumerate() {
-        let keep = |line: &[u8], offset| keep(line, Place { file: number, offset, length: line.len() });
-        let is_torn = read_file(path, &keep, &mut records, &mut notes)?;
-        // What a shard did not come to write, others make again.
-        if is_torn && !being_written && !is_shared {
-            notes.push(format!("the last line of `{}` is cut off: that attempt is missing", file_name(path)));
-        }
+    let Some((records, lines)) = tail.read_on(&store, keep)? else { return Ok(None) };
+    notes.extend(tail.notes());
+    // What a shard did not come to write, others make again.
+    if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
+        let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
+        notes.extend(tail.torn().map(cut));
     }
-    if files.len() > 1 {
-        super::twice::settle(&mut records);
-    }
-    Ok(Gathered { store, run, records, notes, files })
+    Ok(Some(Reading { store, run, records, lines, tail, notes }))
 }
 
 /// What could be read of several runs.
@@ -190,237 +151,14 @@ pub(super) fn labels_of(named: &[(String, &Store)]) -> Vec<String> {
     labels
 }
 
-/// What is kept of a line that begins behind so many bytes.
-trait Keep<T>: Fn(&[u8], u64) -> serde_json::Result<T> + Sync {}
-
-impl<T, F: Fn(&[u8], u64) -> serde_json::Result<T> + Sync> Keep<T> for F {}
-
-/// Appends the records of one file; whether its last line is cut off.
-fn read_file<T: Send>(path: &Path, keep: &impl Keep<T>, records: &mut Vec<T>, notes: &mut Vec<String>) -> Result<bool> {
-    let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
-    let file = File::open(path).map_err(failed)?;
-    // What a run that goes on appends meanwhile is left for the next report.
-    let length = file.metadata().map_err(failed)?.len();
-    let blocks = usize::try_from(length.div_ceil(BLOCK)).unwrap_or(usize::MAX);
-    let read: Vec<_> = (0..blocks)
-        .into_par_iter()
-        .map_init(Vec::new, |bytes, place| read_block(&file, place as u64, bytes, keep))
-        .collect();
-    let (mut lines, mut broken, mut unnamed, mut is_torn) = (0, Vec::new(), 0, false);
-    for block in read {
-        let mut block = block.map_err(failed)?;
-        records.append(&mut block.records);
-        broken.extend(block.broken.into_iter().map(|(line, what)| (lines + line, what)));
-        unnamed += block.unnamed;
-        lines += block.lines;
-        is_torn |= block.is_torn;
-    }
-    for (line, what) in broken.iter().take(NAMED) {
-        notes.push(format!("line {line} of `{}` is broken and left out: {what}", file_name(path)));
-    }
-    let more = broken.len().saturating_sub(NAMED) + unnamed;
-    if more > 0 {
-        notes.push(format!("{more} more lines of `{}` are broken and left out", file_name(path)));
-    }
-    Ok(is_torn)
-}
-
-fn file_name(path: &Path) -> Cow<'_, str> {
-    path.file_name().unwrap_or_default().to_string_lossy()
-}
-
-/// The lines that begin in one block of a file.
-struct Block<T> {
-    records: Vec<T>,
-    /// Number of lines, empty and broken ones included.
-    lines: usize,
-    /// The first broken ones, by their number in the block from 1, and what is wrong with them.
-    broken: Vec<(usize, String)>,
-    /// How many more are broken.
-    unnamed: usize,
-    /// Whether the file ends without a line break, behind something.
-    is_torn: bool,
-}
-
-/// Reads the lines that begin in this block. `bytes` is only there to be used again.
-fn read_block<T>(file: &File, place: u64, bytes: &mut Vec<u8>, keep: &impl Keep<T>) -> std::io::Result<Block<T>> {
-    let start = place * BLOCK;
-    // The byte before tells whether a line begins with the block.
-    let from = start.saturating_sub(1);
-    bytes.clear();
-    read_on(file, from, start + BLOCK - from, bytes)?;
-    let mut block = Block { records: Vec::new(), lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
-    let first = match place {
-        0 => 0,
-        // A line that begins behind the block's last byte is the next one's.
-        _ => match break_in(bytes.split_last().map_or(&[], |(_, head)| head))? {
-            Some(behind) => behind,
-            None => return Ok(block),
-        },
-    };
-    while bytes.last() != Some(&b'\n') {
-        let before = bytes.len();
-        read_on(file, from + before as u64, REST, bytes)?;
-        if let Some(behind) = break_in(&bytes[before..])? {
-            bytes.truncate(before + behind);
-        } else if bytes.len() == before {
-            break;
-        }
-    }
-    let mut rest = &bytes[first..];
-    loop {
-        let offset = from + (bytes.len() - rest.len()) as u64;
-        let mut behind = rest;
-        let length = behind.skip_until(b'\n')?;
-        let Some(line) = rest[..length].strip_suffix(b"\n") else {
-            // A whole record may lack its line break only; resuming drops it all the same.
-            block.is_torn = !rest.trim_ascii().is_empty();
-            return Ok(block);
-        };
-        rest = behind;
-        block.lines += 1;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        match keep(line, offset) {
-            Ok(record) => block.records.push(record),
-            Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
-            Err(_) => block.unnamed += 1,
-        }
-    }
-}
-
-/// The place behind the first line break. As the standard library looks for one, which is not byte by byte.
-fn break_in(bytes: &[u8]) -> std::io::Result<Option<usize>> {
-    let mut rest = bytes;
-    let behind = rest.skip_until(b'\n')?;
-    Ok(bytes[..behind].ends_with(b"\n").then_some(behind))
-}
-
-/// Appends at most so many bytes of a file; fewer at its end only.
-fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<()> {
-    let begun = bytes.len();
-    bytes.resize(begun + usize::try_from(most).unwrap_or(usize::MAX), 0);
-    let mut filled = begun;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], from + (filled - begun) as u64) {
-            Ok(0) => break,
-            Ok(more) => filled += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(())
-}
-
-pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
-    let record: AttemptRecord = match detail {
-        Detail::Whole => serde_json::from_slice(line)?,
-        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record)?,
-    };
-    if record.cost < 0.0 {
-        return Err(serde::de::Error::custom("a negative cost"));
-    }
-    Ok(record)
-}
-
-/// A record's line without what [`Detail::Outcome`] leaves out, which is skipped while reading.
-#[derive(Deserialize)]
-struct Outcome<'a> {
-    #[serde(borrow)]
-    agent: Cow<'a, str>,
-    #[serde(default, borrow)]
-    model: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    family: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    paper: Cow<'a, str>,
-    #[serde(borrow)]
-    sample: Cow<'a, str>,
-    n: usize,
-    #[serde(default)]
-    lines: Option<usize>,
-    attempt: u32,
-    started: jiff::Timestamp,
-    end: End,
-    #[serde(default)]
-    end_detail: Option<String>,
-    #[serde(default)]
-    reported: Option<Figures>,
-    #[serde(default)]
-    verified: Option<Figures>,
-    pass: bool,
-    #[serde(default)]
-    rounds: Vec<Round>,
-    steps: u32,
-    format_errors: u32,
-    usage: Usage,
-    cost: f64,
-    tool_seconds: f64,
-    model_seconds: f64,
-    verify_seconds: f64,
-    wall_seconds: f64,
-    #[serde(default)]
-    verification_lost: bool,
-}
-
-#[derive(Deserialize)]
-struct Figures {
-    pass: bool,
-    #[serde(default)]
-    score: Option<f64>,
-    #[serde(default)]
-    measures: BTreeMap<String, f64>,
-}
-
-impl Outcome<'_> {
-    fn record(self) -> AttemptRecord {
-        let verdict =
-            |it: Figures| Verdict { pass: it.pass, score: it.score, measures: it.measures, ..Verdict::default() };
-        AttemptRecord {
-            agent: self.agent.into_owned(),
-            model: self.model.map(Cow::into_owned),
-            family: self.family.map_or_else(|| MASKED.to_owned(), Cow::into_owned),
-            paper: self.paper.into_owned(),
-            sample: self.sample.into_owned(),
-            n: self.n,
-            lines: self.lines,
-            attempt: self.attempt,
-            started: self.started,
-            end: self.end,
-            end_detail: self.end_detail,
-            answer: None,
-            reported: self.reported.map(verdict),
-            verified: self.verified.map(verdict),
-            observed: serde_json::Map::new(),
-            results: serde_json::Map::new(),
-            pass: self.pass,
-            rounds: self.rounds,
-            steps: self.steps,
-            format_errors: self.format_errors,
-            usage: self.usage,
-            cost: self.cost,
-            tool_seconds: self.tool_seconds,
-            model_seconds: self.model_seconds,
-            verify_seconds: self.verify_seconds,
-            wall_seconds: self.wall_seconds,
-            verification_lost: self.verification_lost,
-            unexplained: false,
-            changed: Vec::new(),
-            skipped: Vec::new(),
-            unlisted: 0,
-            ignored: Vec::new(),
-            sandbox: String::new(),
-            cached_checks: Vec::new(),
-            cached_replies: 0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::tail::BLOCK;
     use super::*;
+    use crate::agent::End;
+    use crate::score::Verdict;
 
     fn line(attempt: u32) -> String {
         let sample = crate::sample::masked("x_0,3");
@@ -546,5 +284,47 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(read(folder.path(), Detail::Outcome).is_err());
         assert!(read(&folder.path().join("none"), Detail::Outcome).is_err());
+    }
+
+    #[test]
+    fn what_is_appended_is_read_on_and_a_file_that_changed_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("attempts.jsonl");
+        let append = |text: &str| {
+            use std::io::Write as _;
+            std::fs::File::options().create(true).append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        append(&(line(0) + "garbage\n" + &line(1)[..20]));
+        let first = read(folder.path(), Detail::Outcome).unwrap();
+        assert_eq!(first.records.len(), 1);
+        append(&(line(1)[20..].to_owned() + "\n" + &line(2) + "more garbage\n"));
+        let next = read_on(folder.path(), Detail::Outcome, first.tail).unwrap().unwrap();
+        assert!(next.records.iter().map(|record| record.attempt).eq([1, 2]));
+        assert!(next.notes.iter().any(|note| note.starts_with("line 6 of")), "{:?}", next.notes);
+        // The whole records, by their places.
+        let whole = next.tail.whole(next.lines[1]).unwrap();
+        assert!((whole.attempt, whole.answer.is_some()) == (2, true));
+        let none = read_on(folder.path(), Detail::Outcome, next.tail).unwrap().unwrap();
+        assert!(none.records.is_empty() && none.notes.len() == 3, "{:?}", none.notes);
+        // The same length, other text.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"attempt\":2", "\"attempt\":7") + &line(3)).unwrap();
+        assert!(read_on(folder.path(), Detail::Outcome, none.tail).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_shorter_file_and_one_that_is_gone_are_read_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, attempt) in [("attempts-0.jsonl", 0), ("attempts-1.jsonl", 1)] {
+            std::fs::write(folder.path().join(name), line(attempt)).unwrap();
+        }
+        let both = || read(folder.path(), Detail::Outcome).unwrap();
+        assert_eq!(both().records.len(), 2);
+        let tail = both().tail;
+        std::fs::write(folder.path().join("attempts-1.jsonl"), "").unwrap();
+        assert!(read_on(folder.path(), Detail::Outcome, tail).unwrap().is_none());
+        let tail = both().tail;
+        std::fs::remove_file(folder.path().join("attempts-1.jsonl")).unwrap();
+        assert!(read_on(folder.path(), Detail::Outcome, tail).unwrap().is_none());
     }
 }

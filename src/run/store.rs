@@ -211,10 +211,19 @@ impl Store {
     /// # Errors
     /// Kind `Store` when a folder cannot be read.
     pub fn trajectories(&self) -> Result<Vec<StoredTrajectory>> {
-        let folder = self.folder.join("trajectories");
         let mut found = Vec::new();
+        self.each_trajectory(|one| found.push(one))?;
+        Ok(found)
+    }
+
+    /// The same, one after another.
+    ///
+    /// # Errors
+    /// Kind `Store` when a folder cannot be read.
+    pub fn each_trajectory(&self, mut each: impl FnMut(StoredTrajectory)) -> Result<()> {
+        let folder = self.folder.join("trajectories");
         if !folder.exists() {
-            return Ok(found);
+            return Ok(());
         }
         for entry in walkdir::WalkDir::new(&folder).min_depth(2).sort_by_file_name() {
             let entry =
@@ -229,10 +238,10 @@ impl Store {
             if let Some((sample, attempt)) = attempt {
                 let is_cut = may_be_bounded(&agent) || may_be_bounded(&sample);
                 let (agent, sample) = is_cut.then(|| names_in(&path)).flatten().unwrap_or((agent, sample));
-                found.push(StoredTrajectory { agent, sample, attempt, path });
+                each(StoredTrajectory { agent, sample, attempt, path });
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Where an attempt's diff is.
@@ -304,7 +313,7 @@ impl Store {
             }
         }
         if files.len() > 1 {
-            twice::settle(&mut records);
+            twice::settle(&mut records, &mut [(); 0]);
         }
         Ok(records)
     }

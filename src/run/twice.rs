@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use super::counting::Tried;
 
 /// Of the whole records of each attempt, the first counts, in the order of the files' names and of the lines in them. The
-/// records are then put into the order in which the attempts began.
-pub(super) fn settle<T: Tried>(records: &mut [T]) {
+/// records are then put into the order in which the attempts began, and with them what goes with each.
+pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
         let one = record.which();
@@ -15,7 +15,17 @@ pub(super) fn settle<T: Tried>(records: &mut [T]) {
             record.supersede();
         }
     }
-    records.sort_by_key(|record| record.which().started);
+    in_order(records, beside);
+}
+
+/// Puts records into the order in which the attempts began, and what goes with each into the same.
+pub fn in_order<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
+    let mut order: Vec<usize> = (0..beside.len()).collect();
+    order.sort_by_key(|&place| records[place].which().started);
+    let moved: Vec<U> = order.into_iter().map(|place| beside[place].clone()).collect();
+    beside.clone_from_slice(&moved);
+    // Records are large: this moves each of them once.
+    records.sort_by_cached_key(|record| record.which().started);
 }
 
 #[cfg(test)]
@@ -39,7 +49,7 @@ mod tests {
             record(1, End::GaveUp, false, 0.3),
             record(0, End::Answered, false, 0.4),
         ];
-        settle(&mut records);
+        settle(&mut records, &mut [(); 0]);
         let counting: Vec<_> = super::super::scored(&records).map(|record| (record.attempt, record.pass)).collect();
         assert_eq!(counting, [(0, true), (1, false)]);
         assert!((records.iter().map(|record| record.cost).sum::<f64>() - 1.0).abs() < 1e-9);

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::reader::Gathered;
-use crate::report::html::{AttemptDetails, SampleDetails, samples};
+use crate::error::with_causes;
+use crate::report::MergedRun;
+use crate::report::html::{AttemptDetails, Origin, SampleDetails};
 use crate::run::family::{Item, Parts};
 use crate::run::{AttemptRecord, is_file_name};
 use crate::sample::Sample;
@@ -21,14 +23,13 @@ const MOST_PATCH: usize = 100_000;
 impl Gathered {
     /// All samples that were tried.
     #[must_use]
-    pub fn samples(&self) -> usize {
-        samples(&self.material).len()
+    pub const fn samples(&self) -> usize {
+        self.entries.len()
     }
 
     /// Gives the details of a sample, by its place.
     pub fn details(&self) -> impl Fn(usize) -> SampleDetails + '_ {
-        let samples = samples(&self.material);
-        move |place| samples.get(place).map_or_else(SampleDetails::default, |sample| self.sample(sample))
+        |place| self.entries.get(place).map_or_else(SampleDetails::default, |sample| self.sample(sample))
     }
 
     fn sample(&self, entry: &crate::report::html::SampleEntry) -> SampleDetails {
@@ -44,10 +45,11 @@ impl Gathered {
                 contender: one.contender,
                 attempt: one.attempt,
                 state: one.state,
-                record: record.map(|record| AttemptRecord { results: serde_json::Map::new(), ..record.clone() }),
                 ..AttemptDetails::default()
             };
-            let store = self.stores.get(origin.run)?;
+            let run = self.merged.runs.get(origin.run)?;
+            details.record = record.map(|record| whole(run, origin, record, &mut details.problems));
+            let store = &run.store;
             if is_file_name(&origin.agent) && is_file_name(&entry.id) {
                 read_events(&store.trajectory(&origin.agent, &entry.id, one.attempt), &mut details);
                 read_patch(&store.diff(&origin.agent, &entry.id, one.attempt), of, &mut details);
@@ -75,6 +77,37 @@ impl Gathered {
         };
         let parts = item.parts(sample).map_err(|error| error.to_string())?;
         Ok((item, sample, parts))
+    }
+}
+
+/// A record with all that its line holds but results, under the names that it has here.
+fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mut Vec<String>) -> AttemptRecord {
+    match origin.line.map(|line| run.tail.whole(line)) {
+        Some(Ok(read))
+            if (&read.sample, read.attempt, read.started) == (&record.sample, record.attempt, record.started) =>
+        {
+            AttemptRecord {
+                agent: record.agent.clone(),
+                model: record.model.clone(),
+                // One that was made twice has lost its verdict.
+                end: record.end,
+                end_detail: record.end_detail.clone(),
+                pass: record.pass,
+                reported: read.reported.filter(|_| record.reported.is_some()),
+                verified: read.verified.filter(|_| record.verified.is_some()),
+                results: serde_json::Map::new(),
+                ..read
+            }
+        }
+        Some(Ok(_)) => {
+            problems.push("its record has moved, so only its outcome is shown".to_owned());
+            record.clone()
+        }
+        Some(Err(error)) => {
+            problems.push(with_causes(&error));
+            record.clone()
+        }
+        None => record.clone(),
     }
 }
 

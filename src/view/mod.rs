@@ -4,6 +4,7 @@
 //! cannot. `report::html` makes pages of it. [`server`] shows them while a run goes on. Nothing here writes.
 
 mod details;
+mod facts;
 mod reader;
 pub(crate) mod server;
 

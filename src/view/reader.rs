@@ -1,19 +1,20 @@
-//! From folders to [`Material`].
+//! From folders to [`Material`], and on as they grow.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use itertools::Itertools as _;
 
+use super::facts::{begun, run_facts};
 use crate::agent::spec::labelled;
 use crate::error::{Result, with_causes};
 use crate::report::figures::Condition;
-use crate::report::html::{Begun, Material, Origin, RunFacts, SampleFacts};
-use crate::report::{Merged, MergedRun, Options};
+use crate::report::html::{Material, Origin, SampleEntry, SampleFacts, samples};
+use crate::report::{Labels, Merged, MergedRun, Options};
 use crate::run::family::{Basis, Families, Item, ItemFacts, WITHHELD};
 use crate::run::reading::Detail;
-use crate::run::{RunFile, Store, StoredTrajectory, is_file_name};
+use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
 /// What is known of items, by family and id: themselves, or why they cannot be read.
@@ -28,44 +29,73 @@ pub struct Reader {
     /// The k of pass@k; from the runs when empty.
     ks: Vec<usize>,
     intervals: crate::stats::Intervals,
+    labels: Labels,
     items: Items,
 }
 
-/// Runs as they were when they were read.
+/// Runs as they were when they were last read.
 pub struct Gathered {
     /// What the page is made of.
     pub material: Material,
-    pub(super) stores: Vec<Store>,
+    pub(super) merged: Merged,
+    /// The samples in the order of the page.
+    pub(super) entries: Vec<SampleEntry>,
     /// The samples that were tried, by id, as far as their family can read them.
     pub(super) samples: BTreeMap<String, Sample>,
     pub(super) items: Items,
+    /// Runs and items that were put beside each other, and what is wrong with them.
+    judged: BTreeSet<(usize, String)>,
+    faults: Vec<String>,
+    axes: BTreeSet<&'static str>,
 }
 
 impl Gathered {
     /// How long ago anything was last written to the runs.
     pub(super) fn changed(&self) -> Option<std::time::Duration> {
-        let files = self.stores.iter().flat_map(|store| {
-            let records = store.record_files().unwrap_or_default();
-            let under_way =
-                self.material.begun.iter().map(|one| store.trajectory(&one.origin.agent, &one.sample, one.attempt));
-            records.into_iter().chain(under_way).chain([store.folder().join("run.json")]).collect::<Vec<_>>()
+        let files = self.merged.runs.iter().enumerate().flat_map(|(place, run)| {
+            let records = run.store.record_files().unwrap_or_default();
+            let under_way = self.material.begun.iter().filter(|one| one.origin.run == place);
+            let under_way = under_way.map(|one| run.store.trajectory(&one.origin.agent, &one.sample, one.attempt));
+            records.into_iter().chain(under_way).chain([run.store.folder().join("run.json")]).collect::<Vec<_>>()
         });
         let times = files.filter_map(|path| path.metadata().ok()?.modified().ok()?.elapsed().ok());
         times.min()
+    }
+
+    /// Whether a run has been given records of attempts that already have one in another of its files: which of them
+    /// counts is decided over all of its records.
+    fn has_doubles(&self) -> bool {
+        self.merged.runs.iter().enumerate().any(|(place, run)| {
+            if run.tail.files() < 2 || run.records.is_empty() {
+                return false;
+            }
+            let known = self.material.records.iter().zip(&self.material.origins);
+            let known = known.filter(|(_, origin)| origin.run == place).map(|(record, _)| record);
+            let mut seen = HashSet::new();
+            known.chain(&run.records).filter(|record| !record.is_infrastructure()).any(|record| {
+                !seen.insert((record.agent.as_str(), record.model.as_deref(), record.sample.as_str(), record.attempt))
+            })
+        })
     }
 }
 
 impl Reader {
     /// For these runs' folders.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         families: Families,
         folders: Vec<PathBuf>,
         suite: Option<PathBuf>,
         ks: Vec<usize>,
         intervals: crate::stats::Intervals,
     ) -> Self {
-        Self { families, folders, suite, ks, intervals, items: BTreeMap::new() }
+        Self { families, folders, suite, ks, intervals, labels: Labels::default(), items: BTreeMap::new() }
+    }
+
+    /// The same with these names of runs, agents and models.
+    #[must_use]
+    pub fn labelled(self, labels: Labels) -> Self {
+        Self { labels, ..self }
     }
 
     /// Changes whenever what [`Self::gather`] reads does, though not with every event of an attempt under way.
@@ -93,174 +123,174 @@ impl Reader {
         format!("{:032x}", u128::from_be_bytes(first))
     }
 
-    /// Reads everything but the trajectories.
+    /// Reads everything but the trajectories. Of each record what a list and rates need is kept in memory; the rest is read
+    /// from its file when its sample is shown.
     ///
     /// # Errors
-    /// Kind `Store` when none of the runs can be read.
+    /// Kind `Store` when none of the runs can be read, `Usage` where the labels do not fit them.
     pub fn gather(&mut self) -> Result<Gathered> {
-        let mut merged = Merged::read(&self.folders, Detail::Whole)?.with_choices();
-        let mut options = merged.options(&self.ks);
+        let mut gathered = Gathered {
+            material: Material::default(),
+            merged: Merged::read(&self.folders, Detail::Outcome, &self.labels)?.with_choices(),
+            entries: Vec::new(),
+            samples: BTreeMap::new(),
+            items: BTreeMap::new(),
+            judged: BTreeSet::new(),
+            faults: Vec::new(),
+            axes: BTreeSet::new(),
+        };
+        self.take_in(&mut gathered);
+        Ok(gathered)
+    }
+
+    /// Reads what was added since; `false` where that is not enough, as what was read before has changed.
+    ///
+    /// # Errors
+    /// Kind `Store` when a run cannot be read any more.
+    pub(super) fn read_on(&mut self, gathered: &mut Gathered) -> Result<bool> {
+        if !gathered.merged.unread.is_empty() {
+            return Ok(false);
+        }
+        for run in &mut gathered.merged.runs {
+            if !run.read_on(Detail::Outcome)? {
+                return Ok(false);
+            }
+        }
+        if gathered.has_doubles() {
+            return Ok(false);
+        }
+        self.take_in(gathered);
+        Ok(true)
+    }
+
+    /// Makes the records that were read last part of the material, and the rest of it anew.
+    fn take_in(&mut self, gathered: &mut Gathered) {
+        let mut options = gathered.merged.options(&self.ks);
         // The overview's own figures are of pass@1, whatever else was asked for.
         options.ks.push(1);
         options.ks.sort_unstable();
         options.ks.dedup();
-        let notes = std::mem::take(&mut options.notes);
-        let mut material =
-            Material { options: Options { intervals: self.intervals, ..options }, notes, ..Material::default() };
-        let (mut samples, mut axes) = (BTreeMap::new(), BTreeSet::new());
-        for (place, one) in merged.runs.iter().enumerate() {
-            let (run, records) = (one.run.as_ref(), &one.records);
-            material.runs.push(run_facts(&one.name, one.store.folder(), run));
-            if let Some(run) = run {
-                let set = &run.configuration;
-                for (name, agent) in labelled(&set.agents, &set.settings) {
-                    let condition = Condition::of(&name, agent, &set.settings, set.limits.steps);
-                    material.conditions.insert(one.label(&name), condition);
-                }
-            }
-            // A run from before agents were labelled so still says what it calls them.
-            let steps = run.map(|run| run.configuration.limits.steps);
-            for record in records {
-                let agent = one.own(&record.agent).unwrap_or(&record.agent).to_owned();
-                let unknown = || Condition { base: agent.clone(), steps, ..Condition::default() };
-                material.conditions.entry(record.agent.clone()).or_insert_with(unknown);
-                material.origins.push(Origin { run: place, agent });
-            }
-            let (begun, note) = begun(one, place);
-            let family = run.map_or(MASKED, |run| &run.configuration.family);
-            let tried = records.iter().map(|record| (record.family.as_str(), record.sample.as_str()));
-            let tried: BTreeSet<(&str, &str)> =
-                tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str()))).collect();
+        let mut notes = std::mem::take(&mut options.notes);
+        gathered.material.options = Options { intervals: self.intervals, ..options };
+        gathered.material.runs.clear();
+        gathered.material.begun.clear();
+        let mut runs = std::mem::take(&mut gathered.merged.runs);
+        for (place, one) in runs.iter_mut().enumerate() {
+            gathered.material.runs.push(run_facts(&one.name, one.store.folder(), one.run.as_ref()));
+            let from = gathered.material.records.len();
+            take_records(one, place, &mut gathered.material);
+            let (begun, note) = begun(one, place, &gathered.material);
+            let family = one.run.as_ref().map_or(MASKED, |run| &run.configuration.family);
+            let fresh = gathered.material.records[from..].iter();
+            let tried = fresh.map(|record| (record.family.as_str(), record.sample.as_str()));
+            let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
+            // A run's own items are judged once, whether another run has the sample or not.
+            let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
-            self.facts_of(run, &tried, &mut axes, &mut material);
-            samples.extend(tried.into_iter().map(|sample| (sample.id().to_owned(), sample)));
-            material.begun.extend(begun);
-            material.notes.extend(note.map(|note| one.note(&note)));
+            for sample in tried {
+                self.facts_of((place, one.run.as_ref()), &sample, gathered);
+                gathered.samples.insert(sample.id().to_owned(), sample);
+            }
+            gathered.material.begun.extend(begun);
+            notes.extend(note.map(|note| one.note(&note)));
         }
-        material.records = merged.take_records();
-        let one = axes.first().filter(|_| axes.len() == 1);
-        one.copied().unwrap_or(WITHHELD).clone_into(&mut material.axis);
-        material.title = match merged.runs.as_slice() {
+        if runs.iter().any(|run| run.tail.files() > 1) && !gathered.entries.is_empty() {
+            in_order(&mut gathered.material.records, &mut gathered.material.origins);
+        }
+        notes.extend(gathered.faults.iter().cloned());
+        let one = gathered.axes.first().filter(|_| gathered.axes.len() == 1);
+        one.copied().unwrap_or(WITHHELD).clone_into(&mut gathered.material.axis);
+        gathered.material.title = match runs.as_slice() {
             [one] => format!("Run {}", one.name),
             several => format!("Runs {}", several.iter().map(|run| &run.name).join(", ")),
         };
-        let stores = merged.runs.into_iter().map(|run| run.store).collect();
-        Ok(Gathered { material, stores, samples, items: self.items.clone() })
+        gathered.material.notes = notes;
+        gathered.merged.runs = runs;
+        gathered.items = self.items.clone();
+        gathered.entries = samples(&gathered.material);
     }
 
     fn sample(&self, family: &str, id: &str) -> Option<Sample> {
         self.families.get(family).ok()?.sample(id).ok()
     }
 
-    /// The facts of samples and of their items, which are loaded unless they are already.
-    fn facts_of(
-        &mut self,
-        run: Option<&RunFile>,
-        tried: &[Sample],
-        axes: &mut BTreeSet<&'static str>,
-        material: &mut Material,
-    ) {
+    /// The facts of a sample and of its item, which is loaded unless it is already.
+    fn facts_of(&mut self, (place, run): (usize, Option<&RunFile>), sample: &Sample, gathered: &mut Gathered) {
+        let Ok(family) = self.families.get(sample.family()) else { return };
+        let item = sample.item().to_owned();
+        let is_known = gathered.samples.contains_key(sample.id());
+        let is_judged = !gathered.judged.insert((place, item.clone()));
+        if is_known && is_judged {
+            return;
+        }
         let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
         let basis = run.map(|run| Basis::from(&run.configuration)).unwrap_or_default();
-        let mut seen = BTreeSet::new();
-        for sample in tried {
-            let Ok(family) = self.families.get(sample.family()) else { continue };
-            let (item, cluster) = (sample.item().to_owned(), sample.cluster().to_owned());
-            let extent = family.extent(sample.n());
-            axes.insert(family.axis());
-            material
-                .samples
-                .insert(sample.id().to_owned(), SampleFacts { item: item.clone(), cluster, n: sample.n(), extent });
-            if !seen.insert(item.clone()) {
-                continue;
-            }
-            let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
-                Some(root) if is_file_name(&item) => {
-                    family.load(root, &item, basis).map_err(|error| with_causes(&error))
-                }
-                Some(_) => Err("its name is no folder's".to_owned()),
-                None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
-            });
-            let mut facts = match known {
-                Ok(known) => known.facts(),
-                Err(why) => {
-                    let note = format!("paper `{item}` cannot be read, so its text and functions are not shown: {why}");
-                    material.notes.push(note.clone());
-                    ItemFacts { title: item.clone(), problem: Some(note), ..ItemFacts::default() }
-                }
-            };
-            if let (Ok(known), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(&item)))
-                && *then != known.digest()
+        let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
+            Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| with_causes(&error)),
+            Some(_) => Err("its name is no folder's".to_owned()),
+            None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
+        });
+        let material = &mut gathered.material;
+        if !is_known {
+            let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
+            // What all of them are called is known from a few samples.
+            let names = material.units.entry(item.clone()).or_default();
+            if let Ok(known) = known
+                && units.iter().any(|place| !names.contains_key(place))
+                && let Ok(listed) = known.listed(sample)
             {
-                let note = format!("paper `{item}` has changed since the run was started; it is shown as it is now");
-                material.notes.push(note.clone());
-                facts.problem = Some(note);
+                names.extend(units.iter().copied().zip(listed.units));
             }
-            material.papers.insert(item, facts);
+            gathered.axes.insert(family.axis());
+            let (cluster, n, extent) = (sample.cluster().to_owned(), sample.n(), family.extent(sample.n()));
+            let facts = SampleFacts { item: item.clone(), cluster, n, extent, units };
+            material.samples.insert(sample.id().to_owned(), facts);
         }
+        if is_judged {
+            return;
+        }
+        let mut facts = match known {
+            Ok(known) => known.facts(),
+            Err(why) => {
+                let note = format!("paper `{item}` cannot be read, so its text and functions are not shown: {why}");
+                gathered.faults.push(note.clone());
+                ItemFacts { title: item.clone(), problem: Some(note), ..ItemFacts::default() }
+            }
+        };
+        if let (Ok(known), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(&item)))
+            && *then != known.digest()
+        {
+            let note = format!("paper `{item}` has changed since the run was started; it is shown as it is now");
+            gathered.faults.push(note.clone());
+            facts.problem = Some(note);
+        }
+        material.papers.insert(item, facts);
     }
 }
 
-/// A run's settings and its history, for reading.
-fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
-    let mut facts: Vec<(String, String)> = Vec::new();
-    let mut say = |what: &str, value: String| facts.push((what.to_owned(), value));
-    say("Folder", folder.display().to_string());
-    let Some(run) = run else {
-        return RunFacts { name: name.to_owned(), created: String::new(), facts };
-    };
-    let set = &run.configuration;
-    say("Command", run.command_line.join(" "));
-    say("Agents", set.agents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-    if let Some(model) = &set.model {
-        say("Model", model.spec.clone());
-    }
-    say("Attempts a sample", set.k.to_string());
-    let tokens = set.limits.tokens.map(|most| format!(", {most} tokens")).unwrap_or_default();
-    let limits = &set.limits;
-    say(
-        "An attempt may take",
-        format!("{} steps, {} s of tool time, ${}{tokens}", limits.steps, limits.seconds, limits.cost),
-    );
-    let word = |value: serde_json::Result<serde_json::Value>| {
-        value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    say("Experiments", word(serde_json::to_value(set.protocol)));
-    say("Scoring", word(serde_json::to_value(set.scoring)));
-    say("Verification", if set.verify { "the agent's code is run again" } else { "none" }.to_owned());
-    if !set.verifiers.is_empty() {
-        say("Verifiers", format!("{}; a model in {} orders", set.verifiers.iter().join(", "), set.orders));
-    }
-    say("Seed", set.seed.to_string());
-    for session in &run.sessions {
-        let mut parts = vec![format!("version {}, sandbox {}", session.version, session.sandbox)];
-        parts.push(if session.baseline { "gold reproduced" } else { "gold not checked" }.to_owned());
-        parts.extend(session.warnings.iter().chain(&session.differences).cloned());
-        say(&format!("Session of {}", session.started.strftime("%Y-%m-%d %H:%M UTC")), parts.join("; "));
-    }
-    let created = run.created.strftime("%Y-%m-%d %H:%M UTC").to_string();
-    RunFacts { name: name.to_owned(), created, facts }
-}
-
-/// The attempts that have a trajectory and no record, and what could not be read.
-fn begun(run: &MergedRun, place: usize) -> (Vec<Begun>, Option<String>) {
-    let stored: HashSet<(&str, &str, u32)> =
-        run.records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
-    let trajectories = match run.store.trajectories() {
-        Ok(trajectories) => trajectories,
-        Err(error) => return (Vec::new(), Some(error.to_string())),
-    };
-    let mut found = Vec::new();
-    for StoredTrajectory { agent, sample, attempt, .. } in trajectories {
-        let label = run.label(&agent);
-        if !stored.contains(&(label.as_str(), sample.as_str(), attempt)) {
-            // Its record will name the model: until then it is the one that was planned.
-            let planned = run.run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == agent);
-            let model = planned.and_then(|planned| planned.model.clone());
-            found.push(Begun { origin: Origin { run: place, agent }, agent: label, model, sample, attempt });
+/// Moves a run's records into the material, with where each comes from and what was set for its agent.
+fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
+    if let Some(file) = &run.run {
+        let set = &file.configuration;
+        for (name, agent) in labelled(&set.agents, &set.settings) {
+            let condition = Condition::of(&name, agent, &set.settings, set.limits.steps);
+            material.conditions.insert(run.label(&name), condition);
         }
     }
-    (found, None)
+    // A run from before agents were labelled so still says what it calls them.
+    let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
+    for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
+        let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.as_str().into());
+        if !material.agents.contains_key(&record.agent) {
+            material.agents.insert(record.agent.clone(), run.short(&record.agent).to_owned());
+        }
+        if !material.conditions.contains_key(&record.agent) {
+            let unknown = Condition { base: agent.to_string(), steps, ..Condition::default() };
+            material.conditions.insert(record.agent.clone(), unknown);
+        }
+        material.origins.push(Origin { run: place, agent, line: Some(line) });
+        material.records.push(record);
+    }
 }
 
 #[cfg(test)]

@@ -5,20 +5,21 @@
 //! that resolves to it gets in either (DNS rebinding).
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{Gathered, Reader};
 use crate::error::{Error, Result};
-use crate::report::html::{Details, index, overview, page, papers_text, policy};
+use crate::report::html::{Details, Index, index, live_page, overview, papers_text, policy};
 
 /// A server that listens and does not answer yet.
 pub struct Server {
@@ -31,7 +32,7 @@ pub struct Server {
 /// What all requests share.
 struct Shared {
     reader: Mutex<Reader>,
-    latest: Mutex<Option<Arc<Latest>>>,
+    latest: RwLock<Option<Latest>>,
     port: u16,
 }
 
@@ -39,16 +40,41 @@ struct Shared {
 struct Latest {
     stamp: String,
     gathered: Gathered,
+    /// The overview, once somebody has asked for it.
+    overview: Mutex<Option<Arc<str>>>,
+}
+
+impl Latest {
+    const fn new(stamp: String, gathered: Gathered) -> Self {
+        Self { stamp, gathered, overview: Mutex::new(None) }
+    }
+
+    fn overview(&self) -> Result<Arc<str>> {
+        let mut known = self.overview.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let made: Arc<str> = overview(&self.gathered.material)?.into();
+        *known = Some(made.clone());
+        Ok(made)
+    }
+
+    fn index(&self) -> Index {
+        let mut index = index(&self.gathered.material);
+        index.live = Some(self.stamp.clone());
+        index
+    }
 }
 
 type Answer = std::result::Result<Response, StatusCode>;
 
 impl Server {
-    /// Listens on this machine's own address, at `port` or, for 0, at a free one.
+    /// Listens on this machine's own address, at `port` or, for 0, at a free one. `known` is what the reader has read
+    /// already, with the stamp from before that.
     ///
     /// # Errors
     /// Kind `Machine` when the port is taken.
-    pub async fn bind(reader: Reader, port: u16) -> Result<Self> {
+    pub async fn bind(reader: Reader, known: Option<(String, Gathered)>, port: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
             Error::machine(format!("failed to listen at port {port}"))
                 .because(error)
@@ -56,8 +82,12 @@ impl Server {
         })?;
         let port = listener.local_addr().map_err(|error| Error::machine("failed to listen").because(error))?.port();
         let token = format!("{:032x}", rand::random::<u128>());
-        let shared = Arc::new(Shared { reader: Mutex::new(reader), latest: Mutex::new(None), port });
+        let known = known.map(|(stamp, gathered)| Latest::new(stamp, gathered));
+        let shared = Arc::new(Shared { reader: Mutex::new(reader), latest: RwLock::new(known), port });
+        // The page asks for what is below its own address.
+        let with_slash = format!("/{token}/");
         let router = Router::new()
+            .route(&format!("/{token}"), get(async move || Redirect::temporary(&with_slash)))
             .route(&format!("/{token}/"), get(whole))
             .route(&format!("/{token}/state"), get(state))
             .route(&format!("/{token}/page"), get(parts))
@@ -113,18 +143,27 @@ async fn with_headers(request: Request, next: Next) -> Response {
 }
 
 impl Shared {
-    /// The runs, read again if anything has changed. Blocks.
-    fn latest(&self) -> Result<Arc<Latest>> {
-        // A panic elsewhere leaves nothing half done here: both hold values that are replaced whole.
+    /// Answers from the runs as they are now: what was added is read on if anything has changed. Blocks.
+    fn answer<T>(&self, what: impl FnOnce(&Latest) -> Result<T>) -> Result<T> {
+        // A panic elsewhere leaves nothing half done here: what is being read on is not there until it is whole.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = reader.stamp();
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(latest) = latest.as_ref().filter(|latest| latest.stamp == stamp) {
-            return Ok(latest.clone());
+        let is_latest = |latest: &Option<Latest>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);
+        if !is_latest(&self.latest.read().unwrap_or_else(PoisonError::into_inner)) {
+            let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
+            let read_on = latest.take().and_then(|known| {
+                let mut gathered = known.gathered;
+                reader.read_on(&mut gathered).is_ok_and(|is_all| is_all).then_some(gathered)
+            });
+            // What cannot be read on is dropped before all is read anew: both would not fit beside each other.
+            let gathered = read_on.map_or_else(|| reader.gather(), Ok)?;
+            *latest = Some(Latest::new(stamp, gathered));
         }
-        let read = Arc::new(Latest { stamp, gathered: reader.gather()? });
-        *latest = Some(read.clone());
-        Ok(read)
+        drop(reader);
+        match &*self.latest.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(latest) => what(latest),
+            None => Err(Error::store("the runs cannot be read any more")),
+        }
     }
 }
 
@@ -139,15 +178,17 @@ async fn apart<T: Send + 'static>(
     }
 }
 
-fn as_json(value: &Value) -> Response {
-    (HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]), value.to_string())
-        .into_response()
+fn as_json(text: String) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    (HeaderMap::from_iter([(header::CONTENT_TYPE, json)]), text).into_response()
 }
 
 async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
     let html = apart(move || {
-        let latest = shared.latest()?;
-        page(&latest.gathered.material, None, &latest.stamp).map(|document| document.html)
+        shared.answer(|latest| {
+            let material = &latest.gathered.material;
+            live_page(material, &latest.overview()?, &latest.index())
+        })
     })
     .await?;
     let html_type = HeaderValue::from_static("text/html; charset=utf-8");
@@ -157,27 +198,34 @@ async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
 /// Whether anything has changed, and how far the run is.
 async fn state(State(shared): State<Arc<Shared>>) -> Answer {
     let state = apart(move || {
-        let latest = shared.latest()?;
-        let material = &latest.gathered.material;
-        let planned: usize = material.options.planned.iter().map(|planned| planned.attempts).sum();
-        let done = crate::run::counting(&material.records).into_iter().filter(|counts| *counts).count();
-        let changed = latest.gathered.changed().map(|age| age.as_secs());
-        Ok(json!({ "stamp": latest.stamp, "planned": planned, "done": done, "changed": changed }))
+        shared.answer(|latest| {
+            let material = &latest.gathered.material;
+            let planned: usize = material.options.planned.iter().map(|planned| planned.attempts).sum();
+            let done = crate::run::counting(&material.records).into_iter().filter(|counts| *counts).count();
+            let changed = latest.gathered.changed().map(|age| age.as_secs());
+            Ok(json!({ "stamp": latest.stamp, "planned": planned, "done": done, "changed": changed }).to_string())
+        })
     })
     .await?;
-    Ok(as_json(&state))
+    Ok(as_json(state))
 }
 
 /// The two halves of the page that change.
+#[derive(Serialize)]
+struct Parts<'a> {
+    overview: &'a str,
+    index: Index,
+}
+
 async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
     let parts = apart(move || {
-        let latest = shared.latest()?;
-        let mut index = index(&latest.gathered.material);
-        index["live"] = latest.stamp.clone().into();
-        Ok(json!({ "overview": overview(&latest.gathered.material)?, "index": index }))
+        shared.answer(|latest| {
+            let parts = Parts { overview: &latest.overview()?, index: latest.index() };
+            serde_json::to_string(&parts).map_err(|error| Error::internal("failed to write the page").because(error))
+        })
     })
     .await?;
-    Ok(as_json(&parts))
+    Ok(as_json(parts))
 }
 
 /// The details of a sample (`s12`) or a paper (`p3`), by its place in the index as it is now: what is answered says whose
@@ -187,17 +235,18 @@ async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) ->
     let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;
     let kind = kind.to_owned();
     let found = apart(move || {
-        let latest = shared.latest()?;
-        let gathered = &latest.gathered;
-        Ok(match kind.as_str() {
-            "p" => papers_text(&gathered.material, place),
-            "s" if place < gathered.samples() => {
-                let of = gathered.details();
-                Details::new(gathered.samples(), &of).json(place, &gathered.material).ok()
-            }
-            _ => None,
+        shared.answer(|latest| {
+            let gathered = &latest.gathered;
+            Ok(match kind.as_str() {
+                "p" => papers_text(&gathered.material, place),
+                "s" if place < gathered.samples() => {
+                    let of = gathered.details();
+                    Details::new(gathered.samples(), &of).json(place, &gathered.material).ok()
+                }
+                _ => None,
+            })
         })
     })
     .await?;
-    found.map(|value| as_json(&value)).ok_or(StatusCode::NOT_FOUND)
+    found.map(|value| as_json(value.to_string())).ok_or(StatusCode::NOT_FOUND)
 }

@@ -40,6 +40,7 @@ mod mutants;
 mod mutation;
 mod new;
 mod notebook;
+mod page;
 mod partial_stores;
 mod programs;
 mod provider;

@@ -9,12 +9,12 @@ use crate::support::Lab;
 use crate::support::browser::Browser;
 use serde_json::{Value, json};
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// A lab with two runs: `r` by gold, noop and an agent that stumbles, `q` by gold alone.
-fn lab() -> Lab {
+pub fn lab() -> Lab {
     let lab = Lab::new();
     let steps = [
         json!({"tool": "command_line", "arguments": {"command": "echo looking for a needle; ls"}}),
@@ -29,7 +29,7 @@ fn lab() -> Lab {
     lab
 }
 
-fn page(lab: &Lab, runs: &[&str]) -> String {
+pub fn page(lab: &Lab, runs: &[&str]) -> String {
     let mut arguments = vec!["report"];
     arguments.extend(runs);
     arguments.extend(["--html", "report.html"]);
@@ -38,13 +38,13 @@ fn page(lab: &Lab, runs: &[&str]) -> String {
 }
 
 /// `autoexperiment view`, killed when dropped.
-struct Viewer {
+pub struct Viewer {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Viewer {
-    fn start(lab: &Lab, runs: &[&str]) -> Self {
+    pub fn start(lab: &Lab, runs: &[&str]) -> Self {
         let mut arguments = vec!["view"];
         arguments.extend(runs);
         let mut child = lab.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -62,13 +62,13 @@ impl Drop for Viewer {
 }
 
 /// Where pictures are kept for somebody to look at.
-fn picture(name: &str) -> PathBuf {
+pub fn picture(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
     fs::create_dir_all(&folder).unwrap();
     folder.join(name)
 }
 
-const VIEWS: [(&str, &str, &str); 5] = [
+pub const VIEWS: [(&str, &str, &str); 5] = [
     ("overview", "#/", "!document.querySelector('#overview').hidden"),
     ("samples", "#/samples", "document.querySelector('#page h1')?.textContent === 'Samples'"),
     ("sample", "#/sample/tiny_0,1/2.0", "document.querySelector('#page .conversation')"),
@@ -477,6 +477,9 @@ fn only_who_has_the_address_is_answered_and_only_on_this_machine() {
         whole.to_lowercase().contains("content-security-policy: default-src 'none'; script-src 'sha256-"),
         "{whole:.600}"
     );
+    // Without its last slash the address leads to the page all the same.
+    let without = ask("GET", path.trim_end_matches('/'), host);
+    assert!(code(&without) == "307" && without.contains(&format!("/{path}\r\n")), "{without}");
     assert_eq!(code(&ask("GET", "", host)), "404");
     assert_eq!(code(&ask("GET", "0123/state", host)), "404");
     assert_eq!(code(&ask("GET", path, "evil.example")), "403");
@@ -558,6 +561,18 @@ fn figures_are_written_for_print() {
         // 5.5 inches at 300 dots.
         assert_eq!(u32::from_be_bytes(png[16..20].try_into().unwrap()), 1650);
         assert!(String::from_utf8(read("csv")).unwrap().starts_with("agent,model,"));
+    }
+}
+
+#[test]
+fn tables_of_attempts_and_of_values_heed_new_names() {
+    let lab = lab();
+    for table in ["--csv-attempts", "--csv-values"] {
+        let told = lab.ok(&["report", "r", "q", table, "--label", "q/gold=Best", "--label", "r=First"]).stdout;
+        assert!(told.contains("\nBest,") && told.contains("\nFirst/noop,"), "{told}");
+        assert!(!told.contains("q/gold") && !told.contains("r/noop"), "{told}");
+        let unknown = lab.fails(2, &["report", "r", "q", table, "--label", "nobody=x"]);
+        assert!(unknown.contains("`nobody`"), "{unknown}");
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Chart {
     pub rate: String,
     /// In the order of the legend.
     pub series: Vec<Series>,
+    /// A line without markers behind points that are not joined otherwise: places and rates.
+    pub line: Option<Vec<(f64, f64)>>,
 }
 
 /// What rates are shown over.
@@ -48,6 +50,8 @@ pub struct Chart {
 pub enum Over {
     /// A quantity, with its name and unit.
     Quantity(String),
+    /// The same of quantities above 0 that differ by orders of magnitude: on a logarithmic axis.
+    Orders(String),
     /// Names, one below the other; a point's `x` is the place of its name.
     Names(Vec<String>),
 }
@@ -108,7 +112,7 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     let mut text = String::new();
     let names = match &chart.over {
         Over::Names(names) => names.len(),
-        Over::Quantity(_) => 0,
+        Over::Quantity(_) | Over::Orders(_) => 0,
     };
     let legend = canvas.units(22) * rows_of_legend(chart, canvas).len() as i32;
     let body = if names > 0 {
@@ -120,7 +124,9 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     {
         let area = SVGBackend::with_string(&mut text, (canvas.width, (body + legend) as u32)).into_drawing_area();
         let drawn = match &chart.over {
-            Over::Quantity(label) => over_quantity(chart, label, &area.margin(0, legend, 0, 0), canvas),
+            Over::Quantity(label) | Over::Orders(label) => {
+                over_quantity(chart, label, &area.margin(0, legend, 0, 0), canvas)
+            }
             Over::Names(names) => over_names(chart, names, &area.margin(0, legend, 0, 0), canvas),
         };
         drawn
@@ -134,12 +140,14 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) -> Drawn {
-    let xs = || chart.series.iter().flat_map(|series| series.points.iter().map(|point| point.x));
+    let is_log = matches!(chart.over, Over::Orders(_));
+    let place_of = |x: f64| if is_log { x.log10() } else { x };
+    let xs = || chart.series.iter().flat_map(|series| series.points.iter().map(|point| place_of(point.x)));
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
     let room = if high > low { (high - low) * 0.04 } else { 0.5 };
     // Counts, as n is, get a mark each, as long as there are few of them.
-    let whole = xs().all(|x| x.fract() == 0.0);
+    let whole = !is_log && xs().all(|x| x.fract() == 0.0);
     let marks = if whole { ((high - low) as usize + 1).min(10) } else { 8 };
     let mut context = ChartBuilder::on(area)
         .margin(canvas.units(8))
@@ -151,7 +159,11 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         .configure_mesh()
         .x_labels(marks.max(2))
         .y_labels(6)
-        .x_label_formatter(&|x| if whole && x.fract().abs() > 1e-9 { String::new() } else { number(*x) })
+        .x_label_formatter(&|x| match (whole && x.fract().abs() > 1e-9, is_log) {
+            (true, _) => String::new(),
+            (_, true) => number(10_f64.powf(*x)),
+            _ => number(*x),
+        })
         .y_label_formatter(&|y| format!("{y:.0}"))
         .x_desc(label)
         .y_desc(&chart.rate)
@@ -161,12 +173,25 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         .label_style(canvas.font(13))
         .axis_desc_style(canvas.font(14))
         .draw()?;
+    // Side by side, or intervals at the same x would hide each other: as far apart as their ends are wide, if the next
+    // x leaves room for all of them.
+    let per_pixel = (high - low + 2.0 * room) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
+    let mut different: Vec<f64> = xs().collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let nearest = different.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    let has_several = different.len() < xs().count();
+    let widest = per_pixel * f64::from(canvas.units(11));
+    let apart = if has_several { widest.min(0.7 * nearest / chart.series.len() as f64) } else { 0.0 };
+    if let Some(points) = &chart.line {
+        let line: Vec<_> = points.iter().map(|&(x, rate)| (place_of(x), 100.0 * rate)).collect();
+        let style = INK_COLOR.mix(0.6).stroke_width(canvas.scale * 3 / 2);
+        context.draw_series(DashedLineSeries::new(line, canvas.units(5), canvas.units(4), style))?;
+    }
     for (place, series) in chart.series.iter().enumerate() {
         let color = PALETTE[place % PALETTE.len()];
-        // Side by side, or intervals at the same x would hide each other.
-        let step = (high - low).max(1.0) * 0.008;
-        let beside = if whole { (place as f64 - (chart.series.len() as f64 - 1.0) / 2.0) * step } else { 0.0 };
-        let at = |point: &Point| (point.x + beside, 100.0 * point.rate);
+        let beside = apart * (place as f64 - (chart.series.len() as f64 - 1.0) / 2.0);
+        let at = |point: &Point| (place_of(point.x) + beside, 100.0 * point.rate);
         let line: Vec<(f64, f64)> = series.points.iter().map(at).collect();
         let style = color.stroke_width(2 * canvas.scale);
         match DASHES[place % DASHES.len()] {
@@ -251,7 +276,8 @@ fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> Draw
     let style = PALETTE[place % PALETTE.len()].filled();
     let r = canvas.units(5);
     let (x, y) = at;
-    match place % 6 {
+    // A seventh series has the first one's colour and another shape.
+    match (place + place / PALETTE.len()) % 6 {
         0 => area.draw(&Circle::new(at, r, style))?,
         1 => area.draw(&Rectangle::new([(x - r, y - r), (x + r, y + r)], style))?,
         2 => area.draw(&Polygon::new(vec![(x, y - r - r / 4), (x + r, y + r), (x - r, y + r)], style))?,
@@ -292,7 +318,7 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Dra
         for (place, left) in entries {
             let style = PALETTE[place % PALETTE.len()].stroke_width(2 * canvas.scale);
             let (from, to) = (left, left + canvas.units(26));
-            if matches!(chart.over, Over::Quantity(_)) {
+            if series_are_lines(chart) {
                 let (dash, gap) = DASHES[place % DASHES.len()].unwrap_or((26, 0));
                 let mut at = from;
                 while at < to {
@@ -309,10 +335,19 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Dra
     Ok(())
 }
 
+/// Whether points of a series are joined.
+const fn series_are_lines(chart: &Chart) -> bool {
+    !matches!(chart.over, Over::Names(_)) && chart.line.is_none()
+}
+
 /// A quantity on an axis: thousands as `12k`.
 fn number(x: f64) -> String {
     if x.abs() >= 10_000.0 {
         format!("{}k", x / 1000.0)
+    } else if x.abs() < 0.95 && x != 0.0 {
+        let digits = (1.0 - x.abs().log10().floor()).min(9.0) as usize;
+        let text = format!("{x:.digits$}");
+        text.trim_end_matches('0').to_owned()
     } else if (x - x.round()).abs() < 1e-9 {
         format!("{x:.0}")
     } else {

@@ -4,6 +4,7 @@
 //! Rates carry the same intervals as the tables of the report.
 
 pub mod chart;
+mod cost;
 #[cfg(feature = "figures")]
 pub mod files;
 #[cfg(not(feature = "figures"))]
@@ -24,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
 use crate::stats::{Interval, Intervals};
 use chart::{Chart, Over, Point, Series};
+pub use cost::COST;
 
 /// A picture and its numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,6 +122,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
     let mut all = vec![by_n(source), pass_at_k(source)];
     all.extend(scaling::scaling(source));
     all.push(contexts(source));
+    all.push(cost::cost(source));
     all
 }
 
@@ -301,7 +304,7 @@ fn drawn(over: Over, rate: &str, series: Vec<Series>) -> std::result::Result<Cha
     if series.is_empty() {
         return Err("no attempt has been scored yet".to_owned());
     }
-    Ok(Chart { over, rate: rate.to_owned(), series })
+    Ok(Chart { over, rate: rate.to_owned(), series, line: None })
 }
 
 fn figure(

@@ -1,6 +1,6 @@
 //! The whole document.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use minijinja::context;
 use minijinja::value::Serde;
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use super::index::{Details, index, papers_text};
+use super::index::{Details, Index, index, papers_text};
 use super::material::Material;
 use super::overview::overview;
 use super::pack::{digest, packed, safe_json};
@@ -33,77 +33,100 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A page, and the files that belong beside it.
-pub struct Document {
-    /// The page.
-    pub html: String,
-    /// Names and contents of files for the folder beside it; none where the page holds everything.
-    pub beside: Vec<(String, String)>,
-}
+/// Takes the name and the contents of a file for the folder beside a page.
+pub type Beside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
 
-#[derive(Serialize)]
+/// A part of the details, under the name that the script asks for.
+#[derive(Debug, Serialize)]
 struct Chunk {
     name: String,
     packed: String,
 }
 
-/// The page of these runs. With `details` it is whole: they are packed into it; where that would make it too large,
-/// the trajectories, and if need be all of them, go into files for a folder beside it, whose name, as it stands in a URL, is `beside`. Without, it asks the server that it
-/// came from, and `beside` is the stamp by which it tells whether anything has changed.
+/// Chunks that stay in the page as long as they are few, and otherwise are all written beside it.
+#[derive(Default)]
+struct Chunks {
+    kept: Vec<Chunk>,
+    bytes: usize,
+    is_beside: bool,
+}
+
+impl Chunks {
+    /// Adds one: to those that are kept, if it fits into so many bytes with them.
+    fn add(&mut self, chunk: Chunk, most: usize, beside: &Beside<'_>) -> Result<()> {
+        self.bytes += chunk.packed.len();
+        self.kept.push(chunk);
+        if self.is_beside || self.bytes > most { self.put_beside(beside) } else { Ok(()) }
+    }
+
+    /// Writes all that is kept beside the page, as will be all that follows.
+    fn put_beside(&mut self, beside: &Beside<'_>) -> Result<()> {
+        self.is_beside = true;
+        for Chunk { name, packed } in self.kept.drain(..) {
+            beside(&format!("{name}.js"), &format!("autoexperimentChunk(\"{name}\",\"{packed}\");\n"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The page of these runs, whole: the details of all samples are packed into it. Where that would make it too large, the
+/// trajectories, and if need be all of them, are given to `beside` for a folder whose name, as it stands in a URL, is
+/// `folder`. Only as much as fits into the page is kept in memory.
+///
+/// # Errors
+/// Kind `Internal`, should a template or serialisation fail, and those of `beside`.
+pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &Beside<'_>) -> Result<String> {
+    let mut verdicts = Chunks::default();
+    for place in 0..material.papers.len() {
+        let chunk = Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? };
+        verdicts.add(chunk, MOST_INSIDE, beside)?;
+    }
+    // Trajectories are nearly all of it and go first.
+    let both = Mutex::new((verdicts, Chunks::default()));
+    (0..details.samples()).into_par_iter().with_max_len(1).try_for_each(|place| {
+        let mut sample = details.of(place);
+        let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();
+        let events = json!({ "id": sample.id, "events": events });
+        let verdict = Chunk { name: format!("s{place}"), packed: packed(&sample)? };
+        let events = Chunk { name: format!("t{place}"), packed: packed(&events)? };
+        let (verdicts, trajectories) = &mut *both.lock().unwrap_or_else(PoisonError::into_inner);
+        verdicts.add(verdict, MOST_INSIDE, beside)?;
+        let room = if verdicts.is_beside { 0 } else { MOST_INSIDE.saturating_sub(verdicts.bytes) };
+        trajectories.add(events, room, beside)
+    })?;
+    let (mut verdicts, mut trajectories) = both.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if verdicts.is_beside || verdicts.bytes + trajectories.bytes > MOST_INSIDE {
+        trajectories.put_beside(beside)?;
+    }
+    let is_whole = !verdicts.is_beside && !trajectories.is_beside;
+    verdicts.kept.append(&mut trajectories.kept);
+    verdicts.kept.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut index = index(material);
+    index.beside = (!is_whole).then(|| folder.to_owned());
+    document(material, &overview(material)?, &index, &verdicts.kept)
+}
+
+/// The page of these runs that asks the server it came from for details.
 ///
 /// # Errors
 /// Kind `Internal`, should a template or serialisation fail.
-pub fn page(material: &Material, details: Option<&Details<'_>>, beside: &str) -> Result<Document> {
-    let (mut chunks, mut trajectories) = (Vec::new(), Vec::new());
-    if let Some(details) = details {
-        for place in 0..material.papers.len() {
-            chunks.push(Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? });
-        }
-        let sample = |place: usize| -> Result<[Chunk; 2]> {
-            let mut sample = details.of(place);
-            let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();
-            let events = json!({ "id": sample.id, "events": events });
-            Ok([
-                Chunk { name: format!("s{place}"), packed: packed(&sample)? },
-                Chunk { name: format!("t{place}"), packed: packed(&events)? },
-            ])
-        };
-        let made: Vec<_> = (0..details.samples()).into_par_iter().with_max_len(1).map(sample).collect::<Result<_>>()?;
-        for [sample, events] in made {
-            chunks.push(sample);
-            trajectories.push(events);
-        }
-    }
-    let mut files = Vec::new();
-    // Trajectories are nearly all of it and go first.
-    for part in [trajectories, std::mem::take(&mut chunks)].into_iter().rev() {
-        let taken = chunks.iter().chain(&part).map(|chunk: &Chunk| chunk.packed.len()).sum::<usize>();
-        if taken <= MOST_INSIDE { chunks.extend(part) } else { files.extend(part) }
-    }
-    let inside = files.is_empty();
-    let mut index = index(material);
-    if details.is_none() {
-        index["live"] = beside.into();
-    } else if !inside {
-        index["beside"] = beside.into();
-    }
-    let html = render(
+pub fn live_page(material: &Material, overview: &str, index: &Index) -> Result<String> {
+    document(material, overview, index, &[])
+}
+
+fn document(material: &Material, overview: &str, index: &Index, chunks: &[Chunk]) -> Result<String> {
+    render(
         "page.html",
         context! {
             title => material.title.clone(),
-            policy => policy(details.is_none(), !inside),
+            policy => policy(index.live.is_some(), index.beside.is_some()),
             style => STYLE,
             script => SCRIPT,
-            overview => overview(material)?,
-            index => safe_json(&index)?,
+            overview => overview,
+            index => safe_json(index)?,
             chunks => Serde(chunks),
         },
-    )?;
-    let file = |chunk: Chunk| {
-        let call = format!("autoexperimentChunk(\"{}\",\"{}\");\n", chunk.name, chunk.packed);
-        (format!("{}.js", chunk.name), call)
-    };
-    Ok(Document { html, beside: files.into_iter().map(file).collect() })
+    )
 }
 
 /// The content security policy: this script and this style sheet, no others; no network but, for a page that asks its

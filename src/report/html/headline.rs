@@ -8,10 +8,11 @@ use serde::Serialize;
 use super::material::Material;
 use super::words::{percent, plural, with_interval};
 use crate::report::compare::p_value;
+use crate::report::leaderboard::{Place, money};
 use crate::report::summary::{Row, Summary};
 use crate::report::{Contender, compare, contenders, full_name};
 
-/// Contenders whose rates are told in a sentence.
+/// Contenders whose rates are told in the first lines.
 const NAMED: usize = 4;
 /// Share of attempts lost to infrastructure from which on the page warns.
 const MUCH_LOST: f64 = 0.03;
@@ -23,12 +24,24 @@ pub(super) struct Headline {
     compared: String,
     /// What came out, and how sure it is.
     came_out: String,
+    /// The first contenders.
+    contenders: Vec<Told>,
+    /// How many more there are.
+    others: usize,
     /// What to distrust, a sentence each.
     distrust: Vec<String>,
 }
 
+/// One contender in a line.
+#[derive(Debug, Serialize)]
+struct Told {
+    name: String,
+    rate: String,
+    more: String,
+}
+
 /// The headline; empty without attempts.
-pub(super) fn headline(material: &Material, summary: &Summary) -> Headline {
+pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place]) -> Headline {
     // Of each agent and model the row over all n, or its only one.
     let is_whole = |row: &&Row| {
         row.n.is_none()
@@ -50,21 +63,37 @@ pub(super) fn headline(material: &Material, summary: &Summary) -> Headline {
         plural(papers.len(), "paper"),
         plural(attempts, "attempt")
     );
-    Headline { compared, came_out: came_out(material, &rows), distrust: distrust(&rows, summary) }
+    Headline {
+        compared,
+        came_out: came_out(material, &rows),
+        contenders: places.iter().take(NAMED).map(told).collect(),
+        others: places.len().saturating_sub(NAMED),
+        distrust: distrust(&rows, summary),
+    }
+}
+
+/// What came out for one contender.
+fn told(place: &Place) -> Told {
+    let mut more = Vec::new();
+    for (word, at) in [("any", place.any), ("all", place.all)] {
+        if let Some((k, rate)) = at.and_then(|at| Some((at.k, at.rate?))) {
+            more.push(format!("{word} of {k} {}%", percent(rate)));
+        }
+    }
+    more.extend(place.cost.map(|dollars| format!("${} an attempt", money(dollars))));
+    if place.lost > 0 {
+        more.push(format!("{} of {} lost", place.lost, place.lost + place.attempts));
+    }
+    let rate = format!("{}%", with_interval(place.pass, place.interval).replace(" [", "% ["));
+    Told {
+        name: full_name(&place.agent, place.model.as_deref()),
+        rate: rate.strip_suffix("]%").map_or(rate.clone(), |rate| format!("{rate}]")),
+        more: more.join(", "),
+    }
 }
 
 fn came_out(material: &Material, rows: &[&Row]) -> String {
-    let told: Vec<String> = rows
-        .iter()
-        .take(NAMED)
-        .filter_map(|row| {
-            let at = row.pass_at.iter().find(|at| at.k == 1)?;
-            at.rate?;
-            Some(format!("{} {}%", full_name(&row.agent, row.model.as_deref()), with_interval(at.rate, at.interval)))
-        })
-        .collect();
-    let more = if rows.len() > NAMED { format!("; and {} more", rows.len() - NAMED) } else { String::new() };
-    let mut text = if told.is_empty() { String::new() } else { format!("pass@1: {}{more}.", told.join("; ")) };
+    let mut text = String::new();
     // Whether the first is ahead of the second by more than chance.
     let all = contenders(&material.records);
     let find = |row: &Row| {
@@ -82,7 +111,7 @@ fn came_out(material: &Material, rows: &[&Row]) -> String {
             let both = plural(count, "sample");
             let _ = write!(
                 text,
-                " The first is ahead of the second by {difference} points on the {both} that both have, p = {p}."
+                "The first is ahead of the second by {difference} points on the {both} that both have, p = {p}."
             );
         }
     }

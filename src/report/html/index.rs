@@ -1,7 +1,8 @@
 //! What the page's script knows at once: agents, papers, samples and how their attempts went.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::material::{Material, Origin, SampleDetails};
@@ -75,10 +76,10 @@ type Contender = (String, Option<String>);
 
 /// The agents with their models, in the order of their names.
 pub(super) fn contenders(material: &Material) -> Vec<Contender> {
-    let of_records = material.records.iter().map(|record| (record.agent.clone(), record.model.clone()));
-    let mut found: Vec<Contender> = of_records.collect();
-    found.sort();
-    found.dedup();
+    let of_records: BTreeSet<(&String, &Option<String>)> =
+        material.records.iter().map(|record| (&record.agent, &record.model)).collect();
+    let mut found: Vec<Contender> =
+        of_records.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect();
     for begun in &material.begun {
         if contender_of(&found, begun).is_none() {
             found.push((begun.agent.clone(), begun.model.clone()));
@@ -97,10 +98,11 @@ fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize>
 }
 
 /// Where each contender comes from: its run, and its label there.
-fn origins(material: &Material) -> BTreeMap<Contender, &Origin> {
+fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
-    let of_records = of_records.map(|(record, origin)| ((record.agent.clone(), record.model.clone()), origin));
-    let of_begun = material.begun.iter().map(|begun| ((begun.agent.clone(), begun.model.clone()), &begun.origin));
+    let of_records = of_records.map(|(record, origin)| ((record.agent.as_str(), record.model.as_deref()), origin));
+    let of_begun = material.begun.iter();
+    let of_begun = of_begun.map(|begun| ((begun.agent.as_str(), begun.model.as_deref()), &begun.origin));
     of_records.chain(of_begun).collect()
 }
 
@@ -119,16 +121,18 @@ pub(super) fn state(record: &AttemptRecord) -> &'static str {
 #[must_use]
 pub fn samples(material: &Material) -> Vec<SampleEntry> {
     let contenders = contenders(material);
-    let places: BTreeMap<&Contender, usize> =
-        contenders.iter().enumerate().map(|(place, contender)| (contender, place)).collect();
-    let mut found: BTreeMap<(String, usize, String), Vec<AttemptEntry>> = BTreeMap::new();
+    let places: HashMap<(&str, Option<&str>), usize> = contenders
+        .iter()
+        .enumerate()
+        .map(|(place, (agent, model))| ((agent.as_str(), model.as_deref()), place))
+        .collect();
+    let mut found: BTreeMap<(&str, usize, &str), Vec<AttemptEntry>> = BTreeMap::new();
     for (place, (record, counts)) in material.records.iter().zip(counting(&material.records)).enumerate() {
         if !counts {
             continue;
         }
-        let key = (record.paper.clone(), record.n, record.sample.clone());
-        let contender = places.get(&(record.agent.clone(), record.model.clone())).copied().unwrap_or_default();
-        found.entry(key).or_default().push(AttemptEntry {
+        let contender = places.get(&(record.agent.as_str(), record.model.as_deref())).copied().unwrap_or_default();
+        found.entry((&record.paper, record.n, &record.sample)).or_default().push(AttemptEntry {
             contender,
             attempt: record.attempt,
             state: state(record),
@@ -137,10 +141,9 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         });
     }
     for (place, begun) in material.begun.iter().enumerate() {
-        let facts = material.samples.get(&begun.sample).map(|facts| (facts.cluster.clone(), facts.n));
+        let facts = material.samples.get(&begun.sample).map(|facts| (facts.cluster.as_str(), facts.n));
         let (cluster, n) = facts.or_else(|| known(material, &begun.sample)).unwrap_or_default();
-        let key = (cluster, n, begun.sample.clone());
-        found.entry(key).or_default().push(AttemptEntry {
+        found.entry((cluster, n, &begun.sample)).or_default().push(AttemptEntry {
             contender: contender_of(&contenders, begun).unwrap_or_default(),
             attempt: begun.attempt,
             state: "begun",
@@ -152,15 +155,16 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         .into_iter()
         .map(|((paper, n, id), mut attempts)| {
             attempts.sort_by_key(|entry| (entry.contender, entry.attempt));
-            SampleEntry { id, paper, n, attempts }
+            attempts.shrink_to_fit();
+            SampleEntry { id: id.to_owned(), paper: paper.to_owned(), n, attempts }
         })
         .collect()
 }
 
 /// The cluster and n of a sample that has been tried before.
-fn known(material: &Material, sample: &str) -> Option<(String, usize)> {
+fn known<'a>(material: &'a Material, sample: &str) -> Option<(&'a str, usize)> {
     let record = material.records.iter().find(|record| record.sample == sample)?;
-    Some((record.paper.clone(), record.n))
+    Some((&record.paper, record.n))
 }
 
 /// What the page loads apart of the paper in this place; `None` where there is no such paper.
@@ -169,33 +173,62 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
     material.papers.iter().nth(place).map(|(id, paper)| json!({ "id": id, "text": paper.text }))
 }
 
+/// What came of attempts, as the index numbers it.
+const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
+
 /// What the script knows at once.
+#[derive(Debug, Serialize)]
+pub struct Index {
+    states: [&'static str; 5],
+    contenders: Vec<Value>,
+    samples: Vec<Listed>,
+    papers: serde_json::Map<String, Value>,
+    /// The stamp of what a server shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<String>,
+    /// The folder beside a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+}
+
+/// A sample in the index. There may be many: its names are short.
+#[derive(Debug, Serialize)]
+struct Listed {
+    id: String,
+    paper: String,
+    item: String,
+    n: usize,
+    extent: String,
+    /// Places of what it withholds, whose names are with the item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    units: Vec<usize>,
+    /// Contender, number and state of each attempt, one after another.
+    tries: Vec<usize>,
+}
+
+/// Makes the index.
 #[must_use]
-pub fn index(material: &Material) -> Value {
+pub fn index(material: &Material) -> Index {
     let origins = origins(material);
     let contenders: Vec<Value> = contenders(material)
         .iter()
         .map(|contender| {
-            let origin = origins.get(contender);
+            let origin = origins.get(&(contender.0.as_str(), contender.1.as_deref()));
             let own = origin.map(|origin| full_name(&origin.agent, contender.1.as_deref()));
             json!({ "name": shown_name(contender), "run": origin.map(|origin| origin.run), "own": own })
         })
         .collect();
-    let samples: Vec<Value> = samples(material)
-        .iter()
+    let samples = samples(material)
+        .into_iter()
         .map(|sample| {
-            let attempts: Vec<Value> = sample
-                .attempts
-                .iter()
-                .map(|entry| json!({ "c": entry.contender, "a": entry.attempt, "s": entry.state }))
-                .collect();
+            let number = |state| STATES.iter().position(|it| *it == state).unwrap_or_default();
+            let of = |entry: &AttemptEntry| [entry.contender, entry.attempt as usize, number(entry.state)];
+            let tries = sample.attempts.iter().flat_map(of).collect();
             let facts = material.samples.get(&sample.id);
             let extent = facts.map_or_else(|| format!("n = {}", sample.n), |facts| facts.extent.clone());
-            let item = facts.map_or(&sample.paper, |facts| &facts.item);
-            json!({
-                "id": sample.id, "paper": sample.paper, "item": item, "n": sample.n, "extent": extent,
-                "attempts": attempts,
-            })
+            let item = facts.map_or_else(|| sample.paper.clone(), |facts| facts.item.clone());
+            let units = facts.map(|facts| facts.units.clone()).unwrap_or_default();
+            Listed { id: sample.id, paper: sample.paper, item, n: sample.n, extent, units, tries }
         })
         .collect();
     let papers: serde_json::Map<String, Value> = material
@@ -207,8 +240,12 @@ pub fn index(material: &Material) -> Value {
             if paper.text.is_some() {
                 facts["chunk"] = format!("p{place}").into();
             }
+            if let Some(units) = material.units.get(id) {
+                let named = units.iter().map(|(place, name)| (place.to_string(), Value::from(name.as_str())));
+                facts["units"] = named.collect();
+            }
             (id.clone(), facts)
         })
         .collect();
-    json!({ "contenders": contenders, "samples": samples, "papers": papers })
+    Index { states: STATES, contenders, samples, papers, live: None, beside: None }
 }

@@ -1,6 +1,7 @@
 //! What a page is made of.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use crate::report::Options;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
 use crate::run::family::{ItemFacts, Part};
+use crate::run::reading::Line;
 
 /// Runs and what is known of them, as far as it could be read.
 #[derive(Debug, Clone, Default)]
@@ -25,12 +27,16 @@ pub struct Material {
     pub begun: Vec<Begun>,
     /// The papers or other items, by id.
     pub papers: BTreeMap<String, ItemFacts>,
+    /// Names of what items withhold, as functions, by item and place.
+    pub units: BTreeMap<String, BTreeMap<usize, String>>,
     /// The samples, by id, as far as their family can read them.
     pub samples: BTreeMap<String, SampleFacts>,
     /// What n counts.
     pub axis: String,
     /// What was set for agents, by label.
     pub conditions: BTreeMap<String, Condition>,
+    /// What an agent is called beside others of its run, by its label.
+    pub agents: BTreeMap<String, String>,
     /// How rows are made, and what verifiers chose.
     pub options: Options,
     /// What could not be read, a sentence each.
@@ -54,7 +60,9 @@ pub struct Origin {
     /// The run's place.
     pub run: usize,
     /// The agent's label in that run.
-    pub agent: String,
+    pub agent: Arc<str>,
+    /// Where the record stands in the run's files.
+    pub line: Option<Line>,
 }
 
 /// An attempt without a record: under way, or cut off.
@@ -83,6 +91,8 @@ pub struct SampleFacts {
     pub n: usize,
     /// The same in words.
     pub extent: String,
+    /// Places of what it withholds, in families that withhold units of an item.
+    pub units: Vec<usize>,
 }
 
 /// All that is shown of a sample's attempts.

@@ -8,6 +8,7 @@
 //! templates that escape it, or as JSON that the page's script puts in as text nodes. The content security policy names
 //! the one script and the one style sheet by their digests, so that nothing else would run were it to get in.
 
+mod board;
 mod document;
 mod headline;
 mod index;
@@ -19,7 +20,7 @@ mod template;
 mod tests;
 mod words;
 
-pub use document::{page, policy};
-pub use index::{Details, SampleEntry, index, papers_text, samples};
+pub use document::{live_page, page, policy};
+pub use index::{Details, Index, SampleEntry, index, papers_text, samples};
 pub use material::{AttemptDetails, Begun, Material, Origin, RunFacts, SampleDetails, SampleFacts};
 pub use overview::overview;

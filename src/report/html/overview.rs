@@ -6,6 +6,7 @@ use minijinja::context;
 use minijinja::value::Serde;
 use serde_json::json;
 
+use super::board::{agents_by_models, board, by_paper};
 use super::headline::headline;
 use super::material::Material;
 use super::template::render;
@@ -13,7 +14,8 @@ use super::words::{percent, with_interval};
 use crate::error::Result;
 use crate::report::compare::p_value;
 use crate::report::figures::chart::{Canvas, INK, draw};
-use crate::report::figures::{Source, Table, figures};
+use crate::report::figures::{COST, Source, Table, figures};
+use crate::report::leaderboard::{leaderboard, legend};
 use crate::report::summary::Row;
 use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
 
@@ -34,16 +36,11 @@ pub fn overview(material: &Material) -> Result<String> {
         conditions: &material.conditions,
         intervals: options.intervals,
     };
-    let (mut drawn, mut undrawn) = (Vec::new(), Vec::new());
+    let mut drawn = Vec::new();
     for figure in figures(&source) {
-        let svg = match &figure.chart {
-            Some(chart) => Some(draw(chart, Canvas::SCREEN)?.replace(INK, "currentColor")),
-            None => None,
-        };
-        if svg.is_none() {
-            undrawn.push([figure.title.to_owned(), figure.missing.unwrap_or_default()]);
-            continue;
-        }
+        // What these runs have no data for is not on the page; `report --figures` says why.
+        let Some(chart) = &figure.chart else { continue };
+        let svg = draw(chart, Canvas::SCREEN)?.replace(INK, "currentColor");
         drawn.push(json!({
             "id": figure.id, "title": figure.title, "caption": figure.caption, "svg": svg,
             "table": without_empty(&figure.table),
@@ -59,8 +56,11 @@ pub fn overview(material: &Material) -> Result<String> {
         .map(|run| json!({ "name": run.name, "created": run.created, "facts": run.facts }))
         .collect();
     let (comparisons, comparison_legend) = comparisons(material);
-    // The first picture stands above the tables.
+    // The first picture stands above the tables, and what contenders cost beside their table.
+    let (priced, mut drawn): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|figure| figure["id"] == COST);
     let further = drawn.split_off(drawn.len().min(1));
+    let places = leaderboard(&summary);
+    let several = places.len() > 1;
     render(
         "overview.html",
         context! {
@@ -71,12 +71,16 @@ pub fn overview(material: &Material) -> Result<String> {
             notes => Serde(notes),
             runs => Serde(runs),
             whiskers,
-            headline => Serde(headline(material, &summary)),
+            headline => Serde(headline(material, &summary, &places)),
+            board => Serde(if several { without_empty(&board(&places)) } else { Table::default() }),
+            board_legend => legend(&summary),
+            priced => Serde(priced),
+            cross => Serde(agents_by_models(material, &places)),
+            papers => Serde(by_paper(material, &places)),
             results => Serde(without_empty(&results(&summary.rows))),
             took => Serde(without_empty(&took(&summary.rows))),
             first_figure => Serde(drawn),
             figures => Serde(further),
-            undrawn => Serde(undrawn),
             comparisons => Serde(without_empty(&comparisons)),
             comparison_legend,
             ends => Serde(without_empty(&ends(&summary.rows))),

@@ -14,8 +14,13 @@ fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord 
 }
 
 fn material(records: Vec<AttemptRecord>) -> Material {
-    let origins = records.iter().map(|record| Origin { run: 0, agent: record.agent.clone() }).collect();
+    let origins =
+        records.iter().map(|record| Origin { run: 0, agent: record.agent.as_str().into(), line: None }).collect();
     Material { title: format!("Run {STRANGER}"), records, origins, ..Material::default() }
+}
+
+fn nowhere(name: &str, _: &str) -> crate::error::Result<()> {
+    panic!("`{name}` lies beside");
 }
 
 /// Text of about this many bytes that cannot be packed.
@@ -44,7 +49,7 @@ fn a_stranger_s_text_is_markup_nowhere() {
     let paper = ItemFacts { title: STRANGER.to_owned(), text: Some(STRANGER.to_owned()), ..ItemFacts::default() };
     material.papers.insert(STRANGER.to_owned(), paper);
     let nothing = |_| SampleDetails::default();
-    let html = page(&material, Some(&Details::new(1, &nothing)), "").unwrap().html;
+    let html = page(&material, &Details::new(1, &nothing), "", &nowhere).unwrap();
     assert!(!html.contains("<b>&"), "{}", html.split("<b>&").next().unwrap_or_default());
     assert!(html.contains("&lt;b&gt;&amp;") && html.contains("\\u003cb\\u003e\\u0026\\u2028"));
     // As many elements end as begin: the one script and the data.
@@ -54,7 +59,7 @@ fn a_stranger_s_text_is_markup_nowhere() {
 #[test]
 fn the_policy_names_the_script_and_the_style_and_nothing_else() {
     let nothing = |_| SampleDetails::default();
-    let html = page(&material(Vec::new()), Some(&Details::new(0, &nothing)), "").unwrap().html;
+    let html = page(&material(Vec::new()), &Details::new(0, &nothing), "", &nowhere).unwrap();
     let script = html.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
     let style = html.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     for part in [script, style] {
@@ -74,15 +79,21 @@ fn details_that_are_too_large_for_one_file_lie_beside_it() {
             let attempt = AttemptDetails { events: vec![event], ..AttemptDetails::default() };
             SampleDetails { attempts: vec![attempt], ..SampleDetails::default() }
         };
-        page(&material, Some(&Details::new(1, &of)), "report.data").unwrap()
+        let written = std::sync::Mutex::new(Vec::new());
+        let beside = |name: &str, text: &str| {
+            written.lock().unwrap().push((name.to_owned(), text.to_owned()));
+            Ok(())
+        };
+        let html = page(&material, &Details::new(1, &of), "report.data", &beside).unwrap();
+        (html, written.into_inner().unwrap())
     };
-    let small = with(10_000);
-    assert!(small.beside.is_empty() && small.html.contains("chunk-t0"));
-    let large = with(8_000_000);
+    let (small, beside) = with(10_000);
+    assert!(beside.is_empty() && small.contains("chunk-t0"));
+    let (large, beside) = with(8_000_000);
     // The verdicts stay inside.
-    assert!(large.html.contains("chunk-s0") && !large.html.contains("chunk-t0"));
-    assert!(large.html.len() < 500_000 && large.html.contains("strict-dynamic"));
-    let [(name, text)] = large.beside.as_slice() else { panic!("{}", large.beside.len()) };
+    assert!(large.contains("chunk-s0") && !large.contains("chunk-t0"));
+    assert!(large.len() < 500_000 && large.contains("strict-dynamic"));
+    let [(name, text)] = beside.as_slice() else { panic!("{}", beside.len()) };
     assert!(name == "t0.js" && text.starts_with("autoexperimentChunk(\"t0\",\""));
 }
 
@@ -94,7 +105,7 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
     unsupported.reported = Some(crate::score::Verdict { pass: true, ..crate::score::Verdict::default() });
     unsupported.verified = Some(crate::score::Verdict::default());
     let mut material = material(vec![lost, record("a", "x_0", 0, true), unsupported]);
-    let origin = Origin { run: 0, agent: "b".to_owned() };
+    let origin = Origin { run: 0, agent: "b".into(), line: None };
     let sample = "x_0,1".to_owned();
     material.begun.push(Begun { origin, agent: "b".to_owned(), model: None, sample, attempt: 0 });
     let found: Vec<_> = samples(&material)
@@ -113,13 +124,13 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
 fn agents_whose_names_differ_late_are_two_in_the_index() {
     let model = |size: &str| Some(format!("{}/{size}-instruct.gguf", "models-of-somebody".repeat(4)));
     let of = |size: &str| AttemptRecord { model: model(size), ..record("react", "x_0", 0, true) };
-    let index = index(&material(vec![of("0.5b"), of("1.5b")]));
+    let index = serde_json::to_value(index(&material(vec![of("0.5b"), of("1.5b")]))).unwrap();
     let names: Vec<_> = index["contenders"].as_array().unwrap().iter().map(|it| it["name"].to_string()).collect();
     assert!(names.len() == 2 && names[0].contains("/0.5b-") && names[1].contains("/1.5b-"), "{names:?}");
 }
 
 #[test]
-fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() {
+fn figures_without_data_are_left_out_and_those_with_take_limits_as_their_axis_where_they_differ() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
         for i in 0..6 {
@@ -133,14 +144,14 @@ fn figures_say_what_they_lack_and_take_limits_as_their_axis_where_they_differ() 
     material.options = Options::default();
     let one_limit = overview(&material).unwrap();
     assert!(one_limit.contains("interactions (replies of the model) used, at most"));
-    assert!(one_limit.contains("Not drawn: no attempt of these runs has used reasoning tokens"));
-    assert!(one_limit.contains("Not drawn: no agent of these runs is given a context"));
+    // What there is no data for is left out.
+    assert!(!one_limit.contains("Scaling in reasoning tokens") && !one_limit.contains("Kinds of context by n"));
     for (run, steps) in [("small", 3), ("large", 9)] {
         material.conditions.insert(format!("{run}/react"), condition("react", "react", steps));
     }
     let two_limits = overview(&material).unwrap();
     assert!(two_limits.contains("interactions allowed") && !two_limits.contains("used, at most"));
-    assert!(two_limits.contains("all attempts were given the same context (paper none, code agent)"));
+    assert!(!two_limits.contains("Kinds of context by n"));
 }
 
 #[test]
@@ -176,11 +187,11 @@ fn the_steps_of_agents_without_a_model_are_no_interactions() {
         (0..4).map(record).collect::<Vec<_>>()
     };
     let alone = overview(&material(attempts(None, "scripted"))).unwrap();
-    assert!(alone.contains("Not drawn: no attempt of these runs has asked a model"));
+    assert!(!alone.contains("Scaling in interactions") && !alone.contains("Cost against accuracy"));
     let both = material([attempts(None, "scripted"), attempts(Some("gpt-x"), "react")].concat());
     let both = overview(&both).unwrap();
     let figure = both.split_once("id=\"scaling-interactions\"").unwrap().1.split_once("</section>").unwrap().0;
-    assert!(figure.contains("<td>react</td>") && !figure.contains("scripted"), "{figure}");
+    assert!(figure.contains("<td>react<") && !figure.contains("scripted"), "{figure}");
 }
 
 #[test]
@@ -195,4 +206,51 @@ fn a_condition_says_what_an_agent_was_given() {
 
 fn condition(label: &str, agent: &str, steps: u32) -> Condition {
     Condition::of(label, &agent.parse().unwrap(), &Settings::default(), steps)
+}
+
+/// Two agents with two models each at six samples of two papers, under a name that deceives.
+fn several(agent: &str) -> Material {
+    let mut records = Vec::new();
+    for (agent, model, passes, cost) in
+        [(agent, "m", 5, 0.5), (agent, "l", 4, 0.01), ("other", "m", 3, 0.2), ("other", "l", 2, 0.3)]
+    {
+        for i in 0..12_u32 {
+            let paper = if i < 6 { "x" } else { "y" };
+            let one = record(agent, &format!("{paper}_{i}"), 0, i % 6 < passes);
+            records.push(AttemptRecord { model: Some(model.to_owned()), cost, ..one });
+        }
+    }
+    material(records)
+}
+
+#[test]
+fn several_contenders_stand_on_a_leaderboard_by_model_and_by_paper() {
+    let html = overview(&several("react")).unwrap();
+    let section =
+        |id: &str| html.split_once(&format!("id=\"{id}\"")).unwrap().1.split_once("</section>").unwrap().0.to_owned();
+    let board = section("leaderboard");
+    let first = board.split_once("<tbody>").unwrap().1.split_once("</tr>").unwrap().0.to_owned();
+    assert!(first.contains(">react<") && first.contains(">0.50<") && first.contains("★"), "{first}");
+    assert_eq!(board.matches('★').count(), 2, "{board}");
+    assert!(section("cost-accuracy").contains("<svg"));
+    assert!(section("agents-models").contains(">83.3<"));
+    let papers = section("papers");
+    assert!(
+        papers.contains("<a href=\"#&#x2f;samples&#x2f;x\">x</a>") && papers.matches("<tr>").count() == 3,
+        "{papers}"
+    );
+    assert!(html.contains("class=\"contenders\""));
+    // One contender needs none of it.
+    let alone = overview(&material(vec![record("a", "x_0", 0, true)])).unwrap();
+    assert!(!alone.contains("Leaderboard") && !alone.contains("Results by paper"));
+}
+
+#[test]
+fn names_that_turn_or_hide_what_stands_beside_them_are_shown_as_escapes() {
+    let name = format!("a\u{202e}b\u{200b}\u{e0041}{STRANGER}");
+    let html = overview(&several(&name)).unwrap();
+    for c in ['\u{202e}', '\u{200b}', '\u{e0041}', '\u{2028}'] {
+        assert!(!html.contains(c), "{}", c.escape_default());
+    }
+    assert!(html.contains("a\\u{202e}b") && !html.contains("<b>&"));
 }

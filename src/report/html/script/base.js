@@ -1,10 +1,19 @@
 // Everything that a model, an agent or a repo wrote is put into the page as text, never as markup.
-let index = JSON.parse(document.getElementById('index').textContent);
+
+/** The index as it comes, with the attempts of each sample, which come as numbers: contender, attempt, state. */
+const widened = (index) => {
+  for (const sample of index.samples) {
+    sample.attempts = [];
+    for (let i = 0; i < sample.tries.length; i += 3) sample.attempts.push({ c: sample.tries[i], a: sample.tries[i + 1], s: index.states[sample.tries[i + 2]] });
+  }
+  return index;
+};
+let index = widened(JSON.parse(document.getElementById('index').textContent));
 const $ = (id) => document.getElementById(id);
 
 /** Text whose characters that turn or hide what stands beside them are written as visible escapes. */
-const HIDDEN = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
-const unhidden = (value) => (typeof value === 'string' ? value.replace(HIDDEN, (c) => `\\u{${c.charCodeAt(0).toString(16)}}`) : value);
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const unhidden = (value) => (typeof value === 'string' ? value.replace(HIDDEN, (c) => `\\u{${c.codePointAt(0).toString(16)}}`) : value);
 
 /** An element with properties and children; strings become text. */
 const h = (tag, properties, ...children) => {
@@ -13,7 +22,7 @@ const h = (tag, properties, ...children) => {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (name === 'class') element.className = value;
-    else element.setAttribute(name, value === true ? '' : name === 'title' ? unhidden(value) : value);
+    else element.setAttribute(name, value === true ? '' : name === 'title' || name === 'aria-label' ? unhidden(value) : value);
   }
   for (const child of children.flat(Infinity)) {
     if (child !== undefined && child !== null && child !== false) element.append(unhidden(child));
@@ -37,6 +46,15 @@ const say = (what) => {
 const SIGNS = { pass: '✓', fail: '✗', unsupported: '⚠', lost: '∅', begun: '…' };
 const WORDS = { pass: 'pass', fail: 'fail', unsupported: 'unsupported', lost: 'lost to infrastructure', begun: 'not finished' };
 const sign = (state) => h('span', { class: state, title: WORDS[state] || state }, SIGNS[state] || '?');
+/** Names of what a sample withholds, as functions of its paper, without their files. */
+const unitNames = (sample) => {
+  const names = (index.papers[sample.item] || {}).units || {};
+  return (sample.units || []).map((place) => names[place]).filter(Boolean);
+};
+const unitsLine = (sample) => {
+  const names = unitNames(sample);
+  return names.length > 0 && h('div', { class: 'units', title: names.join('\n') }, names.map((name) => name.replace(/^.*::/, '')).join(', '));
+};
 const contender = (place) => (index.contenders[place] || { name: '?' }).name;
 
 // Details come packed (raw deflate, base64): from this file, from a file beside it, or from the server.

@@ -71,7 +71,7 @@ const renew = async () => {
   if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
   const page = await answer.json();
   const before = index.contenders;
-  index = page.index;
+  index = widened(page.index);
   renumber(before);
   // The server's own markup, in which all texts of strangers are escaped; scripts in it would not run in any case.
   const fresh = new DOMParser().parseFromString(page.overview, 'text/html');
@@ -144,7 +144,22 @@ const arrive = () => {
   heading.focus({ preventScroll: true });
 };
 
+// On paper nothing can be opened.
+addEventListener('beforeprint', () => {
+  for (const fold of document.querySelectorAll('details:not([open])')) {
+    if (fold.classList.contains('lazy') && fold.children.length < 2) continue;
+    fold.dataset.folded = '';
+    fold.open = true;
+  }
+});
+addEventListener('afterprint', () => {
+  for (const fold of document.querySelectorAll('details[data-folded]')) {
+    fold.open = false;
+    delete fold.dataset.folded;
+  }
+});
+
 dressTables(document);
-addEventListener('hashchange', async () => { await route(); arrive(); if (!/^#\/(results|took|pass|scaling|context|ends|diff)/.test(location.hash)) scrollTo(0, 0); });
+addEventListener('hashchange', async () => { await route(); arrive(); if (!/^#\/(results|took|pass|scaling|context|ends|diff|leader|cost|agents|papers)/.test(location.hash)) scrollTo(0, 0); });
 route().then(arrive);
 if (index.live) follow();

@@ -3,7 +3,7 @@ const link = (url) => (/^https?:\/\//.test(url || '') ? h('a', { href: url, rel:
 
 const paperBlock = (paper, id) => {
   if (!paper) return h('p', { class: 'missing' }, `Nothing is known of the paper ${id}.`);
-  const fold = h('details', {}, h('summary', {}, 'The paper as agents are given it'));
+  const fold = h('details', { class: 'lazy' }, h('summary', {}, 'The paper as agents are given it'));
   fold.addEventListener('toggle', async () => {
     if (!fold.open || fold.children.length > 1) return;
     try {

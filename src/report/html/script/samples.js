@@ -4,7 +4,7 @@ const samplesPage = (wantedName = '', wantedOnly = '') => {
   const head = h('thead', {});
   const body = h('tbody', {});
   const count = h('span', { class: 'quiet', role: 'status' });
-  const search = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter by name' });
+  const search = h('input', { type: 'search', placeholder: 'Filter by sample or function', 'aria-label': 'Filter by sample or function' });
   const only = h('select', { 'aria-label': 'Which samples' }, [['', 'all samples'], ['some', 'some attempts pass'], ['pass', 'all pass'], ['fail', 'none passes'], ['unsupported', 'unsupported claims'], ['lost', 'lost attempts']]
     .map(([value, name]) => h('option', { value }, name)));
   search.value = wantedName;
@@ -25,11 +25,11 @@ const samplesPage = (wantedName = '', wantedOnly = '') => {
   const more = h('button', { type: 'button', onclick: () => { most = Infinity; draw(); } }, 'Show all');
   const draw = () => {
     const wanted = search.value.toLowerCase();
-    const list = index.samples.filter((sample) => sample.id.toLowerCase().includes(wanted) && fits(sample));
+    const list = index.samples.filter((sample) => `${sample.id} ${unitNames(sample).join(' ')}`.toLowerCase().includes(wanted) && fits(sample));
     if (sorted.of) list.sort((a, b) => { const [one, other] = [sorted.of(a), sorted.of(b)]; return sorted.way * (one < other ? -1 : one > other ? 1 : 0); });
     head.replaceChildren(h('tr', {}, column('sample', 'sample', (sample) => sample.id), column('n', 'n', (sample) => sample.n, 'number'), index.contenders.map((one, c) => column(`c${c}`, one.name, passed(c), 'name'))));
     body.replaceChildren(...list.slice(0, most).map((sample) => h('tr', {},
-      h('td', {}, h('a', { href: `#/sample/${encodeURIComponent(sample.id)}` }, sample.id)), h('td', { class: 'number' }, sample.n),
+      h('td', {}, h('a', { href: `#/sample/${encodeURIComponent(sample.id)}` }, sample.id), unitsLine(sample)), h('td', { class: 'number' }, sample.n),
       index.contenders.map((_, c) => h('td', { class: 'marks' }, sample.attempts.filter((one) => one.c === c).map((one) => h('a', { href: `#/sample/${encodeURIComponent(sample.id)}/${c}.${one.a}` }, sign(one.s))))))));
     count.textContent = `${list.length} of ${index.samples.length} samples`;
     more.hidden = list.length <= most;
@@ -45,7 +45,7 @@ const samplesPage = (wantedName = '', wantedOnly = '') => {
   draw();
   const page = h('div', {}, h('h1', {}, 'Samples'), h('div', { class: 'tools' }, search, only, count),
     h('p', { class: 'legend' }, Object.entries(WORDS).map(([state, word]) => [sign(state), ` ${word}   `])),
-    h('div', { class: 'scroll' }, h('table', {}, head, body)), more);
+    h('div', { class: 'scroll' }, h('table', { class: 'list' }, head, body)), more);
   // A run that goes on changes the list, not what was typed.
   page.renew = draw;
   return page;

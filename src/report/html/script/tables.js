@@ -4,7 +4,55 @@ const isNumber = (cell) => /^[-+]?[$]?[\d.,]+%?( \[.*\])?$/.test(cell);
 /** Which columns hold numbers alone, or nothing. */
 const numberColumns = (rows) => rows[0].map((_, place) => rows.length > 1 && rows.slice(1).every((row) => row[place] === '' || row[place] === '–' || isNumber(row[place])));
 
-const cells = (table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+/** A cell's text, without what is there for narrow screens only. */
+const cellText = (cell) => {
+  if (!cell.querySelector('.narrow')) return cell.textContent.trim();
+  const copy = cell.cloneNode(true);
+  for (const one of copy.querySelectorAll('.narrow')) one.remove();
+  return copy.textContent.trim();
+};
+const cells = (table) => [...table.rows].map((row) => [...row.cells].map(cellText));
+
+/** By which column tables are sorted, by their section: a page that is drawn anew stays sorted. */
+const sortedBy = new Map();
+const tableName = (table) => `${(table.closest('section[id]') || { id: '' }).id} ${cellText(table.rows[0].cells[0])}`;
+
+/** Sorts a table's rows: numbers by their size, cells without one last. */
+const sortTable = (table, { column, way }) => {
+  const body = table.tBodies[0];
+  const key = (row) => cellText(row.cells[column]);
+  const number = (text) => (/^[-+$]*[\d.]/.test(text) ? Number.parseFloat(text.replace(/[$,+]/g, '')) : NaN);
+  const compare = (a, b) => {
+    const [one, other] = [key(a), key(b)];
+    const [x, y] = [number(one), number(other)];
+    if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+    return way * (Number.isNaN(x) ? one.localeCompare(other) : x - y);
+  };
+  body.append(...[...body.rows].sort(compare));
+  [...table.tHead.rows[0].cells].forEach((head, place) => {
+    if (place === column) head.setAttribute('aria-sort', way > 0 ? 'ascending' : 'descending');
+    else head.removeAttribute('aria-sort');
+  });
+};
+
+const makeSortable = (table) => {
+  const name = tableName(table);
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const label = head.textContent;
+    head.replaceChildren(h('button', {
+      type: 'button',
+      title: 'Sort',
+      onclick: () => {
+        const before = sortedBy.get(name);
+        // Numbers are mostly looked for from the top.
+        const first = head.classList.contains('number') ? -1 : 1;
+        sortedBy.set(name, { column, way: before && before.column === column ? -before.way : first });
+        sortTable(table, sortedBy.get(name));
+      },
+    }, label));
+  });
+  if (sortedBy.has(name)) sortTable(table, sortedBy.get(name));
+};
 
 const formats = {
   CSV: (rows) => rows.map((row) => row.map((cell) => {
@@ -47,6 +95,7 @@ const dressTables = (root) => {
     const rows = cells(table);
     const numeric = numberColumns(rows);
     for (const row of table.rows) [...row.cells].forEach((cell, place) => cell.classList.toggle('number', numeric[place]));
+    if (rows.length > 2) makeSortable(table);
     const button = (format) => h('button', {
       type: 'button',
       onclick: async () => {

@@ -1,0 +1,55 @@
+//! Cost against accuracy, with the contenders that nobody beats at their price.
+
+use super::chart::{Chart, Over, Point, Series};
+use super::{Figure, Source, Table, figure, headings, percents, whiskers};
+use crate::report::leaderboard::{Place, leaderboard};
+use crate::report::names::full_name;
+
+/// The figure's id.
+pub const COST: &str = "cost-accuracy";
+
+/// From how many times the least cost on the axis is logarithmic.
+const ORDERS: f64 = 20.0;
+
+/// pass@1 over dollars an attempt, a point a contender, and the Pareto front.
+pub(super) fn cost(source: &Source<'_>) -> Figure {
+    let places = leaderboard(source.summary);
+    let known: Vec<(&Place, f64, f64)> = places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();
+    let mut table = Table {
+        columns: headings(&["agent", "model", "$ an attempt", "pass@1 %", "low %", "high %", "front"]),
+        rows: Vec::new(),
+    };
+    for (place, cost, rate) in &known {
+        let mut cells = vec![place.agent.clone(), place.model.clone().unwrap_or_default(), format!("{cost:.6}")];
+        cells.extend(percents(*rate, place.interval));
+        cells.push(if place.is_front { "yes" } else { "no" }.to_owned());
+        table.rows.push(cells);
+    }
+    let caption = format!(
+        "Each agent and model by what its attempts cost and how often they pass. The dashed line joins those that nobody \
+         beats at their price (Pareto front). {}",
+        whiskers(source)
+    );
+    figure(COST, "Cost against accuracy", caption, table, drawn(&known))
+}
+
+fn drawn(known: &[(&Place, f64, f64)]) -> Result<Chart, String> {
+    let costs = || known.iter().map(|(_, cost, _)| *cost);
+    let (least, most) = (costs().fold(f64::INFINITY, f64::min), costs().fold(0.0, f64::max));
+    if known.len() < 2 {
+        return Err("it takes two agents with models to compare what they cost".to_owned());
+    }
+    if most <= 0.0 {
+        return Err("no attempt of these runs has cost anything".to_owned());
+    }
+    let series = known.iter().map(|(place, cost, rate)| Series {
+        name: full_name(&place.agent, place.model.as_deref()),
+        points: vec![Point { x: *cost, rate: *rate, interval: place.interval }],
+    });
+    let mut front: Vec<(f64, f64)> =
+        known.iter().filter(|(place, ..)| place.is_front).map(|(_, cost, rate)| (*cost, *rate)).collect();
+    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let label = "dollars an attempt".to_owned();
+    let over = if least > 0.0 && most > ORDERS * least { Over::Orders(label) } else { Over::Quantity(label) };
+    Ok(Chart { over, rate: "pass@1, %".to_owned(), series: series.collect(), line: Some(front) })
+}

@@ -1,0 +1,142 @@
+//! Who is ahead, at which price, and on which papers: the tables of a leaderboard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::material::Material;
+use super::words::{percent, with_interval};
+use crate::report::figures::Table;
+use crate::report::full_name;
+use crate::report::leaderboard::{Place, money};
+use crate::report::summary::PassAt;
+use crate::run::{AttemptRecord, scored};
+use crate::stats::{Intervals, Measured, Population, rate_interval};
+
+/// Most contenders that have a column each.
+const MOST_COLUMNS: usize = 5;
+
+/// A table whose rows lead somewhere.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Linked {
+    #[serde(flatten)]
+    table: Table,
+    /// Where the first cell of each row leads.
+    hrefs: Vec<String>,
+    /// Contenders without a column.
+    left_out: usize,
+}
+
+/// A row for each contender.
+pub(super) fn board(places: &[Place]) -> Table {
+    let k_of = |of: fn(&Place) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
+    let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
+    columns.push(format!("any of {} %", k_of(|place| place.any)));
+    columns.push(format!("all of {} %", k_of(|place| place.all)));
+    columns.extend(["$ an attempt", "$ a pass", "front", "steps", "samples", "attempts", "lost %"].map(str::to_owned));
+    let dollars = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), money);
+    let rate = |at: Option<PassAt>| at.and_then(|at| at.rate).map_or_else(|| "–".to_owned(), percent);
+    let row = |place: &Place| {
+        let lost = place.lost as f64 / (place.lost + place.attempts).max(1) as f64;
+        vec![
+            place.agent.clone(),
+            place.model.clone().unwrap_or_else(|| "–".to_owned()),
+            place.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string()),
+            with_interval(place.pass, place.interval),
+            rate(place.any),
+            rate(place.all),
+            dollars(place.cost),
+            dollars(place.cost_per_pass),
+            if place.is_front { "★" } else { "" }.to_owned(),
+            place.steps.map_or_else(|| "–".to_owned(), |steps| format!("{steps:.1}")),
+            place.samples.to_string(),
+            place.attempts.to_string(),
+            percent(lost),
+        ]
+    };
+    Table { columns, rows: places.iter().map(row).collect() }
+}
+
+/// Agents against models: pass@1 of each pair; empty unless there are several of both. The longer side is down.
+pub(super) fn agents_by_models(material: &Material, places: &[Place]) -> Table {
+    let agent = |place: &Place| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
+    let model = |place: &Place| place.model.clone().unwrap_or_else(|| "no model".to_owned());
+    let mut cells: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for place in places {
+        let rate = place.pass.map_or_else(|| "–".to_owned(), percent);
+        cells.entry((agent(place), model(place))).or_default().push(rate);
+    }
+    let agents: BTreeSet<&String> = cells.keys().map(|(agent, _)| agent).collect();
+    let models: BTreeSet<&String> = cells.keys().map(|(_, model)| model).collect();
+    if agents.len() < 2 || models.len() < 2 {
+        return Table::default();
+    }
+    let of = |agent: &String, model: &String| {
+        cells.get(&(agent.clone(), model.clone())).map_or_else(String::new, |rates| rates.join(" / "))
+    };
+    let (corner, down, across, is_turned) = if models.len() > agents.len() {
+        ("model", &models, &agents, true)
+    } else {
+        ("agent", &agents, &models, false)
+    };
+    let columns = std::iter::once(corner.to_owned()).chain(across.iter().map(|name| (*name).clone())).collect();
+    let row = |name: &&String| {
+        let cell = |other: &&String| if is_turned { of(other, name) } else { of(name, other) };
+        std::iter::once((*name).clone()).chain(across.iter().map(cell)).collect()
+    };
+    Table { columns, rows: down.iter().map(row).collect() }
+}
+
+/// n, and attempts that pass and all that were not lost, by sample.
+type Samples<'a> = BTreeMap<&'a str, (usize, [usize; 2])>;
+/// Paper, agent, model.
+type Key<'a> = (&'a str, &'a str, Option<&'a str>);
+
+fn of_place<'a>(
+    found: &'a BTreeMap<Key<'a>, Samples<'a>>,
+    paper: &'a str,
+    place: &'a Place,
+) -> Option<&'a Samples<'a>> {
+    found.get(&(paper, place.agent.as_str(), place.model.as_deref()))
+}
+
+/// pass@1 by paper, a column for each of the first contenders.
+pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
+    let mut found: BTreeMap<Key<'_>, Samples<'_>> = BTreeMap::new();
+    for record in scored(&material.records) {
+        let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;
+        let samples = found.entry((paper, agent, model.as_deref())).or_default();
+        let (_, counts) = samples.entry(sample).or_insert((*n, [0, 0]));
+        *counts = [counts[0] + usize::from(*pass), counts[1] + 1];
+    }
+    let papers: BTreeSet<&str> = found.keys().map(|key| key.0).collect();
+    if papers.len() < 2 {
+        return Linked::default();
+    }
+    let shown = &places[..places.len().min(MOST_COLUMNS)];
+    let mut columns = vec!["paper".to_owned(), "samples".to_owned()];
+    columns.extend(shown.iter().map(|place| format!("{} %", full_name(&place.agent, place.model.as_deref()))));
+    // One paper says nothing of papers like it.
+    let how = Intervals { population: Population::Suite, ..material.options.intervals };
+    let (mut rows, mut hrefs) = (Vec::new(), Vec::new());
+    for paper in papers {
+        let samples = shown.iter().filter_map(|place| of_place(&found, paper, place));
+        let samples: BTreeSet<&str> = samples.flat_map(|samples| samples.keys().copied()).collect();
+        let rate = |place: &Place| {
+            let Some(samples) = of_place(&found, paper, place) else { return "–".to_owned() };
+            let measured: Vec<Measured<'_>> = samples
+                .values()
+                .map(|(n, [passed, all])| Measured { paper, n: *n, value: *passed as f64 / *all as f64 })
+                .collect();
+            let attempts: usize = samples.values().map(|(_, [_, all])| all).sum();
+            let mean = measured.iter().map(|sample| sample.value).sum::<f64>() / measured.len() as f64;
+            with_interval(Some(mean), rate_interval(&measured, attempts as f64 / measured.len() as f64, how))
+        };
+        let mut cells = vec![paper.to_owned(), samples.len().to_string()];
+        cells.extend(shown.iter().map(rate));
+        rows.push(cells);
+        let name = percent_encoding::utf8_percent_encode(paper, percent_encoding::NON_ALPHANUMERIC);
+        hrefs.push(format!("#/samples/{name}"));
+    }
+    Linked { table: Table { columns, rows }, hrefs, left_out: places.len() - shown.len() }
+}

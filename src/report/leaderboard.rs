@@ -1,0 +1,196 @@
+//! The field's table: one row for each agent and model over all its samples, what it cost, and whom nobody beats at its
+//! price.
+
+use serde::Serialize;
+
+use super::clean::clean;
+use super::names::short_name;
+use super::summary::{PassAt, Row, Summary};
+use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
+use crate::stats::{FEWEST_SAMPLES, Interval};
+
+/// One agent and model among all others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Place {
+    /// One more than there are others whose whole interval is above this one's; `None` without an interval.
+    pub rank: Option<usize>,
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// Samples with at least one attempt that was not lost.
+    pub samples: usize,
+    /// Attempts that were not lost.
+    pub attempts: usize,
+    /// Attempts lost to infrastructure.
+    pub lost: usize,
+    /// pass@1.
+    pub pass: Option<f64>,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// pass@k for the greatest k: that any of k attempts passes.
+    pub any: Option<PassAt>,
+    /// pass^k for the greatest k: that all of k attempts pass.
+    pub all: Option<PassAt>,
+    /// Mean dollars an attempt; `None` without a model.
+    pub cost: Option<f64>,
+    /// Dollars for each attempt that passes; `None` without a model or without one that passes.
+    pub cost_per_pass: Option<f64>,
+    /// Mean number of the model's replies an attempt.
+    pub steps: Option<f64>,
+    /// Whether no other has a higher pass@1 for as much money, or the same for less; only where the cost is known.
+    pub is_front: bool,
+}
+
+/// The contenders, the highest pass@1 first; equal ones by cost and name.
+#[must_use]
+pub fn leaderboard(summary: &Summary) -> Vec<Place> {
+    // Of each agent and model the row over all n, or its only one.
+    let is_whole = |row: &&Row| {
+        row.n.is_none()
+            || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
+    };
+    let mut places: Vec<Place> = summary.rows.iter().filter(is_whole).map(place).collect();
+    let points: Vec<_> = places.iter().map(|it| it.cost.zip(it.pass)).collect();
+    let intervals: Vec<_> = places.iter().filter_map(|it| it.interval).collect();
+    for (one, point) in places.iter_mut().zip(&points) {
+        let is_beaten = |&(cost, pass): &(f64, f64)| {
+            let better = |&(c, p): &(f64, f64)| c <= cost && p >= pass && (c < cost || p > pass);
+            points.iter().flatten().any(better)
+        };
+        one.is_front = point.as_ref().is_some_and(|point| !is_beaten(point));
+        one.rank = one.interval.map(|mine| 1 + intervals.iter().filter(|other| other.low > mine.high).count());
+    }
+    places.sort_by(|a, b| {
+        let cost = |place: &Place| place.cost.unwrap_or(f64::INFINITY);
+        let by_rate = b.pass.unwrap_or(-1.0).total_cmp(&a.pass.unwrap_or(-1.0));
+        by_rate.then(cost(a).total_cmp(&cost(b))).then_with(|| (&a.agent, &a.model).cmp(&(&b.agent, &b.model)))
+    });
+    places
+}
+
+fn place(row: &Row) -> Place {
+    let last =
+        |rates: &[PassAt]| rates.iter().copied().filter(|at| at.k > 1 && at.rate.is_some()).max_by_key(|at| at.k);
+    let single = row.pass_at.iter().find(|at| at.k == 1);
+    let spent = row.cost_per_sample.map(|dollars| dollars * row.samples as f64).filter(|_| row.model.is_some());
+    Place {
+        rank: None,
+        agent: row.agent.clone(),
+        model: row.model.clone(),
+        samples: row.samples,
+        attempts: row.attempts,
+        lost: row.lost,
+        pass: single.and_then(|at| at.rate),
+        interval: single.and_then(|at| at.interval),
+        any: last(&row.pass_at),
+        all: last(&row.pass_all),
+        cost: spent.map(|dollars| dollars / row.attempts.max(1) as f64),
+        cost_per_pass: spent.filter(|_| row.passed > 0).map(|dollars| dollars / row.passed as f64),
+        steps: row.steps.filter(|_| row.model.is_some()),
+        is_front: false,
+    }
+}
+
+/// Dollars with as many digits as tell them apart.
+#[must_use]
+pub(super) fn money(dollars: f64) -> String {
+    match dollars {
+        0.0 => "0".to_owned(),
+        ..0.001 => format!("{dollars:.5}"),
+        ..0.1 => format!("{dollars:.4}"),
+        ..100.0 => format!("{dollars:.2}"),
+        _ => format!("{dollars:.0}"),
+    }
+}
+
+/// The places as a table with a legend.
+#[must_use]
+pub fn leaderboard_console(places: &[Place], summary: &Summary) -> String {
+    let mut table = plain_table();
+    let k_of = |of: fn(&Place) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max();
+    let (any, all) = (k_of(|place| place.any), k_of(|place| place.all));
+    let mut heading: Vec<String> = ["rank", "agent", "pass@1"].map(str::to_owned).to_vec();
+    heading.extend(any.map(|k| format!("any of {k}")));
+    heading.extend(all.map(|k| format!("all of {k}")));
+    heading.extend(["$/attempt", "$/pass", "lost", "front"].map(str::to_owned));
+    table.set_header(heading);
+    for place in places {
+        let dollars = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), money);
+        let bounds = place.interval.map(|it| format!("[{}, {}]", percent(Some(it.low)), percent(Some(it.high))));
+        let mut cells = vec![
+            place.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+            short_name(&place.agent, place.model.as_deref()),
+            format!("{} {}", percent(place.pass), bounds.as_deref().unwrap_or(TOO_FEW)),
+        ];
+        let rate = |at: Option<PassAt>| percent(at.and_then(|at| at.rate));
+        cells.extend(any.map(|_| rate(place.any)));
+        cells.extend(all.map(|_| rate(place.all)));
+        cells.extend([dollars(place.cost), dollars(place.cost_per_pass), place.lost.to_string()]);
+        cells.push(if place.is_front { "yes" } else { "" }.to_owned());
+        table.add_row(cells);
+    }
+    let mut below = vec![wrap(&legend(summary), "")];
+    if places.iter().any(|place| place.interval.is_none()) {
+        below.push(wrap(&too_few_legend(FEWEST_SAMPLES), ""));
+    }
+    below.extend(summary.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));
+    format!("{}\n\n{}\n", trimmed(table, &[1]), below.join("\n"))
+}
+
+/// How to read the places.
+pub(super) fn legend(summary: &Summary) -> String {
+    format!(
+        "pass@1 in percent over all samples, with its {:.0}% interval ({}); any of k: at least one of k attempts passes \
+         (pass@k); all of k: each of them does (pass^k). rank: one more than there are others whose whole interval is above \
+         this one's. $/attempt and $/pass: of attempts that count; nothing is known of what agents without a model cost. \
+         front: none of the others passes more often for as much money, or as often for less (Pareto). Contenders that \
+         tried different samples cannot be ranked: `compare` pairs them.",
+        100.0 * summary.level,
+        summary.population.legend()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::report::{Options, summarise};
+    use crate::run::AttemptRecord;
+    use crate::sample::masked;
+
+    fn records(agent: &str, model: Option<&str>, passes: u32, cost: f64) -> Vec<AttemptRecord> {
+        let record = |i: u32| AttemptRecord {
+            pass: i < passes,
+            end: End::Answered,
+            cost,
+            model: model.map(str::to_owned),
+            ..AttemptRecord::blank(agent, &masked(&format!("x_{}", i / 2)), i % 2)
+        };
+        (0..40).map(record).collect()
+    }
+
+    #[test]
+    fn the_front_is_who_nobody_beats_at_its_price_and_agents_without_a_model_are_apart() {
+        let all = [
+            records("gold", None, 40, 0.0),
+            records("dear", Some("m"), 30, 0.5),
+            records("cheap", Some("m"), 20, 0.1),
+            records("beaten", Some("m"), 19, 0.2),
+            records("same", Some("m"), 30, 0.6),
+        ]
+        .concat();
+        let options = Options { ks: vec![1, 2], ..Options::default() };
+        let summary = summarise(&all, &options);
+        let places = leaderboard(&summary);
+        let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
+        let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
+        assert_eq!(told, expected);
+        // Only the intervals of the last two end below where another begins.
+        assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
+        assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));
+        assert_eq!(places[1].any.map(|at| at.k), Some(2));
+        let text = leaderboard_console(&places, &summary);
+        assert!(text.contains("any of 2") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

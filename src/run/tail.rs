@@ -1,0 +1,319 @@
+//! The files of records, read once and then read on: where each record's line begins, and what was appended since.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::BufRead as _;
+use std::io::{BufReader, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::outcome::{Detail, parse};
+use super::{AttemptRecord, Store};
+use crate::error::{Error, Result};
+
+/// Bytes that are read and parsed at a time, by each processor. Small enough for its cache, and for a run of a few hundred
+/// attempts to keep several busy.
+pub(super) const BLOCK: u64 = 1 << 20;
+
+/// Bytes by which a block is read on to the end of its last line.
+const REST: u64 = 1 << 16;
+
+/// Most broken lines that are named one by one.
+const NAMED: usize = 5;
+
+/// Bytes before the place where reading goes on that are compared: they differ in a file that was written anew.
+const KEPT: u64 = 1 << 14;
+
+/// Where a record's line begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Place of its file in the [`Tail`].
+    pub(super) file: usize,
+    /// Bytes before it.
+    pub(super) at: u64,
+}
+
+/// What is kept of a line, which stands there.
+pub(super) trait Keep<T>: Fn(&[u8], Line) -> serde_json::Result<T> + Sync {}
+
+impl<T, F: Fn(&[u8], Line) -> serde_json::Result<T> + Sync> Keep<T> for F {}
+
+/// What was made of records, and where each stands.
+type Further<T> = (Vec<T>, Vec<Line>);
+
+/// How far each file of a run's records was read.
+#[derive(Debug, Default)]
+pub struct Tail {
+    files: Vec<Followed>,
+}
+
+/// One file.
+#[derive(Debug)]
+struct Followed {
+    path: PathBuf,
+    /// Its number in the file system: another file may take its name.
+    inode: u64,
+    /// What was known of it when it was last read: length and time.
+    seen: (u64, i64, i64),
+    /// Bytes up to which its lines are read.
+    read: u64,
+    /// The bytes before that place.
+    before: Vec<u8>,
+    /// Lines so far, empty and broken ones included.
+    lines: usize,
+    /// The first broken ones, and what is wrong with them.
+    broken: Vec<(usize, String)>,
+    /// How many more are broken.
+    unnamed: usize,
+    /// Whether it ends without a line break, behind something.
+    is_torn: bool,
+}
+
+impl Tail {
+    /// Number of files.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The files, in the order of [`Line::file`].
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// What `keep` makes of the records that were not read before, with their places; `None` when what was read before is
+    /// not there any more as it was, so that all must be read anew.
+    ///
+    /// # Errors
+    /// Kind `Store` when a file cannot be read.
+    pub(super) fn read_on<T: Send>(&mut self, store: &Store, keep: &impl Keep<T>) -> Result<Option<Further<T>>> {
+        let paths = store.record_files()?;
+        if self.files.iter().any(|known| !paths.contains(&known.path)) {
+            return Ok(None);
+        }
+        let mut further = (Vec::new(), Vec::new());
+        for path in paths {
+            let place = self.files.iter().position(|known| known.path == path).unwrap_or_else(|| {
+                self.files.push(Followed::new(path));
+                self.files.len() - 1
+            });
+            let file = &mut self.files[place];
+            let path = file.path.clone();
+            let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
+            let opened = File::open(&path).map_err(failed)?;
+            if !file.is_as_read(&opened).map_err(failed)? {
+                return Ok(None);
+            }
+            file.read_on(&opened, place, keep, &mut further)?;
+        }
+        Ok(Some(further))
+    }
+
+    /// A record as it stands in its file, with all that it holds.
+    ///
+    /// # Errors
+    /// Kind `Store` when its file cannot be read or has changed.
+    pub fn whole(&self, line: Line) -> Result<AttemptRecord> {
+        let path = self.files.get(line.file).map_or(Path::new(""), |file| &file.path);
+        let read = || {
+            let mut file = BufReader::new(File::open(path)?);
+            file.seek(SeekFrom::Start(line.at))?;
+            let mut bytes = Vec::new();
+            file.read_until(b'\n', &mut bytes)?;
+            Ok(parse(&bytes, Detail::Whole)?)
+        };
+        read().map_err(|error: std::io::Error| {
+            Error::store(format!("failed to read a record of `{}`", path.display())).because(error)
+        })
+    }
+
+    /// The lines that could not be read, a sentence each; only the first are named.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for file in &self.files {
+            let name = file_name(&file.path);
+            for (line, what) in file.broken.iter().take(NAMED) {
+                notes.push(format!("line {line} of `{name}` is broken and left out: {what}"));
+            }
+            let more = file.broken.len().saturating_sub(NAMED) + file.unnamed;
+            if more > 0 {
+                notes.push(format!("{more} more lines of `{name}` are broken and left out"));
+            }
+        }
+        notes
+    }
+
+    /// The names of the files whose last line is cut off.
+    pub fn torn(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.files.iter().filter(|file| file.is_torn).map(|file| file_name(&file.path))
+    }
+}
+
+fn file_name(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+impl Followed {
+    fn new(path: PathBuf) -> Self {
+        let (seen, before, broken) = ((0, 0, 0), Vec::new(), Vec::new());
+        Self { path, inode: 0, seen, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
+    }
+
+    /// Whether the part that was read is still there.
+    fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
+        let facts = file.metadata()?;
+        let now = (facts.len(), facts.mtime(), facts.mtime_nsec());
+        let before = std::mem::replace(&mut self.seen, now);
+        if self.inode == 0 {
+            self.inode = facts.ino();
+            return Ok(true);
+        }
+        // Appending makes it longer.
+        if facts.ino() != self.inode || now.0 < self.read || (now.0 <= before.0 && now != before) {
+            return Ok(false);
+        }
+        Ok(last_bytes(file, self.read)? == self.before)
+    }
+
+    /// Adds its further records, of the file in this place.
+    fn read_on<T: Send>(
+        &mut self,
+        file: &File,
+        place: usize,
+        keep: &impl Keep<T>,
+        (records, lines): &mut Further<T>,
+    ) -> Result<()> {
+        let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
+        // What a run that goes on appends meanwhile is left for the next time.
+        let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
+        let base = Line { file: place, at: self.read };
+        let read: Vec<_> = (0..blocks)
+            .into_par_iter()
+            .map_init(Vec::new, |bytes, number| read_block(file, base, number as u64, bytes, keep))
+            .collect();
+        self.is_torn = false;
+        for block in read {
+            let mut block = block.map_err(failed)?;
+            records.append(&mut block.records.0);
+            lines.append(&mut block.records.1);
+            self.broken.extend(block.broken.into_iter().map(|(line, what)| (self.lines + line, what)));
+            self.unnamed += block.unnamed;
+            self.lines += block.lines;
+            self.is_torn |= block.is_torn;
+            self.read = block.end.unwrap_or(self.read);
+        }
+        self.before = last_bytes(file, self.read).map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// The last bytes before a place of a file.
+fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_on(file, place.saturating_sub(KEPT), place.min(KEPT), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The lines that begin in one block of a file.
+struct Block<T> {
+    records: Further<T>,
+    /// Bytes up to the end of its last line.
+    end: Option<u64>,
+    /// Number of lines, empty and broken ones included.
+    lines: usize,
+    /// The first broken ones, by their number in the block from 1, and what is wrong with them.
+    broken: Vec<(usize, String)>,
+    /// How many more are broken.
+    unnamed: usize,
+    /// Whether the file ends without a line break, behind something.
+    is_torn: bool,
+}
+
+/// Reads the lines that begin in this block of those from `base` on, where a line begins. `bytes` is only there to be used
+/// again.
+fn read_block<T>(
+    file: &File,
+    base: Line,
+    place: u64,
+    bytes: &mut Vec<u8>,
+    keep: &impl Keep<T>,
+) -> std::io::Result<Block<T>> {
+    let start = base.at + place * BLOCK;
+    // The byte before tells whether a line begins with the block.
+    let from = if place == 0 { start } else { start - 1 };
+    bytes.clear();
+    read_on(file, from, start + BLOCK - from, bytes)?;
+    let records = (Vec::new(), Vec::new());
+    let mut block = Block { records, end: None, lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
+    let first = match place {
+        0 => 0,
+        // A line that begins behind the block's last byte is the next one's.
+        _ => match break_in(bytes.split_last().map_or(&[], |(_, head)| head))? {
+            Some(behind) => behind,
+            None => return Ok(block),
+        },
+    };
+    while bytes.last() != Some(&b'\n') {
+        let before = bytes.len();
+        read_on(file, from + before as u64, REST, bytes)?;
+        if let Some(behind) = break_in(&bytes[before..])? {
+            bytes.truncate(before + behind);
+        } else if bytes.len() == before {
+            break;
+        }
+    }
+    let mut rest = &bytes[first..];
+    let whole = bytes.len() as u64;
+    loop {
+        let at = from + whole - rest.len() as u64;
+        let mut behind = rest;
+        let length = behind.skip_until(b'\n')?;
+        let Some(line) = rest[..length].strip_suffix(b"\n") else {
+            // A whole record may lack its line break only; resuming drops it all the same.
+            block.is_torn = !rest.trim_ascii().is_empty();
+            return Ok(block);
+        };
+        rest = behind;
+        block.lines += 1;
+        block.end = Some(at + length as u64);
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let place = Line { at, ..base };
+        match keep(line, place) {
+            Ok(record) => {
+                block.records.0.push(record);
+                block.records.1.push(place);
+            }
+            Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
+            Err(_) => block.unnamed += 1,
+        }
+    }
+}
+
+/// The place behind the first line break. As the standard library looks for one, which is not byte by byte.
+fn break_in(bytes: &[u8]) -> std::io::Result<Option<usize>> {
+    let mut rest = bytes;
+    let behind = rest.skip_until(b'\n')?;
+    Ok(bytes[..behind].ends_with(b"\n").then_some(behind))
+}
+
+/// Appends at most so many bytes of a file; fewer at its end only.
+fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let begun = bytes.len();
+    bytes.resize(begun + usize::try_from(most).unwrap_or(usize::MAX), 0);
+    let mut filled = begun;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + (filled - begun) as u64) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(())
+}
