@@ -273,8 +273,10 @@ impl Run {
         }
         choosing::reach(&verifiers, own).await?;
         let items = tokio::select! {
-            prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
+            // What is in the cache is prepared at once.
+            biased;
             () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),
+            prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
         };
         let facts = prepare::facts(&items, &options);
         let begun = Begun {
