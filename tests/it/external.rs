@@ -254,7 +254,7 @@ fn aider_solves_a_paper_by_an_edit_and_reports_what_the_experiments_printed() {
     // Its second conversation begins anew, with what the experiments printed.
     let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
     let result = &gold["results"]["curtailed"]["means"]["result"];
-    let upstream = Upstream::new(vec![text(edit), text("no")]);
+    let upstream = Upstream::new(vec![text(edit)]);
     let answers = format!("{{\"Experiment 1\": {result}}}");
     upstream.says_when("what they printed is above", text(answers));
     let ran = run(&lab, "cli:aider", &upstream, &["--cost", "5"]);

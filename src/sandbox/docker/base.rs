@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::{
+    CreateImageOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder,
+};
 use futures_util::{StreamExt, TryStreamExt};
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
@@ -107,8 +109,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         from_folder(archive, &path)?;
         own_files(archive)
     });
-    import(engine, name, &format!("debootstrap-{SUITE}"), body).await?;
-    finished(engine, writing).await
+    import(engine, name, &format!("debootstrap-{SUITE}"), body, writing).await
 }
 
 /// Whether an image is a base that this program has made.
@@ -137,11 +138,10 @@ async fn from_image(engine: &Engine, source: &str, name: &str) -> Result<()> {
         from_archive(archive, from)?;
         own_files(archive)
     });
-    let made = import(engine, name, &origin, body).await;
+    let made = import(engine, name, &origin, body, writing).await;
     let force = RemoveContainerOptionsBuilder::default().force(true).build();
     engine.builder.remove_container(&id, Some(force)).await.map_err(failed)?;
-    made?;
-    finished(engine, writing).await
+    made
 }
 
 async fn debootstrap(folder: &Path) -> Result<(), String> {
@@ -156,26 +156,31 @@ async fn debootstrap(folder: &Path) -> Result<(), String> {
     Err(format!("`debootstrap` failed ({last})"))
 }
 
+/// Makes an image of files, which `writing` sends. It gets its name once all of them are there: podman makes an image also
+/// of what a build that was killed has sent.
 async fn import(
     engine: &Engine,
     name: &str,
     origin: &str,
     body: impl futures_util::Stream<Item = io::Result<tokio_util::bytes::Bytes>> + Send + 'static,
+    writing: tokio::task::JoinHandle<io::Result<()>>,
 ) -> Result<()> {
     let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
+    let unfinished = format!("{name}-unfinished");
+    let failed = |error| engine.failed("import the base image", &error);
     // Podman takes no notice of a tag that is given apart.
-    let options = CreateImageOptionsBuilder::default().from_src("-").repo(name).changes(vec![label]).build();
+    let options = CreateImageOptionsBuilder::default().from_src("-").repo(&unfinished).changes(vec![label]).build();
     let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
-    while told.try_next().await.map_err(|error| engine.failed("import the base image", &error))?.is_some() {}
-    Ok(())
-}
-
-async fn finished(engine: &Engine, writing: tokio::task::JoinHandle<io::Result<()>>) -> Result<()> {
+    while told.try_next().await.map_err(failed)?.is_some() {}
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     written.map_err(|error| {
         Error::new(Kind::Infrastructure, format!("failed to send the base image to {}", engine.flavour.name()))
             .because(error)
-    })
+    })?;
+    let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
+    let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();
+    engine.builder.tag_image(&unfinished, Some(options)).await.map_err(failed)?;
+    engine.builder.remove_image(&unfinished, None::<RemoveImageOptions>, None).await.map(drop).map_err(failed)
 }
 
 fn is_left_out(path: &Path) -> bool {
