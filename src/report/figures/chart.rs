@@ -91,6 +91,7 @@ impl Canvas {
     /// For a page.
     pub const SCREEN: Self = Self { width: 720, height: 360, scale: 1 };
     /// For print at 5.5 by about 3 inches, the width of a text column of the large conferences.
+    #[cfg(feature = "figures")]
     pub const PRINT: Self = Self { width: 2112, height: 1088, scale: 4 };
 
     fn units(self, pixels: i32) -> i32 {
