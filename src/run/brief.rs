@@ -7,9 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::outcome::parse;
-use super::reading::{Detail, Line, Reading, gather, labels_of, name};
+use super::reading::{Detail, Line, Reading, each_of, gather, labels_of, name};
 use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
-use crate::error::{Error, Result, with_causes};
+use crate::error::{Error, Result};
 
 /// What of a record says which it is, and where it stands: about 200 bytes.
 #[derive(Debug)]
@@ -112,19 +112,7 @@ impl Briefs {
     /// # Errors
     /// Those of [`open`](Self::open) when none of them can be read.
     pub fn open_all(folders: &[PathBuf]) -> Result<Opened> {
-        let (mut opened, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
-        for folder in folders {
-            match Self::open(folder) {
-                Ok(run) => opened.push(run),
-                Err(error) => {
-                    notes.push(format!("left out: {}", with_causes(&error)));
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        if let (Some(error), true) = (first_error, opened.is_empty()) {
-            return Err(error);
-        }
+        let (opened, notes) = each_of(folders, Self::open)?;
         let named: Vec<(String, &Store)> =
             opened.iter().map(|run| (name(&run.store, run.run.as_ref()), &run.store)).collect();
         let labels = labels_of(&named);

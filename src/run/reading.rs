@@ -112,10 +112,19 @@ pub struct Readings {
 /// # Errors
 /// Those of [`read`] when none of them can be read.
 pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
-    let (mut readings, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
+    let (readings, notes) = each_of(folders, |folder| read(folder, detail))?;
+    Ok(Readings { readings, notes })
+}
+
+/// What `open` makes of the folders that it can read; and why it cannot read the others, a sentence each.
+///
+/// # Errors
+/// The first one of `open` when it can read none of them.
+pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>) -> Result<(Vec<T>, Vec<String>)> {
+    let (mut opened, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
     for folder in folders {
-        match read(folder, detail) {
-            Ok(reading) => readings.push(reading),
+        match open(folder) {
+            Ok(run) => opened.push(run),
             Err(error) => {
                 notes.push(format!("left out: {}", with_causes(&error)));
                 first_error.get_or_insert(error);
@@ -123,8 +132,8 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
         }
     }
     match first_error {
-        Some(error) if readings.is_empty() => Err(error),
-        _ => Ok(Readings { readings, notes }),
+        Some(error) if opened.is_empty() => Err(error),
+        _ => Ok((opened, notes)),
     }
 }
 
