@@ -198,7 +198,7 @@ static KEYS: [Key; 17] = [
         name: "paper-file",
         option: "--no-paper-file",
         read: |settings, text| {
-            settings.paper_file = text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())?;
+            settings.paper_file = flag(text)?;
             Ok(())
         },
         write: |settings| settings.paper_file.to_string(),
@@ -313,7 +313,7 @@ static KEYS: [Key; 17] = [
         name: "one-call",
         option: "--one-call",
         read: |settings, text| {
-            settings.one_call = text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())?;
+            settings.one_call = flag(text)?;
             Ok(())
         },
         write: |settings| settings.one_call.to_string(),
@@ -532,6 +532,10 @@ fn choice<T: ValueEnum + Copy>(text: &str) -> std::result::Result<T, String> {
         let names: Vec<String> = T::value_variants().iter().copied().map(|it| format!("`{}`", written(it))).collect();
         format!("give one of {}", names.join(", "))
     })
+}
+
+fn flag(text: &str) -> std::result::Result<bool, String> {
+    text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())
 }
 
 #[cfg(test)]
