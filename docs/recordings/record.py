@@ -51,7 +51,7 @@ def row(line):
 
 
 def record(lines):
-    """[(seconds, rows)] of a shell that runs these lines."""
+    """[(seconds, rows)] of a shell that runs these lines, in a folder that is shown as `~`."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     script = "".join(f"printf '\\033[32m$\\033[0m %s\\n' {quoted(line)}; sleep 0.6; {line}\nsleep 1\n" for line in lines)
@@ -72,7 +72,7 @@ def record(lines):
                     break
                 if not output:
                     break
-                stream.feed(output)
+                stream.feed(output.replace(folder.encode(), b"~"))
             now = time.monotonic() - begun
             if now - shown >= BETWEEN:
                 shown = now
