@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -217,6 +217,17 @@ fn check_verdicts(lab: &Lab, sandbox: &str, attempts: usize) {
     }
 }
 
+/// A group's processes, each with its command and its parent's.
+fn processes(group: &Path) -> Vec<[String; 3]> {
+    let command = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
+    let inside = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let describe = |pid: &str| {
+        let parent = pid.parse().ok().and_then(parent).unwrap_or_default().to_string();
+        [pid.to_owned(), command(pid), command(&parent)]
+    };
+    inside.lines().map(describe).collect()
+}
+
 /// The last containers' groups go with their monitors, a moment after the containers.
 fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTreeSet<PathBuf>) {
     let begun = Instant::now();
@@ -226,9 +237,8 @@ fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTr
         std::thread::sleep(Duration::from_millis(100));
         left = now();
     }
-    let inside = |group: &PathBuf| fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    let left: Vec<_> = left.iter().map(|group| (inside(group), group)).collect();
-    assert!(left.is_empty(), "{left:?}");
+    let left: Vec<_> = left.iter().map(|group| (group, processes(group))).collect();
+    assert!(left.is_empty(), "{left:#?}");
     println!("{sandbox}: no control group left after {:.1} s", begun.elapsed().as_secs_f64());
 }
 
