@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-use crate::sandbox::processes;
+use crate::sandbox::processes::{self, Identity};
 
 /// Supervisors' programs, and the option that says which container is theirs.
 const SUPERVISORS: [(&str, &[u8]); 2] = [("containerd-shim", b"-id"), ("conmon", b"-c")];
@@ -18,22 +15,43 @@ const MOMENT: Duration = Duration::from_secs(2);
 /// How deep control groups of containers lie.
 const DEPTH: usize = 6;
 
-/// Ends the supervisor of one of this program's containers that the engine has forgotten, and all that it holds.
-/// Does nothing if there is none, or if the engine is on another machine or belongs to another user.
+/// Ends what is left of one of this program's containers that the engine has forgotten: its supervisor, all that this
+/// one holds, and what is in the container's control groups though its supervisor has ended. Does nothing if there is
+/// none, or if the engine is on another machine or belongs to another user.
 pub(super) async fn end(id: &str) {
-    if supervisors(id).is_empty() {
+    if remains(id).is_empty() {
         return;
     }
     tokio::time::sleep(MOMENT).await;
-    let left = supervisors(id);
-    for &pid in &left {
-        processes::kill_all(|| processes::descendants(pid, &BTreeSet::new()));
-        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-    }
-    if !left.is_empty() {
+    if !remains(id).is_empty() {
+        processes::kill_all(|| remains(id));
         tokio::time::sleep(MOMENT / 4).await;
         remove_groups(Path::new("/sys/fs/cgroup"), id);
     }
+}
+
+/// Living processes of the container with this id: its supervisors, what descends from them, and the members of its
+/// control groups.
+fn remains(id: &str) -> BTreeSet<Identity> {
+    let mut found = BTreeSet::new();
+    for (pid, process) in processes::table() {
+        let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let is_supervisor = is_supervisor(&read("cmdline"), id);
+        if !process.zombie && (is_supervisor || is_member(&read("cgroup"), id)) {
+            found.insert(process.identity);
+        }
+        if is_supervisor {
+            found.extend(processes::descendants(pid, &BTreeSet::new()));
+        }
+    }
+    found
+}
+
+/// Whether a process whose `/proc/PID/cgroup` this is is in a group that bears the container's name. Where a process that
+/// looks has groups of its own (a cgroup namespace), groups outside are shown from there, with their names.
+fn is_member(groups: &[u8], id: &str) -> bool {
+    let is_its = |line: &[u8]| line.windows(id.len()).any(|part| part == id.as_bytes());
+    !id.is_empty() && groups.split(|byte| *byte == b'\n').any(is_its)
 }
 
 /// Removes the empty control groups that bear the container's name.
@@ -44,14 +62,6 @@ fn remove_groups(root: &Path, id: &str) {
         // A group that is not empty stays.
         let _ = std::fs::remove_dir(entry.path());
     }
-}
-
-/// Supervisors of the container with this id.
-fn supervisors(id: &str) -> Vec<i32> {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_supervisor(&line, id)))
-        .collect()
 }
 
 /// Whether a command line, its words ended by zeros, is that of the container's supervisor.
@@ -76,6 +86,37 @@ mod tests {
         assert!(is_supervisor(b"/usr/bin/conmon\0--api-version\x001\0-c\0abc\0-u\0abc\0", "abc"));
         assert!(!is_supervisor(b"/bin/grep\0containerd-shim\0-id\0abc\0", "abc"));
         assert!(!is_supervisor(b"", "abc"));
+    }
+
+    #[test]
+    fn members_of_a_containers_groups_are_its_own_without_a_supervisor() {
+        let groups = b"9:pids:/libpod_parent/libpod-abc\n0::/libpod_parent/libpod-abc\n";
+        assert!(is_member(groups, "abc"));
+        assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
+    }
+
+    /// What podman leaves that is killed while it starts a container: the process that would become the container, in
+    /// the container's group, and no supervisor.
+    #[tokio::test]
+    async fn a_process_without_a_supervisor_is_ended_with_its_group() {
+        let Some(place) = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new).into_iter().find(|place| {
+            place.join("cgroup.procs").exists() && std::fs::create_dir(place.join("autoexperiment-probe")).is_ok()
+        }) else {
+            eprintln!("skipped: this user may make no control group");
+            return;
+        };
+        std::fs::remove_dir(place.join("autoexperiment-probe")).unwrap();
+        let id = format!("{:064x}", u64::from(std::process::id()) << 32 | 0xab);
+        let group = place.join(format!("libpod-{id}"));
+        std::fs::create_dir(&group).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
+        // Its parent is this test, which takes note of its end.
+        let ended = std::thread::spawn(move || child.wait().unwrap());
+        end(&id).await;
+        assert!(!ended.join().unwrap().success());
+        assert!(!group.exists(), "its group is left");
+        end(&id).await;
     }
 
     #[test]
