@@ -370,6 +370,9 @@ def _main(arguments: list[str]) -> int:
     try:
         last = _attempt(file, name, channel)
     except BaseException as error:
+        if isinstance(error, MemoryError):
+            # What fills the memory is in the function's variables, and saying so takes some.
+            traceback.clear_frames(error.__traceback__)
         traceback.print_exc()
         last = {"call": "failed", "error": f"{type(error).__name__}: {error}", "budget": isinstance(error, BudgetExceeded)}
     sys.stdout.flush()

@@ -39,6 +39,8 @@ pub struct Context<'a> {
     pub review: Option<&'a dyn Reviewer>,
     /// The round that it is in, from 0.
     pub round: u32,
+    /// Bytes of memory for each process that an agent has outside the sandbox.
+    pub memory: u64,
 }
 
 impl Context<'_> {

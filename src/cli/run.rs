@@ -172,7 +172,7 @@ pub struct MachineOptions {
     /// GPUs for each container: `all`, or how many.
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
-    /// Memory limit per sandbox, in MiB.
+    /// Memory limit per sandbox, and per process of an agent in Python, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(16..=1 << 30), help_heading = "Running")]
     memory: u64,
     /// CPU limit per sandbox, as `1.5` [default: no limit].

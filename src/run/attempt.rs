@@ -142,6 +142,7 @@ impl RunContext {
             session: crate::agent::PythonSession::default(),
             review: Some(&review),
             round: 0,
+            memory: self.machine.limits.memory,
         };
         let begun = tokio::select! {
             () = cancel.cancelled() => Err(Error::new(Kind::Interrupted, "the run was stopped")),

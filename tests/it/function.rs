@@ -75,6 +75,23 @@ fn a_function_that_fails_has_failed_and_one_that_is_killed_is_lost() {
 }
 
 #[test]
+fn a_function_that_eats_memory_has_failed_and_the_harness_goes_on() {
+    let lab = lab();
+    let agents = ["eats", "nibbles", "has_a_child_that_eats", "waits_for_nothing"];
+    let records = attempted(&lab, &agents, &["--memory", "256", "--tries", "1", "--jobs", "1"]);
+    for agent in ["eats", "nibbles"] {
+        let record = &records[agent];
+        let said = record["end_detail"].as_str().unwrap_or_default();
+        let told = said.starts_with("it raised MemoryError") && said.ends_with("at most 256 MiB (`--memory`)");
+        assert!(told && record["end"] == "gave_up" && record["pass"] == false, "{agent}: {record:#}");
+    }
+    // A child is held to it as well, and what comes of that is the function's to say.
+    let record = &records["has_a_child_that_eats"];
+    assert_eq!((&record["end"], &record["answer"]), (&json!("answered"), &json!("{\"child\": \"MemoryError\"}")));
+    assert_eq!(records["waits_for_nothing"]["end"], "answered");
+}
+
+#[test]
 fn calls_of_the_model_are_metered_and_a_limit_is_an_exception() {
     let lab = lab();
     let reply = json!({"text": "word", "cost": 0.125, "usage": {"input": 10, "output": 2}});

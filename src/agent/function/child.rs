@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
@@ -41,12 +42,14 @@ pub(super) enum Line {
 }
 
 impl Child {
-    pub(super) fn start(command: std::process::Command) -> io::Result<Self> {
+    /// Starts it, and gives it and each process that it starts so many bytes of memory.
+    pub(super) fn start(command: std::process::Command, memory: u64) -> io::Result<Self> {
         let mut command = Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.process_group(0).kill_on_drop(true).spawn()?;
         let group = process.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         if let Some(pid) = group {
+            hold_to(pid, memory)?;
             // Should the machine run out of memory, the kernel ends this process and what it starts, and not the harness.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
         }
@@ -109,6 +112,16 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Limits what a process and each of its children may allocate. Address space would be the wrong measure: libraries reserve
+/// much more of it than they use.
+fn hold_to(pid: Pid, memory: u64) -> io::Result<()> {
+    // It has inherited a hard limit that may be lower.
+    let limit = getrlimit(Resource::Data).maximum.map_or(memory, |hard| hard.min(memory));
+    let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+    prlimit(rustix::process::Pid::from_raw(pid.as_raw()), Resource::Data, limit)?;
+    Ok(())
 }
 
 async fn last_bytes(mut stderr: ChildStderr) -> Vec<u8> {

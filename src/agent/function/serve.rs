@@ -32,7 +32,7 @@ const DETAIL: usize = 300;
 
 /// One attempt.
 pub(super) async fn run(command: std::process::Command, name: &str, task: &Task, context: &mut Context<'_>) -> Ended {
-    let mut child = match Child::start(command) {
+    let mut child = match Child::start(command, context.memory) {
         Ok(child) => child,
         Err(error) => return End::SandboxLost.because(format!("`{name}` cannot be started: {error}")),
     };
@@ -58,10 +58,19 @@ pub(super) async fn run(command: std::process::Command, name: &str, task: &Task,
         Last::Nothing => session.refused.map_or_else(|| End::GaveUp.because("it returned no answer"), Ended::from),
         Last::Raised { error, budget } => match session.refused.filter(|_| budget) {
             Some(end) => end.into(),
-            None => End::GaveUp.because(format!("it raised {}", tail(&error))),
+            None => End::GaveUp.because(format!("it raised {}{}", tail(&error), of_memory(&error, context.memory))),
         },
         Last::Gone => gone(exit, &printed),
     }
+}
+
+/// What its limit of memory is, where it was an error of memory that it raised.
+fn of_memory(error: &str, memory: u64) -> String {
+    let kind = error.split(':').next().unwrap_or_default();
+    if !kind.ends_with("MemoryError") {
+        return String::new();
+    }
+    format!("; each of its processes has at most {} MiB (`--memory`)", memory >> 20)
 }
 
 /// How a function came to its end.

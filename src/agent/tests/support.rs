@@ -321,6 +321,7 @@ impl World {
             session: crate::agent::PythonSession::default(),
             review: None,
             round: 0,
+            memory: 1 << 30,
         };
         let ended = attempt(agent, &task.clone().task("doubling_0", 0), &mut context).await;
         let answer = context.answer.take();

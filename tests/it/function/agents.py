@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import autoexperiment as ae
@@ -79,6 +80,26 @@ def is_killed_once(task):
         open(marker, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return {}
+
+
+@agent
+def eats(task):
+    eaten = []
+    while True:
+        eaten.append(b"x" * (1 << 24))
+
+
+@agent
+def nibbles(task):
+    eaten = []
+    while True:
+        eaten.append([0] * 1000)
+
+
+@agent
+def has_a_child_that_eats(task):
+    child = subprocess.run([sys.executable, "-c", "eaten = b'x' * (1 << 30)"], stderr=subprocess.PIPE, text=True)
+    return {"child": child.stderr.strip().splitlines()[-1]}
 
 
 @agent
