@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → cluster → report → export → view → cli
+//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → proof → cluster → report → export → view → cli
 //! ```
 //!
 //! A run from Rust: the same that `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop` makes. (The
@@ -76,6 +76,7 @@ mod kernel;
 pub mod masked;
 pub mod model;
 mod notebook;
+mod proof;
 pub mod report;
 pub mod run;
 pub mod sample;

@@ -61,6 +61,7 @@ mod suite;
 mod sweep;
 mod verified;
 mod verify;
+mod verify_items;
 mod verify_runs;
 mod view;
 

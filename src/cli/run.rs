@@ -190,7 +190,14 @@ impl MachineOptions {
 
     /// Finds out what the machine can do and makes a scratch folder. No sandbox will show the suite's folder.
     pub async fn open(&self, envs: &env::Options, suite: &Path) -> Result<Machine> {
-        let mut machine = Machine::open(&run::machine::MachineOptions {
+        let mut machine = Machine::open(&self.options(envs)?).await?;
+        machine.hidden.push(suite.to_owned());
+        Ok(machine)
+    }
+
+    /// What is asked of the machine.
+    pub fn options(&self, envs: &env::Options) -> Result<run::machine::MachineOptions> {
+        Ok(run::machine::MachineOptions {
             cache: self.places.cache()?,
             scratch: self.places.scratch(),
             sandbox: self.sandbox,
@@ -199,9 +206,6 @@ impl MachineOptions {
             limits: self.limits(),
             envs: envs.clone(),
         })
-        .await?;
-        machine.hidden.push(suite.to_owned());
-        Ok(machine)
     }
 }
 

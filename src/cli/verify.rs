@@ -10,13 +10,16 @@ use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs, parse_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json};
 use super::verified::{as_json, console, evidence_score, score, stored};
+use super::verify_items::{self, Faults};
 use crate::audit::believed::believed;
 use crate::audit::recheck::{Part, Rechecked, recheck};
 use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
+use crate::proof::Place;
 use crate::run::machine::Machine;
+use crate::sample::MASKED;
 use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted
@@ -29,13 +32,21 @@ use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 /// essential or something leaks. A paper whose evidence is of its repo, manifest, gold, env and mutants as they are now is
 /// believed and not measured again, on any machine; `--recheck` and `--fresh` doubt it. Results of earlier measurements on
 /// this machine are reused while nothing has changed.
+///
+/// With `--family notebook` or `command`, runs `gold`, `noop` and `forger` on the tasks and writes nothing: gold must reach
+/// everything, the others nothing that we verify, and a notebook task must lose something without any one of its blocks. Ends
+/// with exit code 4 if gold fails, and 3 if something else is wrong.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1"
+    after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1\n  \
+                        autoexperiment verify --family notebook ir.rankers"
 )]
 pub struct Arguments {
     #[command(flatten)]
     papers: PaperOptions,
+    /// Kind of task: `masked`, `notebook` or `command`.
+    #[arg(long, value_name = "NAME", default_value = MASKED, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
+    family: String,
     /// Number of mutants per function.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     mutants: u32,
@@ -74,26 +85,10 @@ pub struct Arguments {
     env: EnvOptions,
 }
 
-/// What is wrong, over all papers.
-#[derive(Default)]
-struct Faults {
-    first: Option<Kind>,
-    papers: Vec<String>,
-}
-
-impl Faults {
-    fn add(&mut self, paper: &str, errors: &[Error]) {
-        for error in errors {
-            super::render(error);
-            self.first.get_or_insert(error.kind);
-        }
-        if !errors.is_empty() {
-            self.papers.push(format!("`{paper}`"));
-        }
-    }
-}
-
 pub async fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.family != MASKED {
+        return items(arguments).await;
+    }
     let suite = if arguments.recheck.is_some() { arguments.suite.open()? } else { arguments.suite.open_own()? };
     let papers = suite.select(&arguments.papers.all())?;
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
@@ -156,14 +151,19 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         print_json(&documents)?;
     }
-    match faults.first {
-        None => Ok(()),
-        Some(kind) => Err(Error::new(
-            kind,
-            format!("{} of {} papers: {}", faults.papers.len(), papers.len(), faults.papers.join(", ")),
-        )
-        .hint("what is wrong with each is said above; the others were measured")),
-    }
+    faults.end(papers.len(), "papers")
+}
+
+/// Verifies the items of another family.
+async fn items(arguments: &Arguments) -> Result<()> {
+    let place = Place {
+        suite: arguments.suite.folder()?,
+        machine: arguments.machine.options(&arguments.env.options())?,
+        env: arguments.env.kind,
+        jobs: arguments.jobs.unwrap_or_else(default_jobs),
+        fresh: arguments.fresh,
+    };
+    verify_items::run(&place, &arguments.family, &arguments.papers.all(), arguments.json).await
 }
 
 async fn prepare(

@@ -17,6 +17,7 @@ pub mod loaded;
 pub mod manifest;
 mod observe;
 mod program;
+pub mod proof;
 pub mod ready;
 mod record;
 mod sample_id;

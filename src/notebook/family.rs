@@ -57,7 +57,7 @@ impl Family for Notebook {
     }
 
     fn load(&self, suite: &Path, item: &str, _basis: Basis) -> Result<Arc<dyn Item>> {
-        Ok(Arc::new(TaskItem { loaded: Arc::new(LoadedTask::load(suite, item)?) }))
+        Ok(Arc::new(TaskItem { loaded: Arc::new(LoadedTask::load(suite, item)?), leaves_out: false }))
     }
 }
 

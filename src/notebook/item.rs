@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use super::check;
 use super::ids::sample;
 use super::judge;
 use super::ready::ReadyTask;
@@ -30,6 +31,10 @@ impl Item for TaskItem {
 
     fn scorable(&self) -> Result<()> {
         self.loaded.gold().map(drop)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        check::problems(&self.loaded)
     }
 
     fn count(&self, n: usize) -> Option<u128> {
@@ -69,7 +74,7 @@ impl Item for TaskItem {
         Ok(judge::verified(&self.loaded, &blocks, gold, findings.answer, findings.observed, findings.results))
     }
 
-    /// There is no baseline: that gold is reached here is what `gold` shows, and `verify --family notebook`.
+    /// There is no baseline: that gold is reached here is what `gold` shows, and `autoexperiment verify --family notebook`.
     async fn prepare(self: Arc<Self>, machine: &Machine, _: bool, observer: &dyn Observer) -> Result<Box<dyn Ready>> {
         Ok(Box::new(ReadyTask::prepare(self, machine, observer).await?))
     }

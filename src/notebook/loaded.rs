@@ -23,6 +23,8 @@ pub struct LoadedTask {
     pub probes: Vec<Option<String>>,
     /// The gold answer; none while it has not been recorded.
     pub answer: Option<Value>,
+    /// The file of the gold answer.
+    pub answer_path: PathBuf,
     /// The order of its blocks.
     pub order: UpSets,
     /// Folder of the repo.
@@ -123,7 +125,19 @@ impl LoadedTask {
             }
         }
         let (digest, order) = (hex(&hash.finalize()), manifest.order());
-        Ok(Self { id: id.to_owned(), manifest, cells, probes, answer, order, repo_dir, env_dir, wheels, digest })
+        Ok(Self {
+            id: id.to_owned(),
+            manifest,
+            cells,
+            probes,
+            answer,
+            answer_path: gold,
+            order,
+            repo_dir,
+            env_dir,
+            wheels,
+            digest,
+        })
     }
 
     /// The gold answer.

@@ -5,6 +5,7 @@
 //! executed before the agent begins. The published measures are reported; ours are taken from the files and packages
 //! that the agent leaves, in a fresh sandbox.
 
+mod check;
 mod family;
 mod forgery;
 mod ids;
@@ -13,6 +14,7 @@ mod judge;
 mod layer;
 mod loaded;
 mod manifest;
+pub mod proof;
 mod ready;
 mod task;
 mod told;

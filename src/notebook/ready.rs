@@ -216,7 +216,7 @@ impl Ready for ReadyTask {
         let task = self.task();
         // Where nothing is withheld, the answer is read off what was executed.
         let known = if blocks.is_empty() { Some(task.gold()?.to_string()) } else { None };
-        let solution = Solution { cells: task.cells_of(&blocks, true), answer: known, ..Solution::default() };
+        let solution = Solution { cells: self.item.solution(&blocks), answer: known, ..Solution::default() };
         let task = Task {
             sample: sample.id().to_owned(),
             attempt,

@@ -11,6 +11,8 @@ use crate::sample::{Sample, Units as _};
 pub struct TaskItem {
     /// What is known of it.
     pub loaded: Arc<LoadedTask>,
+    /// Whether its right solutions lack the first withheld block, to see what it is good for.
+    pub leaves_out: bool,
 }
 
 impl TaskItem {
@@ -28,6 +30,12 @@ impl TaskItem {
 }
 
 impl TaskItem {
+    /// The gold cells that an attempt runs.
+    pub fn solution(&self, withheld: &[usize]) -> Vec<String> {
+        let solved = withheld.get(usize::from(self.leaves_out)..).unwrap_or_default();
+        self.loaded.cells_of(solved, true)
+    }
+
     /// A block with its category: `deps (dependencies)`.
     pub fn named(&self, place: usize) -> String {
         let block = &self.loaded.manifest.blocks[place];

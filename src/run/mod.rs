@@ -15,6 +15,7 @@ pub mod family;
 mod interrupted;
 pub mod machine;
 mod outcome;
+pub(crate) mod proof;
 pub(crate) mod reading;
 mod record;
 pub mod results;

@@ -36,6 +36,14 @@ impl GoldValues {
         this
     }
 
+    /// Those of a single result.
+    #[must_use]
+    pub fn of(id: &str, result: &serde_json::Value) -> Self {
+        let mut values = Vec::new();
+        result_numbers(result, &mut |value| values.push(value));
+        Self { experiments: vec![id.to_owned(); values.len()], values }
+    }
+
     /// Gold values in the paper's text and in the manifest's descriptions, as errors that name their places.
     #[must_use]
     pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {

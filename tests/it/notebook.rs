@@ -1,6 +1,6 @@
 //! Notebook tasks end to end: the prefix, the agents that need no model, our own runs and measures.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Lab;
 
@@ -153,6 +153,65 @@ fn a_task_whose_blocks_cannot_matter_is_refused() {
     lab.edit("tasks/sums.adder/task.toml", "needs = [\"data\", \"config\"]", "needs = [\"data\", \"other\"]");
     let refused = lab.fails(3, &["list", "--family", "notebook"]);
     assert!(refused.contains("block `run` needs `other`, which is not an earlier block"), "{refused}");
+}
+
+#[test]
+fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
+    let lab = lab();
+    let proven = lab.ok(&["verify", "--family", "notebook", "--json"]).stdout;
+    let proven: Value = serde_json::from_str(&proven).unwrap();
+    let proof = &proven[0];
+    let told = format!("{proof:#}");
+    assert_eq!(proof["item"], "sums.adder", "{told}");
+    assert_eq!(proof["gold"], json!({"passed": 3, "made": 3}), "{told}");
+    assert_eq!(proof["noop"], json!({"passed": 0, "made": 3}), "{told}");
+    assert_eq!(proof["forger"], json!({"passed": 0, "made": 1}), "{told}");
+    assert_eq!(proof["faults"], json!([]), "{told}");
+    let loses = |unit: usize| proof["units"][unit]["loses"].clone();
+    assert_eq!(loses(0), json!(["answer", "landmark:converted"]), "{told}");
+    assert_eq!(loses(1), json!(["answer", "landmark:configured"]), "{told}");
+    assert_eq!(loses(2), json!(["answer"]), "{told}");
+    // Nothing of it is left.
+    let proofs = crate::support::prepared::cache().join("proofs");
+    let left = std::fs::read_dir(proofs).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("notebook-sums.adder-")).count();
+    assert_eq!(left, 0);
+    // A block that changes nothing, and a landmark that the cells before its block hit.
+    lab.edit("repos/adder/config.json", "/home/me/table.csv", "table.csv");
+    lab.edit("tasks/sums.adder/task.toml", r"'path: table\.csv'", r"'table|converted'");
+    let ran = lab.run(&["verify", "--family", "notebook", "sums.adder"]);
+    assert_eq!(ran.code, 3, "{}\n{}", ran.stdout, ran.stderr);
+    let said = lab.redact(&ran.stderr);
+    assert!(said.contains("block `config` does not matter"), "{said}");
+    assert!(said.contains("landmark `configured` is hit by the cells before block `config`"), "{said}");
+    assert!(said.contains("1 of 1 tasks: `sums.adder`"), "{said}");
+    assert!(ran.stdout.contains("sums.adder: wrong; gold passes 3 of 3"), "{}", ran.stdout);
+    // Gold that is not reached.
+    lab.edit("tasks/sums.adder/answer.json", "6.0", "7.0");
+    let said = lab.fails(4, &["verify", "--family", "notebook"]);
+    assert!(said.contains("gold fails in attempt 1") && said.contains("`sum`: submitted wrongly"), "{said}");
+}
+
+#[test]
+fn check_finds_what_shows_without_running() {
+    let lab = lab();
+    let checked = lab.ok(&["check", "--family", "notebook"]).stdout;
+    assert!(checked.contains("sums.adder: ok"), "{checked}");
+    lab.edit("tasks/sums.adder/answer.json", "\"mean\": 2.0", "\"mean\": 2.718, \"count\": 3");
+    lab.edit("tasks/sums.adder/task.toml", "entry = \"add.py\"", "entry = \"sum.py\"");
+    lab.write("repos/adder/README.md", "It prints `converted 3 rows` and a mean of 2.718.\n");
+    lab.write("tasks/sums.adder/probes/old.py", "print('reached')");
+    let ran = lab.run(&["check", "--family", "notebook"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    for problem in [
+        "the query does not name the answer's key `count`",
+        "the repo has no file `sum.py`, which is the entry",
+        "`README.md`: `2.718` is a gold value",
+        "`README.md` holds what landmark `converted` looks for",
+        "`probes/old.py` is in no block and no landmark",
+    ] {
+        assert!(ran.stdout.contains(problem), "{problem}\n{}", ran.stdout);
+    }
 }
 
 #[test]

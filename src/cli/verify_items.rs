@@ -1,0 +1,100 @@
+//! `autoexperiment verify --family NAME`: shows that the tasks of a family are sound.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::progress::Progress;
+use super::shared::{print, print_json, table};
+use crate::error::{Error, Kind, Result};
+use crate::proof::{Place, items, prove};
+use crate::run::proof::{Fault, Proof, Tally};
+
+/// What is wrong, over all papers or tasks.
+#[derive(Default)]
+pub struct Faults {
+    first: Option<Kind>,
+    items: Vec<String>,
+}
+
+impl Faults {
+    /// Says what is wrong with one of them.
+    pub fn add(&mut self, item: &str, errors: &[Error]) {
+        for error in errors {
+            super::render(error);
+            self.first.get_or_insert(error.kind);
+        }
+        if !errors.is_empty() {
+            self.items.push(format!("`{item}`"));
+        }
+    }
+
+    /// How the command ends, of so many of these.
+    pub fn end(self, all: usize, what: &str) -> Result<()> {
+        match self.first {
+            None => Ok(()),
+            Some(kind) => {
+                let (count, names) = (self.items.len(), self.items.join(", "));
+                Err(Error::new(kind, format!("{count} of {all} {what}: {names}"))
+                    .hint("what is wrong with each is said above; the others were measured"))
+            }
+        }
+    }
+}
+
+pub async fn run(place: &Place, family: &str, asked: &[String], json: bool) -> Result<()> {
+    let items = items(&place.suite, family, asked)?;
+    let (mut faults, mut documents) = (Faults::default(), Vec::new());
+    for id in &items {
+        let (progress, begun) = (Progress::new(false), Instant::now());
+        let proof = prove(place, family, id, &progress).await;
+        progress.finish();
+        match proof {
+            Ok(proof) => {
+                if !json {
+                    print(&console(&proof))?;
+                }
+                let seconds = begun.elapsed().as_secs_f64();
+                talk!("{id}: {} attempts, {:.0} s of them in {seconds:.0} s", made(&proof), proof.seconds);
+                let errors: Vec<Error> = proof.faults.iter().map(|fault| told(id, fault)).collect();
+                documents.push(json!(proof));
+                faults.add(id, &errors);
+            }
+            Err(error) if error.kind == Kind::Interrupted => return Err(error),
+            Err(error) => {
+                documents.push(json!({ "item": id, "errors": [error.to_string()] }));
+                faults.add(id, &[error]);
+            }
+        }
+    }
+    if json {
+        print_json(&documents)?;
+    }
+    faults.end(items.len(), "tasks")
+}
+
+fn made(proof: &Proof) -> usize {
+    proof.gold.made + proof.noop.made + proof.forger.made + proof.units.len()
+}
+
+fn told(item: &str, fault: &Fault) -> Error {
+    let what = format!("`{item}`: {}", fault.what);
+    if fault.baseline { Error::new(Kind::Baseline, what) } else { Error::suite(what) }
+}
+
+/// What was found of a task: how the agents fared, and what each block is good for.
+fn console(proof: &Proof) -> String {
+    let share = |Tally { passed, made }: Tally| format!("{passed} of {made}");
+    let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };
+    let passes = [("gold", proof.gold), ("noop", proof.noop), ("forger", proof.forger)];
+    let passes: Vec<String> = passes.map(|(name, tally)| format!("{name} passes {}", share(tally))).into();
+    let mut text = format!("{}: {verdict}; {}\n", crate::report::clean(&proof.item), passes.join(", "));
+    if !proof.units.is_empty() {
+        let rows = proof.units.iter().map(|unit| {
+            let loses = if unit.loses.is_empty() { "nothing".to_owned() } else { unit.loses.join(", ") };
+            vec![unit.unit.clone(), loses]
+        });
+        text += &table(&["without block", "fails"], &[], rows);
+    }
+    text
+}

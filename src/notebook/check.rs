@@ -1,0 +1,103 @@
+//! Whether a task is in order, as far as that shows without running anything.
+
+use std::path::Path;
+
+use regex::Regex;
+use serde_json::Map;
+
+use super::loaded::LoadedTask;
+use super::manifest::LandmarkCheck;
+use crate::suite::GoldValues;
+
+/// Longer files are data.
+const LARGEST_TEXT: u64 = 1_000_000;
+
+/// What is wrong, a fragment each.
+pub fn problems(task: &LoadedTask) -> Vec<String> {
+    let mut found = Vec::new();
+    folders(task, &mut found);
+    files(task, &mut found);
+    match task.gold() {
+        Ok(gold) => {
+            let keys = gold.as_object().into_iter().flat_map(Map::keys);
+            for key in keys.filter(|key| !task.manifest.query.contains(&format!("\"{key}\""))) {
+                found.push(format!("the query does not name the answer's key `{key}`"));
+            }
+        }
+        Err(error) => found.push(error.to_string()),
+    }
+    told(task, &mut found);
+    found
+}
+
+/// The env and the entry exist, and packages have their hashes.
+fn folders(task: &LoadedTask, found: &mut Vec<String>) {
+    let manifest = &task.manifest;
+    if !task.env_dir.join("environment.yml").is_file() {
+        found.push(format!("env `{}` has no `environment.yml`", manifest.env));
+    }
+    if !task.repo_dir.join(&manifest.entry).is_file() {
+        found.push(format!("the repo has no file `{}`, which is the entry", manifest.entry));
+    }
+    let list = task.wheels.as_ref().and_then(|list| std::fs::read_to_string(list).ok()).unwrap_or_default();
+    for line in list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if !line.contains("--hash=sha256:") {
+            let package = line.split_whitespace().next().unwrap_or(line);
+            found.push(format!("package `{package}` has no hash"));
+        }
+    }
+}
+
+/// Every cell and probe in the task's folder is used.
+fn files(task: &LoadedTask, found: &mut Vec<String>) {
+    let Some(dir) = task.answer_path.parent() else { return };
+    let manifest = &task.manifest;
+    let cells = manifest.blocks.iter().flat_map(|block| &block.cells).map(String::as_str);
+    let probes = manifest.landmarks.iter().filter_map(|landmark| match &landmark.check {
+        LandmarkCheck::Probe(file) => Some(file.as_str()),
+        LandmarkCheck::Entry(_) => None,
+    });
+    let used: Vec<&Path> = cells.chain(probes).map(Path::new).collect();
+    for folder in ["cells", "probes"] {
+        for entry in walkdir::WalkDir::new(dir.join(folder)).sort_by_file_name().into_iter().flatten() {
+            let Ok(path) = entry.path().strip_prefix(dir) else { continue };
+            if entry.file_type().is_file() && !used.contains(&path) {
+                found.push(format!("`{}` is in no block and no landmark", path.display()));
+            }
+        }
+    }
+}
+
+/// What an agent is told or can print holds neither gold nor what a landmark looks for.
+fn told(task: &LoadedTask, found: &mut Vec<String>) {
+    let manifest = &task.manifest;
+    let patterns: Vec<(&str, Regex)> = manifest
+        .landmarks
+        .iter()
+        .filter_map(|landmark| Some((landmark.id.as_str(), Regex::new(&landmark.pattern).ok()?)))
+        .collect();
+    for (id, _) in patterns.iter().filter(|(_, pattern)| pattern.is_match("")) {
+        found.push(format!("the pattern of landmark `{id}` is in every text"));
+    }
+    let gold = task.answer.as_ref().map(|gold| GoldValues::of("answer", gold));
+    let mut look = |path: &Path, text: &str| {
+        let place = path.display();
+        for error in gold.iter().flat_map(|gold| gold.in_file(path, text)) {
+            found.push(format!("`{place}`: {}", error.message));
+        }
+        for (id, _) in patterns.iter().filter(|(_, pattern)| !pattern.is_match("") && pattern.is_match(text)) {
+            found.push(format!("`{place}` holds what landmark `{id}` looks for: printing it hits the landmark"));
+        }
+    };
+    let goals = manifest.blocks.iter().map(|block| &block.goal);
+    let texts: Vec<&str> =
+        std::iter::once(&manifest.query).chain(&manifest.instructions).chain(goals).map(String::as_str).collect();
+    look(Path::new("task.toml"), &texts.join("\n"));
+    for entry in walkdir::WalkDir::new(&task.repo_dir).sort_by_file_name().into_iter().flatten() {
+        let is_text = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
+        let text = if is_text { std::fs::read_to_string(entry.path()).ok() } else { None };
+        if let (Some(text), Ok(path)) = (text, entry.path().strip_prefix(&task.repo_dir)) {
+            look(path, &text);
+        }
+    }
+}

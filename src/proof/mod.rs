@@ -1,0 +1,194 @@
+//! Shows that the tasks of a family are sound, by runs of agents that need no model: the right solution reaches gold, doing
+//! nothing and forging reach nothing, and each part of the right solution matters.
+//!
+//! The runs are kept in the cache until they are over, so that one that was stopped goes on where it was.
+
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::command::Commands;
+use crate::command::proof::{self as instructions, LEAST};
+use crate::error::{Error, Kind, Result};
+use crate::files::hex;
+use crate::notebook::Notebook;
+use crate::notebook::proof::{LeftOut, Plan, REPEATS};
+use crate::run::event::Observer;
+use crate::run::family::{Families, Family};
+use crate::run::machine::{Machine, MachineOptions};
+use crate::run::proof::Proof;
+use crate::run::scheduler::Outcome;
+use crate::run::{AttemptRecord, Configuration, Store};
+use crate::sample::{COMMAND, Sample};
+use crate::session::{Folder, Options, Run};
+
+/// Where proofs are made.
+pub struct Place {
+    /// The suite's folder.
+    pub suite: PathBuf,
+    /// How things run.
+    pub machine: MachineOptions,
+    /// How envs are made, as asked for.
+    pub env: crate::env::EnvKind,
+    /// Attempts at once.
+    pub jobs: usize,
+    /// Whether to forget what a stopped proof has left.
+    pub fresh: bool,
+}
+
+/// The items of a family that can be proven.
+///
+/// # Errors
+/// Kind `Usage` for an item or a family that does not exist, or is not proven so.
+pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>> {
+    match family {
+        COMMAND => Commands.items(suite, asked),
+        name if name == Notebook.name() => Notebook.items(suite, asked),
+        name => Err(Error::usage(format!("items of the family `{}` are not verified", name.escape_debug()))
+            .hint("the families are `masked`, `notebook` and `command`")),
+    }
+}
+
+/// Makes the attempts that show whether an item is sound, and judges them.
+///
+/// # Errors
+/// Those of loading it and of making it ready; kind `Infrastructure` when attempts were lost.
+pub async fn prove(place: &Place, family: &str, item: &str, observer: &dyn Observer) -> Result<Proof> {
+    if family == COMMAND { command(place, item, observer).await } else { notebook(place, item, observer).await }
+}
+
+async fn notebook(place: &Place, id: &str, observer: &dyn Observer) -> Result<Proof> {
+    let plan = Plan::of(&place.suite, id)?;
+    let digest = plan.digest()?;
+    let trials = |name: &'static str, agents: &'static [&'static str], samples: Vec<String>, k| Trials {
+        family: Notebook.name(),
+        item: id.to_owned(),
+        name,
+        digest: digest.clone(),
+        agents,
+        samples,
+        k,
+    };
+    let whole = || vec![plan.whole()];
+    let gold = trials("gold", &["gold"], whole(), REPEATS);
+    let forger = trials("forger", &["forger"], whole(), 1);
+    let parts = trials("parts", &["noop", "gold"], plan.without_each(), 1);
+    let families = || Families::none().with(Notebook);
+    let mut of_whole = place.run(&gold, families, observer).await?;
+    of_whole.extend(place.run(&forger, families, observer).await?);
+    let of_parts = place.run(&parts, || Families::none().with(LeftOut), observer).await?;
+    [gold, forger, parts].iter().try_for_each(|trials| place.forget(trials))?;
+    Ok(plan.judge(&of_whole, &of_parts))
+}
+
+async fn command(place: &Place, id: &str, observer: &dyn Observer) -> Result<Proof> {
+    let item = Commands.load(&place.suite, id, crate::run::family::Basis::default())?;
+    item.scorable()?;
+    let draw = crate::run::Draw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
+    let samples = item.draw(&draw, 0)?.iter().map(|sample: &Sample| sample.id().to_owned()).collect();
+    let (family, name, agents) = (COMMAND, "all", ["gold", "noop", "forger"].as_slice());
+    let trials = Trials { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
+    let records = place.run(&trials, || Families::none().with(Commands), observer).await?;
+    place.forget(&trials)?;
+    Ok(instructions::judge(id, &records))
+}
+
+/// The attempts of one run.
+struct Trials {
+    family: &'static str,
+    item: String,
+    /// What it is for, part of its folder's name.
+    name: &'static str,
+    /// Of what the attempts depend on.
+    digest: String,
+    agents: &'static [&'static str],
+    samples: Vec<String>,
+    k: u32,
+}
+
+impl Place {
+    /// The folder of a run while it is not over.
+    fn folder(&self, trials: &Trials) -> PathBuf {
+        use sha2::{Digest, Sha256};
+        let Trials { family, item, name, digest, .. } = trials;
+        let text =
+            format!("{}\n{}\n{digest}\n{:?}", env!("CARGO_PKG_VERSION"), self.suite.display(), self.machine.sandbox);
+        let key = hex(&Sha256::digest(text));
+        self.machine.cache.join("proofs").join(format!("{family}-{item}-{name}-{}", &key[..16]))
+    }
+
+    fn configuration(&self, trials: &Trials) -> Result<Configuration> {
+        let mut configuration = Configuration::new(&self.suite);
+        trials.family.clone_into(&mut configuration.family);
+        configuration.papers = vec![trials.item.clone()];
+        configuration.draw.samples.clone_from(&trials.samples);
+        configuration.agents = trials.agents.iter().map(|agent| agent.parse()).collect::<Result<_>>()?;
+        configuration.k = trials.k;
+        configuration.jobs = self.jobs;
+        configuration.sandbox = self.machine.sandbox;
+        configuration.sandbox_limits = self.machine.limits;
+        configuration.gpus = self.machine.gpus;
+        configuration.env = self.env;
+        Ok(configuration)
+    }
+
+    /// The records of a run, which is begun, or goes on where it was stopped.
+    async fn run(
+        &self,
+        trials: &Trials,
+        families: impl Fn() -> Families,
+        observer: &dyn Observer,
+    ) -> Result<Vec<AttemptRecord>> {
+        let folder = self.folder(trials);
+        if self.fresh {
+            forget(&folder)?;
+        }
+        if let Ok((store, mut file)) = Store::open(&folder) {
+            file.configuration.jobs = self.jobs;
+            let run = Run::resume(store, file, self.suite.clone(), self.options(families()).await?);
+            let done = match run {
+                Ok(run) => finish(run, observer).await,
+                Err(error) => Err(error),
+            };
+            match done {
+                // What it is about has changed meanwhile.
+                Err(error) if error.kind == Kind::Suite => {}
+                done => return done,
+            }
+        }
+        forget(&folder)?;
+        let run = Run::open(self.configuration(trials)?, Folder::New(folder), self.options(families()).await?)?;
+        finish(run, observer).await
+    }
+
+    async fn options(&self, families: Families) -> Result<Options> {
+        let machine = Machine::open(&self.machine).await?;
+        Ok(Options { families, baseline: false, ..Options::on(machine) })
+    }
+
+    /// Removes a run that is over.
+    fn forget(&self, trials: &Trials) -> Result<()> {
+        forget(&self.folder(trials))
+    }
+}
+
+/// Removes a run's folder, if there is one.
+fn forget(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", folder, error)),
+        _ => Ok(()),
+    }
+}
+
+async fn finish(run: Run, observer: &dyn Observer) -> Result<Vec<AttemptRecord>> {
+    let finished = run.execute(observer, &CancellationToken::new()).await?;
+    match finished.outcome {
+        Outcome::Complete => Ok(finished.records),
+        Outcome::Lost(lost) => {
+            let why = lost.first().map_or("", String::as_str);
+            let what = format!("{} attempt(s) were lost to infrastructure, the first because: {why}", lost.len());
+            Err(Error::new(Kind::Infrastructure, what).hint("the same command tries them again"))
+        }
+        _ => Err(Error::new(Kind::Interrupted, "stopped")),
+    }
+}

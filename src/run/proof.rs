@@ -1,0 +1,94 @@
+//! What attempts without a model show of an item of a family: whether gold, nothing at all, and forgeries fare as they must.
+
+use serde::Serialize;
+
+use super::AttemptRecord;
+use crate::score::Verdict;
+
+/// What was found of an item.
+#[derive(Debug, Default, Serialize)]
+pub struct Proof {
+    /// Its id.
+    pub item: String,
+    /// Attempts with the right solution.
+    pub gold: Tally,
+    /// Attempts that do nothing.
+    pub noop: Tally,
+    /// Attempts that fool the published measures.
+    pub forger: Tally,
+    /// What each unit of the right solution is good for, in families that can leave one out.
+    pub units: Vec<UnitProof>,
+    /// What is wrong with the item.
+    pub faults: Vec<Fault>,
+    /// Seconds of all attempts together.
+    pub seconds: f64,
+}
+
+/// Attempts, and how many of them passed.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct Tally {
+    /// Those that passed.
+    pub passed: usize,
+    /// All.
+    pub made: usize,
+}
+
+/// The right solution without one of its units.
+#[derive(Debug, Serialize)]
+pub struct UnitProof {
+    /// The unit.
+    pub unit: String,
+    /// What fails then.
+    pub loses: Vec<String>,
+}
+
+/// Something that is wrong with an item.
+#[derive(Debug, Serialize)]
+pub struct Fault {
+    /// What, a fragment.
+    pub what: String,
+    /// Whether the right solution does not reach gold here, which may be this machine's fault.
+    pub baseline: bool,
+}
+
+impl Proof {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(item: &str) -> Self {
+        Self { item: item.to_owned(), ..Self::default() }
+    }
+
+    /// Counts an attempt as one of these.
+    pub fn count(&mut self, record: &AttemptRecord, tally: fn(&mut Self) -> &mut Tally) {
+        self.seconds += record.wall_seconds;
+        let tally = tally(self);
+        tally.made += 1;
+        tally.passed += usize::from(record.pass);
+    }
+
+    /// Something is wrong with the item.
+    pub fn fault(&mut self, what: String) {
+        self.faults.push(Fault { what, baseline: false });
+    }
+
+    /// The right solution does not reach gold.
+    pub fn unreached(&mut self, what: String) {
+        self.faults.push(Fault { what, baseline: true });
+    }
+}
+
+/// Why a verdict is not a pass, or why the attempt has none, in one line.
+#[must_use]
+pub fn why(record: &AttemptRecord) -> String {
+    let failed = |verdict: &Verdict| {
+        let experiment = verdict.experiments.iter().find(|experiment| !experiment.pass)?;
+        let value = experiment.values.iter().find(|value| !value.pass);
+        let value = value.map(|value| format!("`{}`: {}", value.path, value.reason.as_deref().unwrap_or("wrong")));
+        let reason = experiment.reason.clone().or(value)?;
+        Some(format!("{}: {reason}", experiment.experiment))
+    };
+    let of = |verdict: &Verdict| verdict.reason.clone().or_else(|| failed(verdict));
+    let verdicts = record.verified.iter().chain(&record.reported);
+    let detail = || record.end_detail.clone().unwrap_or_else(|| "no verdict says why".to_owned());
+    verdicts.filter(|verdict| !verdict.pass).find_map(of).unwrap_or_else(detail)
+}
