@@ -145,6 +145,22 @@ fn what_cannot_be_taken_over_is_named_beside_the_verdict() {
 }
 
 #[test]
+fn an_attempt_is_charged_for_the_time_that_reading_its_tree_takes() {
+    let lab = Lab::new();
+    let fill = json!({"command": "mkdir many && cd many && seq 30000 | xargs touch"});
+    let agent = script(&lab, "s", &[tool("command_line", &fill)]);
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--no-verify", "--name", "r"]);
+    let record = &lab.records("r")[0];
+    assert!(record["unlisted"].as_u64().is_some_and(|more| more >= 20_000), "{record:#}");
+    let trajectory = lab.read("runs/r/trajectories/scripted/tiny_0.0.jsonl");
+    let events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let tools: f64 =
+        events.filter(|event| event["event"] == "observation").filter_map(|event| event["seconds"].as_f64()).sum();
+    // No machine looks at 30,000 files in less than a microsecond each.
+    assert!(tools > 0.0 && record["tool_seconds"].as_f64().unwrap() > tools + 0.03, "{tools}: {record:#}");
+}
+
+#[test]
 fn a_result_file_that_the_agent_left_is_not_read() {
     let lab = Lab::new();
     let gold = gold_answer(&lab)["Experiment 2"].to_string();

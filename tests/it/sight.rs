@@ -37,6 +37,30 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
 }
 
 #[test]
+#[ignore = "needs root to write to /usr/local/src"]
+fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs() {
+    let lab = Lab::new();
+    let runs = tempfile::Builder::new().prefix("runs-").tempdir_in("/usr/local/src").unwrap();
+    let place = runs.path().display().to_string();
+    // Another's run, whose record tells what passed.
+    std::fs::create_dir(runs.path().join("earlier")).unwrap();
+    std::fs::write(runs.path().join("earlier/attempts.jsonl"), "what another attempt has found\n").unwrap();
+    let search = format!(
+        "ls -R {place} > seen.txt 2>/dev/null; cat {place}/*/* > stolen.txt 2>/dev/null; \
+         cat {place}/earlier/attempts.jsonl >> stolen.txt; wc -c < stolen.txt; ls -d /usr/local/src"
+    );
+    lab.write("s", &json_lines(&[json!({"tool": "command_line", "arguments": {"command": search}})]));
+    let agent = format!("scripted:{}", lab.path("s").display());
+    let arguments = ["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--no-verify"];
+    lab.ok(&[&arguments[..], &["--runs", &place, "--name", "r"]].concat());
+    let of_run = |path: &str| std::fs::read_to_string(runs.path().join("r").join(path)).unwrap();
+    let trajectory = of_run("trajectories/scripted/tiny_0.0.jsonl");
+    assert!(trajectory.contains("0\\n/usr/local/src"), "{trajectory}");
+    let patch = of_run("diffs/scripted/tiny_0.0.patch");
+    assert!(!patch.contains("earlier") && !patch.contains("what another"), "{patch}");
+}
+
+#[test]
 fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs() {
     let lab = Lab::new();
     let ask = "python -c 'import sys; print(sys.base_prefix)' > prefix.txt";
