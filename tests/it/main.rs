@@ -26,6 +26,7 @@ mod fixed;
 mod forgeries;
 mod function;
 mod harbor;
+mod image;
 mod import;
 mod import_results;
 mod interval;
