@@ -15,7 +15,7 @@ use super::{Message, Model, ModelError, Request, Role, wire};
 use crate::error::{Error, Kind, Result, with_causes};
 
 /// The longest wait for a connection, and then for a list of models.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
 /// Times that a provider's own server is looked for: a network may blink.
 const TRIES: u32 = 3;

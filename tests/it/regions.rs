@@ -311,6 +311,9 @@ fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_fun
     let removed = "-        products.append(values[place - 1] * values[place])\n-        place = place + 1\n+        raise NotImplementedError\n";
     assert!(diff.contains(removed) && diff.contains("+    raise NotImplementedError"), "{diff}");
 
+    // Of what is measured, as much as the regions and what is near them.
+    let near = ["figures.py::total\"", "figures.py::squares\"", "figures.py::pairs\"", "figures.py::mirror\""];
+    crate::verify::keep(&lab, "plain", &[&near[..], &["\"products\"", "\"mirrors\""]].concat());
     lab.ok(&["verify", "plain", "--mutants", "3"]);
     let matrix: serde_json::Value = serde_json::from_str(&lab.read("papers/plain/dependencies.json")).unwrap();
     let needing = |unit: &str| -> Vec<&String> {

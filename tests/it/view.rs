@@ -15,7 +15,10 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// A lab with two runs: `r` by gold, noop and an agent that stumbles, `q` by gold alone.
 pub fn lab() -> Lab {
-    let lab = Lab::new();
+    crate::support::prepared::runs("view", make_runs)
+}
+
+fn make_runs(lab: &Lab) {
     let steps = [
         json!({"tool": "command_line", "arguments": {"command": "echo looking for a needle; ls"}}),
         json!({"tool": "command_line", "arguments": {"command": "python -m tiny means --power 1"}}),
@@ -26,7 +29,6 @@ pub fn lab() -> Lab {
     let agent = format!("scripted:{}", lab.path("stumble").display());
     lab.ok(&["run", "-n", "0..2", "-k", "2", "--agent", "gold", "--agent", "noop", "--agent", &agent, "--name", "r"]);
     lab.ok(&["run", "-n", "1..2", "--agent", "gold", "--name", "q"]);
-    lab
 }
 
 pub fn page(lab: &Lab, runs: &[&str]) -> String {

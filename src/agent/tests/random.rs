@@ -183,7 +183,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_model_and_sandbox_answer_every_agent_with_all_settings_comes_to_an_end(

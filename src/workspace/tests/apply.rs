@@ -108,7 +108,7 @@ fn any_edit() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
     #[test]
     fn random_edits_are_found_alike_by_overlay_and_copy_and_reproduced(edits in prop::collection::vec(any_edit(), 1..12)) {

@@ -29,6 +29,30 @@ pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
     })
 }
 
+/// A lab with the runs that `make` makes in the tiny suite. They are made once for a build of the program and its tests, and
+/// copied.
+pub fn runs(name: &str, make: impl FnOnce(&Lab)) -> Lab {
+    let built = |program: &Path| {
+        let program = fs::metadata(program).unwrap();
+        (program.len(), program.modified().unwrap())
+    };
+    let key = (built(PROGRAM.as_ref()), built(&std::env::current_exe().unwrap()));
+    let made = once(&format!("{name}-runs"), &key, |lab| {
+        copy(&Lab::new().path(""), &lab.path(""));
+        make(lab);
+        lab.write("place", &lab.path("").display().to_string());
+    });
+    let lab = Lab::bare();
+    copy(&made, &lab.path(""));
+    // A run knows where its suite was.
+    let (before, now) = (lab.read("place"), lab.path("").display().to_string());
+    for run in fs::read_dir(lab.path("runs")).unwrap() {
+        let file = format!("runs/{}/run.json", run.unwrap().file_name().to_string_lossy());
+        lab.edit(&file, before.trim_end_matches('/'), now.trim_end_matches('/'));
+    }
+    lab
+}
+
 /// The tree's env, locked.
 fn locked(tree: &str, env: &str) -> PathBuf {
     let source = Path::new("tests/trees").join(tree);

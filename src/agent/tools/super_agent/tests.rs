@@ -67,57 +67,60 @@ async fn the_lines_of_a_notebook_beside_python_work() {
 
 #[tokio::test]
 async fn code_that_runs_on_is_waited_for_or_interrupted_and_the_session_lives() {
-    let attempt = observe(vec![
-        python("import time\nx = 5\nprint('begun')\ntime.sleep(7)\nprint('slept')"),
+    let waited = observe(vec![
+        python("import time\nprint('begun')\ntime.sleep(7)\nprint('slept')"),
         call("continue_wait", json!({})),
         call("continue_wait", json!({})),
-        python("!sleep 300"),
-        call("interrupt", json!({})),
-        python("!sleep 300"),
-        python("x"),
-    ])
-    .await;
-    let shown = attempt.observations();
-    let still = "still running after 5 seconds; `continue_wait` waits on, `interrupt` stops it\n";
-    assert_eq!(shown[0], format!("{still}output so far:\nbegun"));
+    ]);
+    let endless = || call("execute", json!({"code": "!sleep 300", "timeout_seconds": 0.5}));
+    let interrupted = observe(vec![python("x = 5"), endless(), call("interrupt", json!({})), endless(), python("x")]);
+    let (waited, interrupted) = tokio::join!(waited, interrupted);
+    let still =
+        |seconds| format!("still running after {seconds} seconds; `continue_wait` waits on, `interrupt` stops it\n");
+    let shown = waited.observations();
+    assert_eq!(shown[0], format!("{}output so far:\nbegun", still("5")));
     assert_eq!(shown[1], "begun\nslept");
     assert_eq!(shown[2], "error: nothing is running");
-    assert_eq!(shown[3], format!("{still}no output so far"));
-    assert!(shown[4].ends_with("KeyboardInterrupt"), "{}", shown[4]);
-    assert_eq!(shown[5], format!("{still}no output so far"));
-    assert_eq!(shown[6], "5", "anything else interrupts");
+    let shown = interrupted.observations();
+    assert_eq!(shown[1], format!("{}no output so far", still("0.5")));
+    assert!(shown[2].ends_with("KeyboardInterrupt"), "{}", shown[2]);
+    assert_eq!(shown[3], format!("{}no output so far", still("0.5")));
+    assert_eq!(shown[4], "5", "anything else interrupts");
 }
 
 #[tokio::test]
 async fn a_session_that_ignores_interrupts_or_dies_is_begun_anew() {
     let stubborn = "import os, signal\nopen('pid', 'w').write(str(os.getpid()))\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
                     while True: pass";
-    let attempt = observe(vec![
+    let ignoring = observe(vec![
         python(stubborn),
         call("interrupt", json!({})),
         python("import os\nos.path.exists('/proc/' + open('pid').read())"),
+    ]);
+    let dying = observe(vec![
         python("import os\nprint('last words')\nos._exit(7)"),
         python("1 + 1"),
         python("import threading, time\nthreading.Timer(0.3, os._exit, [0]).start()"),
         python("import os, threading\nthreading.Timer(0.2, os._exit, [9]).start()"),
         python("import time\ntime.sleep(2)"),
         python("2 + 2"),
-    ])
-    .await;
-    let shown = attempt.observations();
+    ]);
+    let (ignoring, dying) = tokio::join!(ignoring, dying);
+    let shown = ignoring.observations();
     assert!(
         shown[1].starts_with("the code did not stop when it was interrupted, so the session was ended"),
         "{shown:?}"
     );
     assert_eq!(shown[2], "False");
+    let shown = dying.observations();
     let ended =
         "the Python session has ended with exit code 7 and what it held is lost; the next call begins a new one";
-    assert_eq!(shown[3], format!("{ended}\nlast words"));
-    assert_eq!(shown[4], "2");
-    assert!(shown[5].contains("NameError"), "it is a new session: {}", shown[5]);
-    assert_eq!(shown[6], "no output");
-    assert!(shown[7].starts_with("the Python session has ended with exit code 9"), "{}", shown[7]);
-    assert_eq!(shown[8], "4");
+    assert_eq!(shown[0], format!("{ended}\nlast words"));
+    assert_eq!(shown[1], "2");
+    assert!(shown[2].contains("NameError"), "it is a new session: {}", shown[2]);
+    assert_eq!(shown[3], "no output");
+    assert!(shown[4].starts_with("the Python session has ended with exit code 9"), "{}", shown[4]);
+    assert_eq!(shown[5], "4");
 }
 
 #[tokio::test]
