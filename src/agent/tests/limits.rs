@@ -176,11 +176,14 @@ async fn scripts_have_the_same_limit_and_a_model_that_says_nothing_gets_the_defa
     };
     let world = World::new(vec![script(json!({"timeout_seconds": 0.3})), script(json!({}))]).await;
     std::fs::write(world.dir.path().join("loop.sh"), "while :; do sleep 0.05; done\n").unwrap();
-    let attempt = world.limits(|limits| limits.seconds = 9.0).react().await;
+    let attempt = world.limits(|limits| limits.seconds = 30.0).react().await;
     let shown = attempt.observations();
     assert!(shown[0].starts_with("stopped after 0.3 seconds"), "{shown:?}");
-    assert!(shown[1].starts_with("stopped after 3 seconds"), "a third of 9: {shown:?}");
+    assert!(shown[1].starts_with("stopped after 10 seconds"), "a third of 30: {shown:?}");
     let task = &attempt.asked[0].messages[1].content;
-    assert!(task.contains("One call is stopped after 3 seconds unless its `timeout_seconds` says otherwise"), "{task}");
+    assert!(
+        task.contains("One call is stopped after 10 seconds unless its `timeout_seconds` says otherwise"),
+        "{task}"
+    );
     assert_eq!(command_limit(&Limits::default()), Duration::from_mins(5), "of 30 minutes");
 }
