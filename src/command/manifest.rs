@@ -31,6 +31,10 @@ pub struct CommandSet {
     /// The documentation: files of `commands/<id>/`, the first of them first. Attempts see them only where the context
     /// says so.
     pub readme: Vec<String>,
+    /// Python that is given names of files and prints one line of JSON about them, for results that are files of other
+    /// formats. It is run after the program, and attempts do not see it.
+    #[serde(default)]
+    pub probe: String,
     /// The instructions.
     #[serde(rename = "instruction")]
     pub instructions: Vec<Instruction>,
@@ -61,6 +65,9 @@ pub struct Instruction {
     /// How the program's result is read.
     #[serde(default = "json_line")]
     pub result: ResultRule,
+    /// Files that the program writes, for the repo's probe, whose line of JSON then is the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// What the program must have done.
     pub expect: Expect,
 }
@@ -163,6 +170,9 @@ impl CommandSet {
                 || instruction.path.starts_with('/')
             {
                 wrong("path leads out of the repo".to_owned());
+            }
+            if !instruction.files.is_empty() && self.probe.is_empty() {
+                wrong("it has files, and there is no probe that reads them".to_owned());
             }
             if let Err(what) = instruction.asked() {
                 wrong(format!("arguments: {what}"));

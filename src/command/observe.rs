@@ -16,7 +16,7 @@ use super::program::{Program, file_name};
 use crate::run::check::tail;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::ml_bench::ProgramKind;
-use crate::score::read_result;
+use crate::score::{last_json_line, read_result};
 use crate::suite::ResultRule;
 
 /// Python runs a module of this name when it starts.
@@ -76,7 +76,7 @@ pub enum Extent {
     Parsing,
 }
 
-/// Runs a program as the instruction says.
+/// Runs a program as the instruction says. `probe` is the repo's.
 ///
 /// # Errors
 /// [`Fault::Lost`] when the sandbox died.
@@ -84,6 +84,7 @@ pub async fn observe(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
+    probe: &str,
     extent: Extent,
 ) -> Result<Observed, Fault> {
     let folder = Path::new(&instruction.path);
@@ -127,11 +128,20 @@ pub async fn observe(
         Err(Fault::Refused(_)) => Vec::new(),
         Err(lost) => return Err(lost),
     };
-    let written = match &instruction.result {
-        ResultRule::JsonFile(path) => read_file(sandbox, &folder.join(path)).await?,
-        ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
+    let read = if instruction.files.is_empty() {
+        let written = match &instruction.result {
+            ResultRule::JsonFile(path) => read_file(sandbox, &folder.join(path)).await?,
+            ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
+        };
+        read_result(&instruction.result, &exec.stdout, written.as_deref())
+    } else {
+        // Isolated, so that nothing that the program has left decides what its modules are.
+        let start = ["-I", "-c", probe].into_iter().chain(instruction.files.iter().map(String::as_str));
+        let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
+        let probed = sandbox.exec(&command, &limits).await?.told(wall)?;
+        last_json_line(&probed.stdout).ok_or_else(|| format!("its files cannot be read: {}", tail(&probed.stderr)))
     };
-    let (outcome, no_outcome) = match read_result(&instruction.result, &exec.stdout, written.as_deref()) {
+    let (outcome, no_outcome) = match read {
         Ok(outcome) => (Some(outcome), None),
         Err(reason) => (None, Some(reason)),
     };

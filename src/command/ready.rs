@@ -91,7 +91,7 @@ impl ReadyCommands {
         };
         let workspace = machine.workspace(&self.snapshot, &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
-        let observed = observe(sandbox.as_mut(), program, instruction, extent).await.map_err(lost)?;
+        let observed = observe(sandbox.as_mut(), program, instruction, &self.loaded.set.probe, extent).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
         Ok(observed)
@@ -207,7 +207,7 @@ impl Ready for ReadyCommands {
             done(refused("there is no program: neither in the answer nor in a file `run.sh` or `run.py`".to_owned()));
             return Ok(());
         };
-        match observe(sandbox, &program, instruction, Extent::Whole).await {
+        match observe(sandbox, &program, instruction, &self.loaded.set.probe, Extent::Whole).await {
             Ok(observed) => done(Measurement {
                 id: RUN.to_owned(),
                 exit: observed.exit,

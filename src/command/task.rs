@@ -53,6 +53,7 @@ pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> Str
     let place =
         if instruction.path == "." { "its root".to_owned() } else { format!("its folder `{}`", instruction.path) };
     let result = match &instruction.result {
+        _ if !instruction.files.is_empty() => format!("what it writes to `{}`", instruction.files.join("` and `")),
         ResultRule::JsonLine(_) => "its standard output, where the last line of JSON counts".to_owned(),
         ResultRule::Regex(_) => "its standard output".to_owned(),
         ResultRule::JsonFile(file) => format!("the file `{file}`"),

@@ -205,6 +205,32 @@ fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() 
 }
 
 #[test]
+fn a_result_that_is_a_file_is_read_by_the_repos_probe() {
+    let lab = bare();
+    let probe =
+        "probe = '''\nimport json, sys\nprint(json.dumps({\"size\": len(open(sys.argv[1]).read().split())}))\n'''\n";
+    let first = "\n[[instruction]]\nid = \"a1\"";
+    let manifest = MANIFEST
+        .replace(first, &format!("{probe}{first}\nfiles = [\"out.txt\"]"))
+        .replace("--second 25\"", "--second 25 > out.txt\"")
+        .replace("as the second.", "as the second, and write it to out.txt.");
+    lab.write("commands/adder.toml", &manifest);
+    lab.ok(&["gold", "--family", "command", "--repeats", "1", "adder"]);
+    let gold: Value = serde_json::from_str(&lab.read("commands/adder.gold.json")).unwrap();
+    assert_eq!(gold["results"]["a1"]["outcome"], json!({ "size": 2 }), "{gold:#}");
+    // A module of the program's own does not become the probe's.
+    let forged = "python main.py --first 17 --second 25\necho 'def dumps(it): return chr(123) + chr(125)' > json.py";
+    let cases = [("python main.py --first 17 --second 25 > out.txt", true), (forged, false)];
+    for (place, (code, passes)) in cases.into_iter().enumerate() {
+        let name = format!("r{place}");
+        let agent = script(&lab, &format!("{name}.jsonl"), &[], &json!({ "code": code }));
+        lab.ok(&["run", "--family", "command", "--sample", "adder.a1_3", "--agent", &agent, "--name", &name]);
+        let record = &lab.records(&name)[0];
+        assert_eq!(record["pass"], json!(passes), "{record:#}");
+    }
+}
+
+#[test]
 fn an_argument_that_changes_nothing_and_a_broken_manifest_are_refused() {
     let lab = bare();
     let wrong = lab.fails(3, &["check", "--family", "command"]);
@@ -231,15 +257,19 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
     }
     lab.ok(&["check", "--family", "command"]);
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
-    lab.ok(&[&["run", "--family", "command", "-n", "3", "--name", "r"], &agents[..]].concat());
+    // What `gold` passes is what the baseline would show.
+    let run = ["run", "--family", "command", "-n", "3", "--no-baseline", "--name", "r"];
+    lab.ok(&[&run[..], &agents[..]].concat());
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
+        // The published rule knows a script by the `.py ` or `.sh ` in it, and commands of packages have none.
         let (passed, shipped) = match row["agent"].as_str().unwrap() {
-            "gold" => (row["attempts"].clone(), 1.0),
+            "gold" => (json!(104), 83.0 / 104.0),
             "forger" => (json!(0), 1.0),
             _ => (json!(0), 0.0),
         };
-        assert_eq!((&row["passed"], &row["measures"]["verified_shipped"]), (&passed, &json!(shipped)), "{row:#}");
-        assert!(row["attempts"].as_u64().unwrap() >= 72);
+        let published = row["measures"]["verified_shipped"].as_f64().unwrap();
+        assert!(row["passed"] == passed && (published - shipped).abs() < 1e-3, "{row:#}");
+        assert_eq!(row["attempts"], json!(104));
     }
 }
