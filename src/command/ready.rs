@@ -91,7 +91,8 @@ impl ReadyCommands {
         };
         let workspace = machine.workspace(&self.snapshot, &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
-        let observed = observe(sandbox.as_mut(), program, instruction, &self.loaded.set.probe, extent).await.map_err(lost)?;
+        let observed =
+            observe(sandbox.as_mut(), program, instruction, &self.loaded.set.probe, extent).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
         Ok(observed)
