@@ -138,6 +138,7 @@ async fn measure(flavour: Flavour, growth: usize) {
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
+        gpu: None,
     };
     // The first installs the program.
     let first = workspace();

@@ -24,6 +24,7 @@ use autoexperiment::model::{self, Sampling};
 use autoexperiment::run::attempt::{LabelledAgent, RunContext};
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::family::{Basis, Item, samples};
+use autoexperiment::run::gpus::Graphics;
 use autoexperiment::run::machine::Machine;
 use autoexperiment::run::results::Results;
 use autoexperiment::run::run_file::FORMAT;
@@ -201,6 +202,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         limits: SandboxLimits::default(),
         hidden: Vec::new(),
         results: Results::none(),
+        graphics: Graphics::default(),
         cache: cache.clone(),
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();
@@ -368,6 +370,7 @@ async fn large_workspace() {
             hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
+            gpu: None,
         };
         let sandbox = backend.start(&spec).await.unwrap();
         ready.push(milliseconds(begun.elapsed()));

@@ -52,6 +52,7 @@ fn spec(backend: &dyn Backend, base: &Path, number: usize) -> Spec {
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
+        gpu: None,
     }
 }
 

@@ -258,8 +258,10 @@ impl Bench {
     }
 
     async fn make(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
+        let gpu = self.machine.graphics.take().await?;
         let workspace = tokio::task::block_in_place(|| self.machine.workspace(&self.ready.snapshot, trial.files))?;
-        let mut sandbox = self.machine.backend.start(&self.machine.spec(&self.ready.env, &workspace)).await?;
+        let spec = self.machine.spec(&self.ready.env, &workspace, gpu.as_ref());
+        let mut sandbox = self.machine.backend.start(&spec).await?;
         let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
         let measured = measure(sandbox.as_mut(), &trial.experiment.check()).await.map_err(lost)?;
         let files = match folder {
@@ -287,6 +289,10 @@ impl Bench {
         parts.add(self.machine.backend.name());
         if let Some(base) = &self.ready.base {
             parts.add(base);
+        }
+        let graphics = self.machine.graphics.kind();
+        if !graphics.is_empty() {
+            parts.add(graphics);
         }
         parts.add(&trial.experiment.command);
         parts.add(format!("{:?}", trial.experiment.result));

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json, table};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
+use crate::run::gpus::Graphics;
 use crate::run::machine::{Machine, private};
 use crate::run::results::Results;
 use crate::run::scratch::Scratch;
@@ -136,6 +137,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         limits: SandboxLimits::default(),
         hidden: [private(&cache, &scratch), vec![suite.root().to_owned()]].concat(),
         results: Results::none(),
+        graphics: Graphics::default(),
     };
     let progress = Progress::new(false);
     for id in suite.select(papers)? {

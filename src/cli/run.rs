@@ -169,7 +169,8 @@ pub struct MachineOptions {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: SandboxKind,
-    /// GPUs for each container: `all`, or how many.
+    /// GPUs: `all` or how many for each container; `each` to give every attempt one of its own, of those that
+    /// `CUDA_VISIBLE_DEVICES` lists or this machine has, or `each:N` of the first N.
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
     /// Memory limit per sandbox, and per process of an agent in Python, in MiB.

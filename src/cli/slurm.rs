@@ -37,6 +37,10 @@ pub struct SlurmOptions {
     /// Time limit of a task, in Slurm's words.
     #[arg(long, value_name = "TIME", requires = "slurm")]
     job_time: Option<String>,
+    /// Seconds before its time limit at which a task is told to stop; its attempts under way then end without a verdict,
+    /// and are made again [default: 60].
+    #[arg(long, value_name = "SECONDS", requires = "slurm", value_parser = clap::value_parser!(u32).range(1..=65535))]
+    job_notice: Option<u32>,
     /// Memory of a task, in Slurm's words, as `16G`.
     #[arg(long, value_name = "SIZE", requires = "slurm")]
     job_memory: Option<String>,
@@ -77,6 +81,7 @@ impl SlurmOptions {
             account: self.account.clone(),
             constraint: self.constraint.clone(),
             time: self.job_time.clone(),
+            notice: self.job_notice,
             memory: self.job_memory.clone(),
             gpus: self.job_gpus.clone(),
             cpus: jobs,

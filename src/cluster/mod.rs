@@ -46,6 +46,9 @@ pub struct Job {
     /// Time limit of a task, in Slurm's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// Seconds before its time limit at which a task is told to stop; a minute where none are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<u32>,
     /// Memory of a task, in Slurm's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Job, job_name};
 
-/// Seconds before a task's time limit at which it is told to stop.
+/// Seconds before a task's time limit at which it is told to stop, where no others are asked for.
 const NOTICE: u32 = 60;
 
 /// The batch script: each task of the array works on the run as one shard.
@@ -18,7 +18,7 @@ pub fn script(run: &Path, job: &Job) -> String {
     ask("ntasks", "1");
     ask("cpus-per-task", &job.cpus.to_string());
     // The program is told some time before its limit, so that it ends well.
-    ask("signal", &format!("B:TERM@{NOTICE}"));
+    ask("signal", &format!("B:TERM@{}", job.notice.unwrap_or(NOTICE)));
     for (option, value) in [
         ("partition", &job.partition),
         ("account", &job.account),
@@ -63,6 +63,7 @@ mod tests {
             shards: 12,
             partition: Some("gpu".into()),
             time: Some("04:00:00".into()),
+            notice: Some(120),
             gpus: Some("1".into()),
             cpus: 4,
             template: "#SBATCH --qos=low\nmodule load python\n".into(),
@@ -77,6 +78,7 @@ mod tests {
             "#SBATCH --output=/data/runs/s/slurm/%A_%a.out",
             "#SBATCH --partition=gpu",
             "#SBATCH --time=04:00:00",
+            "#SBATCH --signal=B:TERM@120",
             "#SBATCH --gres=gpu:1",
             "#SBATCH --cpus-per-task=4",
             "#SBATCH --qos=low",

@@ -89,8 +89,9 @@ impl ReadyCommands {
             Error::new(Kind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.loaded.id))
                 .because(fault)
         };
+        let gpu = machine.graphics.take().await?;
         let workspace = machine.workspace(&self.snapshot, &[])?;
-        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
+        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
         let observed =
             observe(sandbox.as_mut(), program, instruction, &self.loaded.set.probe, extent).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;

@@ -60,6 +60,7 @@ pub struct Place<'a> {
 pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     let machine = place.machine;
     let backend = &machine.backend;
+    let gpu = machine.graphics.take().await?;
     let workspace = Workspace::create(place.snapshot, &[], &machine.scratch.next(), backend.layers(), backend.owner())?;
     let spec = Spec {
         layers: workspace.layers().clone(),
@@ -67,6 +68,7 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
         hidden: machine.hidden.clone(),
         variables: place.env.variables.clone(),
         limits: machine.limits,
+        gpu: gpu.as_ref().map(|lease| lease.gpu().clone()),
     };
     let line = wanted.command_line(Protocol::Curtailed).map_err(Error::usage)?;
     let limits =

@@ -95,6 +95,8 @@ pub struct AttemptRow {
     pub cached_checks: u64,
     /// Number of replies that came from `--model-cache` and cost nothing.
     pub cached_replies: u64,
+    /// The graphics processor that it had to itself, with `--gpus each`.
+    pub gpu: Option<String>,
     /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
@@ -258,6 +260,7 @@ fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[S
         lines: record.lines.map(|lines| lines as u64),
         cached_checks: record.cached_checks.len() as u64,
         cached_replies: u64::from(record.cached_replies),
+        gpu: record.gpu,
         agent: record.agent,
         model: record.model,
         paper: record.paper,

@@ -110,7 +110,7 @@ async fn lock(path: PathBuf) -> Result<File> {
 async fn make(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, machine: &Machine) -> Result<Changes> {
     let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
     let workspace = machine.workspace(snapshot, &[])?;
-    let mut sandbox = machine.backend.start(&machine.spec(env, &workspace)).await?;
+    let mut sandbox = machine.backend.start(&machine.spec(env, &workspace, None)).await?;
     let limits = ExecLimits { wall: LIMIT, patience: patience(LIMIT), grace: Duration::from_secs(2), output: 4 << 20 };
     let exec = match sandbox.exec(&Command::shell(command), &limits).await {
         Ok(exec) => exec,

@@ -114,8 +114,9 @@ impl ReadyPaper {
     /// # Errors
     /// As [`ReadyPaper::measure_original`].
     pub async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
+        let gpu = machine.graphics.take().await?;
         let workspace = machine.workspace(&self.snapshot, &[])?;
-        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace)).await?;
+        let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
         let measurement = measure(sandbox.as_mut(), check).await.map_err(|fault| {
             let id = &self.loaded.paper.experiments[place].id;
             Error::new(Kind::Infrastructure, format!("experiment `{id}` gave no result")).because(fault)

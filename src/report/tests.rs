@@ -47,6 +47,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         ignored: vec![],
         sandbox: "local".into(),
         cached_checks: vec![],
+        gpu: None,
         cached_replies: 0,
     }
 }

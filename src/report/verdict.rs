@@ -30,6 +30,7 @@ pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
     let mut lines = vec![format!("{attempt}: {outcome}")];
     let detail = record.end_detail.as_deref().map(|detail| format!(": {}", short(detail, 70))).unwrap_or_default();
     lines.push(format!("ended: {}{detail}", end_name(record.end).replace('_', " ")));
+    lines.extend(record.gpu.iter().map(|gpu| format!("graphics processor: {}", short(gpu, 60))));
     for (source, verdict) in [("reported", &record.reported), ("verified", &record.verified)] {
         lines.push(format!("{source}: {}", outline(verdict.as_ref())));
         let warnings = verdict.iter().flat_map(|verdict| &verdict.warnings);

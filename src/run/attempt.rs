@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::family::{Evidence, Findings, Ready, Staged, Work};
+use super::gpus::Lease;
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, Budget, Context, End, Event, SoFar, Trajectory};
@@ -43,6 +44,19 @@ pub struct RunContext {
     pub ledger: Arc<Ledger>,
 }
 
+/// An attempt under way.
+#[derive(Clone, Copy)]
+pub(super) struct Under<'a> {
+    /// Its sample's item.
+    pub(super) ready: &'a dyn Ready,
+    /// What is given to it.
+    pub(super) staged: &'a Staged<'a>,
+    /// What is to be done.
+    pub(super) job: &'a Job,
+    /// The graphics processor that it has until it ends, verification included.
+    pub(super) gpu: Option<&'a Lease>,
+}
+
 /// One attempt to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
@@ -60,11 +74,17 @@ impl RunContext {
     /// # Errors
     /// Kind `Store` when the record of it cannot be kept, and bugs.
     pub async fn make(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
+        let gpu = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            gpu = self.machine.graphics.take() => gpu?,
+        };
         let begun = Instant::now();
         let agent = &self.agents[job.agent];
         let ready = self.ready(&job.sample)?;
         let staged = ready.stage(&job.sample, job.attempt)?;
         let mut record = self.blank_record(job, agent);
+        record.gpu = gpu.as_ref().map(|lease| lease.gpu().name.clone());
         record.lines = ready.item().lines(&job.sample);
         let mut trajectory = self.store.new_trajectory(&agent.label, &record.sample, job.attempt)?;
         trajectory.push(&Event::Started {
@@ -75,9 +95,10 @@ impl RunContext {
             sandbox: record.sandbox.clone(),
             started: Some(record.started),
         });
-        match self.work((job, so_far), agent, (ready, &staged), &mut trajectory, &mut record, cancel).await {
+        let under = Under { ready, staged: &staged, job, gpu: gpu.as_ref() };
+        match self.work((under, so_far), agent, &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
-                self.judge(job, (ready, &staged), (&changes, &work), &mut trajectory, &mut record, cancel).await?;
+                self.judge(under, (&changes, &work), &mut trajectory, &mut record, cancel).await?;
             }
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
@@ -107,15 +128,15 @@ impl RunContext {
     /// The agent's part. `None` when the attempt was lost to infrastructure.
     async fn work(
         &self,
-        (job, so_far): (&Job, &Arc<SoFar>),
+        (under, so_far): (Under<'_>, &Arc<SoFar>),
         agent: &LabelledAgent,
-        (ready, staged): (&dyn Ready, &Staged<'_>),
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<Option<(Changes, Work)>> {
+        let Under { ready, staged, job, gpu } = under;
         let workspace = self.workspace(staged, agent.agent.goes_without())?;
-        let mut spec = self.machine.spec(ready.env(), &workspace);
+        let mut spec = self.machine.spec(ready.env(), &workspace, gpu);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
         let payer = Payer {
@@ -130,7 +151,7 @@ impl RunContext {
         budget.watch(Arc::clone(so_far));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
-        let review = self.reviewer((ready, staged, job), &workspace, cancel);
+        let review = self.reviewer(under, &workspace, cancel);
         let mut context = Context {
             sandbox: sandbox.as_mut(),
             model: self.model.as_deref().filter(|_| agent.agent.needs_model()),
@@ -208,13 +229,13 @@ impl RunContext {
     /// The verdicts.
     async fn judge(
         &self,
-        job: &Job,
-        (ready, staged): (&dyn Ready, &Staged<'_>),
+        under: Under<'_>,
         (changes, work): (&Changes, &Work),
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<()> {
+        let Under { ready, job, .. } = under;
         let reported = ready.item().reported_by(&job.sample, &Findings::of(record))?;
         record.pass = reported.pass;
         record.reported = Some(reported);
@@ -223,7 +244,7 @@ impl RunContext {
         }
         let answer = record.answer.clone();
         let evidence = Evidence { answer: answer.as_deref(), changes, work };
-        match self.verify((ready, staged, job), &evidence, trajectory, cancel).await {
+        match self.verify(under, &evidence, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
                 record.results = verification.results;

@@ -47,7 +47,7 @@ pub struct Configuration {
     pub env: crate::env::EnvKind,
     /// The kind of sandbox: `local`, `docker`, `podman`, `none`.
     pub sandbox: SandboxKind,
-    /// Graphics processors of a sandbox: `all`, or how many.
+    /// Graphics processors: `all` or how many for each container, `each` for one to each attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Gpus>,
     /// Limits of a sandbox.

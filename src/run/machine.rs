@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::gpus::{Graphics, Lease};
 use super::results::Results;
 use super::scratch::Scratch;
 use crate::env::{self, Env};
@@ -27,6 +28,8 @@ pub struct Machine {
     pub hidden: Vec<PathBuf>,
     /// Results of checks that ran before.
     pub results: Results,
+    /// The graphics processors that attempts get.
+    pub graphics: Graphics,
 }
 
 /// What is asked of a machine.
@@ -41,7 +44,7 @@ pub struct MachineOptions {
     /// The program that sandboxes start as their first process: one whose `main` calls
     /// [`init_if_asked`](crate::sandbox::init_if_asked) first. `None` means the running program.
     pub program: Option<PathBuf>,
-    /// Graphics processors of a container.
+    /// Graphics processors of containers, or of attempts.
     pub gpus: Option<Gpus>,
     /// Limits of a sandbox.
     pub limits: SandboxLimits,
@@ -92,12 +95,16 @@ impl Machine {
         sweep_folders();
         let backend = choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?;
         // What runs without a sandbox could write there.
-        let results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
+        let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
+        let scratch = Scratch::create(&options.scratch)?;
+        let graphics = Graphics::open(options.gpus, &options.scratch)?;
+        results.with_graphics(&graphics.kind());
         Ok(Self {
             cache: cache.clone(),
             results,
             backend,
-            scratch: Scratch::create(&options.scratch)?,
+            scratch,
+            graphics,
             envs: options.envs.open()?,
             limits: options.limits,
             hidden: private(cache, &options.scratch),
@@ -130,15 +137,16 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// What a sandbox over a workspace is made from.
+    /// What a sandbox over a workspace is made from, with a graphics processor of its own where one is given out.
     #[must_use]
-    pub fn spec(&self, env: &Env, workspace: &Workspace) -> Spec {
+    pub fn spec(&self, env: &Env, workspace: &Workspace, own: Option<&Lease>) -> Spec {
         Spec {
             layers: workspace.layers().clone(),
             read_only: env.read_only.clone(),
             hidden: self.hidden.clone(),
             variables: env.variables.clone(),
             limits: self.limits,
+            gpu: own.map(Lease::gpu).cloned(),
         }
     }
 }

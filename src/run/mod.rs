@@ -12,6 +12,7 @@ pub mod configuration;
 mod counting;
 pub mod event;
 pub mod family;
+pub mod gpus;
 mod interrupted;
 pub mod machine;
 mod outcome;

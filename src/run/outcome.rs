@@ -121,6 +121,7 @@ impl Outcome<'_> {
             ignored: Vec::new(),
             sandbox: String::new(),
             cached_checks: Vec::new(),
+            gpu: None,
             cached_replies: 0,
         }
     }

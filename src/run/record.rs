@@ -95,6 +95,9 @@ pub struct AttemptRecord {
     pub ignored: Vec<String>,
     /// The sandbox backend.
     pub sandbox: String,
+    /// The graphics processor that it had to itself, verification included, as the machine calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
     /// Checks of verification that were not run because their result was known: the same code had been run before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cached_checks: Vec<String>,
@@ -185,6 +188,7 @@ impl AttemptRecord {
             unlisted: 0,
             ignored: Vec::new(),
             sandbox: String::new(),
+            gpu: None,
             cached_checks: Vec::new(),
             cached_replies: 0,
         }

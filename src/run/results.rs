@@ -80,6 +80,13 @@ impl Results {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
+    /// What ran beside graphics processors is another machine's.
+    pub fn with_graphics(&mut self, kind: &str) {
+        if !kind.is_empty() {
+            self.machine += &format!(", graphics processors: {kind}");
+        }
+    }
+
     /// What is known is not used, but replaced.
     pub const fn doubt(&mut self) {
         self.fresh = true;

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Job, RunContext};
-use super::family::{Evidence, Findings, Ready, Staged, Work};
+use super::attempt::{RunContext, Under};
+use super::family::{Evidence, Findings, Work};
 use super::record::Round;
 use crate::agent::Trajectory;
 use crate::agent::prompts::dynamic::{TestTold, feedback};
@@ -21,9 +21,7 @@ use crate::workspace::{ChangeLimits, Workspace};
 /// The reviewer of one attempt.
 pub(super) struct Review<'a> {
     run: &'a RunContext,
-    job: &'a Job,
-    ready: &'a dyn Ready,
-    staged: &'a Staged<'a>,
+    under: Under<'a>,
     workspace: &'a Workspace,
     cancel: CancellationToken,
     rounds: Mutex<Vec<Round>>,
@@ -33,11 +31,11 @@ impl RunContext {
     /// Who looks at an attempt between its rounds.
     pub(super) fn reviewer<'a>(
         &'a self,
-        (ready, staged, job): (&'a dyn Ready, &'a Staged<'a>, &'a Job),
+        under: Under<'a>,
         workspace: &'a Workspace,
         cancel: &CancellationToken,
     ) -> Review<'a> {
-        Review { run: self, job, ready, staged, workspace, cancel: cancel.clone(), rounds: Mutex::default() }
+        Review { run: self, under, workspace, cancel: cancel.clone(), rounds: Mutex::default() }
     }
 }
 
@@ -58,18 +56,18 @@ impl Reviewer for Review<'_> {
     ) -> Result<Option<String>, Error> {
         let changes = tokio::task::block_in_place(|| self.workspace.changes(&ChangeLimits::default()))?;
         let (observed, none) = (Map::new(), Map::new());
-        let item = self.ready.item();
-        let reported = item.reported_by(&self.job.sample, &Findings { answer, observed: &observed, results: &none })?;
+        let Under { ready, job, .. } = self.under;
+        let item = ready.item();
+        let reported = item.reported_by(&job.sample, &Findings { answer, observed: &observed, results: &none })?;
         let mut verified = None;
         let mut stderr = BTreeMap::new();
         if self.run.configuration.verify {
             let work = Work::default();
             let evidence = Evidence { answer, changes: &changes, work: &work };
-            let place = (self.ready, self.staged, self.job);
-            let verification = self.run.verify(place, &evidence, trajectory, &self.cancel).await?;
+            let verification = self.run.verify(self.under, &evidence, trajectory, &self.cancel).await?;
             stderr = verification.stderr;
             let findings = Findings { answer, observed: &observed, results: &verification.results };
-            verified = Some((item.verified_by(&self.job.sample, &findings)?, verification.results));
+            verified = Some((item.verified_by(&job.sample, &findings)?, verification.results));
         }
         let pass = reported.pass && verified.as_ref().is_none_or(|(verdict, _)| verdict.pass);
         let round = Round {

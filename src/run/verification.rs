@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Job, RunContext};
+use super::attempt::{RunContext, Under};
 use super::check::Measurement;
 use super::family::{Evidence, Ready, Staged};
 use super::results::Ran;
@@ -49,7 +49,7 @@ impl RunContext {
     /// is tried again here, so that the agent's work need not be repeated.
     pub(super) async fn verify(
         &self,
-        item: (&dyn Ready, &Staged<'_>, &Job),
+        under: Under<'_>,
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
@@ -62,7 +62,7 @@ impl RunContext {
             found = Found::default();
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
-                tried = self.verify_once(item, evidence, trajectory, &mut found) => tried,
+                tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
             };
             match tried {
                 Ok(Verified { ignored, cached, seconds }) => {
@@ -78,7 +78,7 @@ impl RunContext {
         }
         if killed {
             // Code that takes its sandbox down fails.
-            for check in &item.1.checks {
+            for check in &under.staged.checks {
                 found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
             }
             let (ignored, cached) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl RunContext {
 
     async fn verify_once(
         &self,
-        (ready, staged, job): (&dyn Ready, &Staged<'_>, &Job),
+        Under { ready, staged, job, gpu }: Under<'_>,
         evidence: &Evidence<'_>,
         trajectory: &mut Trajectory,
         found: &mut Found,
@@ -120,7 +120,7 @@ impl RunContext {
             let workspace = self.workspace(&part, without)?;
             let ignored =
                 tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
-            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
+            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
             let mut measured = None;
             let mut done = |measurement: Measurement| {
                 measured = Some(measurement.clone());
@@ -138,7 +138,7 @@ impl RunContext {
         };
         if ready.repeats(staged, evidence, &found.results) {
             let workspace = self.workspace(staged, without)?;
-            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace)).await?;
+            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;

@@ -12,6 +12,7 @@ pub mod doctor;
 mod exposed;
 mod fault;
 mod files;
+mod gpus;
 mod init;
 mod kind;
 mod listener;
@@ -35,8 +36,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
-pub use docker::{DockerBackend, Flavour, Gpus};
+pub use docker::{DockerBackend, Flavour};
 pub use fault::{Cause, Fault, Loss};
+pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
@@ -127,6 +129,9 @@ pub struct Spec {
     pub variables: BTreeMap<String, String>,
     /// Limits of the sandbox.
     pub limits: SandboxLimits,
+    /// The graphics processor that is its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Gpu>,
 }
 
 /// How a command ended.
@@ -287,9 +292,11 @@ pub async fn choose(kind: SandboxKind, exe: Option<&Path>) -> Result<Arc<dyn Bac
 /// # Errors
 /// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
 pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
-    if gpus.is_some() && !kind.is_container() {
-        return Err(Error::usage(format!("sandbox `{kind}` passes no graphics processors through"))
-            .hint("use `--gpus` with `--sandbox docker` or `--sandbox podman`"));
+    if matches!(gpus, Some(Gpus::All | Gpus::Count(_))) && !kind.is_container() {
+        return Err(Error::usage(format!(
+            "sandbox `{kind}` is no container, which could be given several graphics processors"
+        ))
+        .hint("give each attempt one of its own with `--gpus each`, or use `--sandbox docker`"));
     }
     match kind {
         SandboxKind::Local => Ok(Arc::new(LocalBackend::probe(exe).await?)),

@@ -108,6 +108,7 @@ impl Plain {
             .env("HOME", self.home.path())
             .env("TMPDIR", self.home.path())
             .envs(&self.spec.variables)
+            .envs(self.spec.gpu.as_ref().map(super::Gpu::variable))
             .envs(&command.variables)
             .env(MARKER, &self.id)
             .env(COMMAND_MARKER, &mark)
@@ -365,6 +366,7 @@ mod tests {
             hidden: Vec::new(),
             variables: [("COLOUR".to_owned(), "blue".to_owned())].into(),
             limits: super::super::SandboxLimits::default(),
+            gpu: None,
         };
         Unconfined.start(&spec).await.unwrap()
     }

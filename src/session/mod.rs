@@ -371,12 +371,13 @@ async fn make_attempts(
     }
     let all = plan(samples, context.agents.len(), configuration.k);
     let total = all.len();
-    let jobs = unfinished(&context, all, &records);
-    observer.on(RunEvent::Planned { total, finished: total - jobs.len() });
-    let terms = Terms { jobs: configuration.jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
+    let left = unfinished(&context, all, &records);
+    observer.on(RunEvent::Planned { total, finished: total - left.len() });
+    let jobs = context.machine.graphics.at_once(configuration.jobs);
+    let terms = Terms { jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
     // Waits for the disk.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
-    let outcome = execute(Arc::new(context), jobs, terms, keep, observer, cancel).await?;
+    let outcome = execute(Arc::new(context), left, terms, keep, observer, cancel).await?;
     // A file that went after its last record was written would be missed by the next reader only.
     writer.check()?;
     Ok(outcome)
@@ -395,7 +396,8 @@ async fn make_part<'a>(
         store.make_folders(&agent.label)?;
     }
     let lapsed = member.beat.lapsed().clone();
-    let terms = Terms { jobs: configuration.jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
+    let jobs = context.machine.graphics.at_once(configuration.jobs);
+    let terms = Terms { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
     let all = plan(samples, context.agents.len(), configuration.k);
     let label = |job: &Job| context.agents[job.agent].label.clone();
     let limits = (configuration.tries, configuration.max_cost);

@@ -147,7 +147,14 @@ impl<'b> Fixture<'b> {
         let (layers, written) = self.layers();
         let variables = BTreeMap::from([("MARKER".to_owned(), self.marker.clone())]);
         (
-            Spec { layers, read_only: vec![self.exe.clone()], hidden: Vec::new(), variables, limits: self.limits },
+            Spec {
+                layers,
+                read_only: vec![self.exe.clone()],
+                hidden: Vec::new(),
+                variables,
+                limits: self.limits,
+                gpu: None,
+            },
             written,
         )
     }

@@ -25,6 +25,7 @@ mod faults;
 mod fixed;
 mod forgeries;
 mod function;
+mod gpus;
 mod harbor;
 mod image;
 mod import;

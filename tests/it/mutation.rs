@@ -9,6 +9,7 @@ use autoexperiment::audit::mutation::{Draw, Mutation, measure, score};
 use autoexperiment::error::{Error, Kind, Result};
 use autoexperiment::masked::ready::ReadyPaper;
 use autoexperiment::run::event::{Observer, RunEvent};
+use autoexperiment::run::gpus::Graphics;
 use autoexperiment::run::machine::Machine;
 use autoexperiment::run::results::Results;
 use autoexperiment::run::scratch::Scratch;
@@ -33,6 +34,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
             limits: SandboxLimits::default(),
             hidden: Vec::new(),
             results: Results::none(),
+            graphics: Graphics::default(),
         });
         // Envs are shared by all labs, what trials gave is not.
         std::os::unix::fs::symlink(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/envs"), lab.path("cache/envs"))

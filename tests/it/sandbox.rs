@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use autoexperiment::error::Kind;
 use autoexperiment::sandbox::{
-    Backend, Command, ExecLimits, Fault, Gpus, LocalBackend, Mode, Sandbox, SandboxKind, SandboxLimits, Spec, choose,
-    choose_with, doctor, patience,
+    Backend, Command, ExecLimits, Fault, Gpu, Gpus, LocalBackend, Mode, Sandbox, SandboxKind, SandboxLimits, Spec,
+    choose, choose_with, doctor, patience,
 };
 use autoexperiment::workspace::Layers;
 
@@ -34,6 +34,7 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
+        gpu: None,
     };
     backend.start(&spec).await.unwrap()
 }
@@ -95,6 +96,7 @@ async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
             hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
+            gpu: None,
         };
         let error = backend.start(&spec).await.map(drop).unwrap_err();
         assert_eq!(error.kind, Kind::Infrastructure, "{wrong}: {error}");
@@ -110,6 +112,7 @@ async fn a_workspace_that_is_not_there_is_named() {
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
+        gpu: None,
     };
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Infrastructure);
@@ -133,9 +136,42 @@ async fn graphics_processors_are_asked_of_containers_only() {
     let error = choose_with(SandboxKind::Local, None, Some(Gpus::All)).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Usage);
     assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
+    assert!(choose_with(SandboxKind::Unconfined, None, Some(Gpus::Each(None))).await.is_ok());
     assert_eq!(("all".parse(), "2".parse()), (Ok(Gpus::All), Ok(Gpus::Count(2))));
-    for wrong in ["0", "-1", "some", ""] {
+    assert_eq!(("each".parse(), "each:2".parse()), (Ok(Gpus::Each(None)), Ok(Gpus::Each(Some(2)))));
+    for wrong in ["0", "-1", "some", "", "each:", "each:0", "each:all"] {
         assert!(wrong.parse::<Gpus>().is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
+    // No driver is here: another device stands for the driver's.
+    let device = PathBuf::from("/dev/tty");
+    let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![device] };
+    for (gpu, expected) in [(None, "none\n"), (Some(gpu), "0 shown\n")] {
+        let dir = tempfile::tempdir().unwrap();
+        let backend = LocalBackend::probe(Some(program())).await.unwrap();
+        if let Some((uid, gid)) = backend.owner() {
+            std::os::unix::fs::chown(dir.path(), Some(uid), Some(gid)).unwrap();
+        }
+        if backend.name() != "local" {
+            println!("skipped: no namespaces here, so every device is shown");
+            return;
+        }
+        let spec = Spec {
+            layers: Layers::Copy { dir: dir.path().to_path_buf() },
+            read_only: Vec::new(),
+            hidden: Vec::new(),
+            variables: BTreeMap::new(),
+            limits: SandboxLimits::default(),
+            gpu,
+        };
+        let mut sandbox = backend.start(&spec).await.unwrap();
+        let script = "[ -c /dev/tty ] && echo $CUDA_VISIBLE_DEVICES shown || echo ${CUDA_VISIBLE_DEVICES-none}";
+        let said = sandbox.exec(&Command::shell(script), &LIMITS).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
+        sandbox.destroy().await.unwrap();
     }
 }
 

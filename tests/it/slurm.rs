@@ -254,3 +254,70 @@ fn a_job_is_shown_cancelled_and_gone_on_with() {
     assert!(on.status.success(), "{}", String::from_utf8_lossy(&on.stderr));
     assert_eq!(verdicts(&lab, "s").len(), 66);
 }
+
+#[test]
+#[ignore = "needs Slurm, root and a minute"]
+fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_done_twice() {
+    let slurm = Slurm::start();
+    let lab = Lab::new();
+    let (url, plan) = counting_server();
+    // Its attempts wait until the gate is open. Without a sandbox they see it.
+    let gate = lab.path("gate");
+    let step = serde_json::json!({ "tool": "command_line", "arguments": {
+        "command": format!("while [ ! -e {} ]; do sleep 0.1; done", gate.display()) } });
+    lab.write("wait.jsonl", &format!("{step}\n"));
+    let waiting = format!("scripted:{}", lab.path("wait.jsonl").display());
+    let mut settings = vec!["run", "-n", "1", "--limit", "3", "-k", "2", "--agent", &waiting, "--agent", "gold"];
+    settings.extend(["--agent", "react", "--model", "m", "--base-url", &url, "--price", "0,1000", "--max-tokens", "5"]);
+    settings.extend(["--steps", "2", "--cost", "0.5", "--time", "2h", "--no-baseline", "--sandbox", "none"]);
+    // Six attempts wait, and six can be made at once: so all others end, and these fill all tasks.
+    settings.extend(["--name", "s", "-j", "2", "--slurm", "--shards", "3", "--claim-timeout", "5s"]);
+    settings.extend(["--job-time", "10", "--job-notice", "1"]);
+    let log = std::fs::File::create(lab.path("log")).unwrap();
+    let mut command = lab.command(&settings);
+    let mut submitter = command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let said = || std::fs::read_to_string(lab.path("log")).unwrap_or_default();
+    let controller = || std::fs::read_to_string(slurm.folder.path().join("slurmctld.log")).unwrap_or_default();
+    let wait_for = |what: &str, is_so: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_mins(10), "{what}: {}\n{}", said(), controller());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    let claimed = || {
+        std::fs::read_dir(lab.path("runs/s/claims")).map_or(0, |entries| {
+            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().ends_with(".0")).count()
+        })
+    };
+    let kept = || std::fs::read_dir(lab.path("runs/s")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let lines = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default().lines().count();
+    let finished = || {
+        let is_record = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("attempts-");
+        kept().filter(is_record).map(lines).sum::<usize>()
+    };
+    wait_for("all attempts are begun, and only those that wait are left", &|| claimed() >= 18 && finished() == 12);
+    let running = tasks(&lab);
+    let nodes: std::collections::BTreeSet<&str> = running.iter().map(|task| task.node.as_str()).collect();
+    assert_eq!((running.len(), nodes.len()), (3, 3), "a task on each node");
+    let (late, driven_out) = (&running[0], &running[1]);
+    slurm.ask("scontrol", &["update", &format!("JobId={}", late.place), "EndTime=now+5"]);
+    let out = format!("--output={}", lab.path("urgent.out").display());
+    slurm.ask("sbatch", &["-p", "urgent", "-w", &driven_out.node, "-c", "2", &out, "--wrap", "true"]);
+    wait_for("a task is preempted", &|| controller().contains("has been requeued to reclaim resources"));
+    wait_for("a task's time is up", &|| controller().contains("Time limit exhausted"));
+    let submissions = || lines(lab.path("runs/s/slurm/submitted.jsonl"));
+    wait_for("what has timed out is submitted again", &|| submissions() >= 2);
+    std::fs::write(&gate, "").unwrap();
+    let ended = submitter.wait().unwrap();
+    assert!(ended.success(), "{}", said());
+    let made = verdicts(&lab, "s");
+    assert_eq!(made.len(), 18, "{}", said());
+    assert!(made.iter().all(|((agent, ..), (_, pass, _))| *pass == Value::Bool(agent == "gold")), "{made:?}");
+    let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
+    let of = |name: &str| status[name].as_f64().unwrap();
+    let served = plan.lock().unwrap().served as f64 * 0.005;
+    assert!((of("cost") - served).abs() < 1e-9 && of("reserved") == 0.0, "{served} served: {status}");
+    assert!((of("cost") - of("recorded")).abs() < 1e-9, "{status}");
+    assert_eq!(slurm.ask("squeue", &["-h"]), "", "tasks were left in the queue");
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A Slurm of three nodes with two processors each on this machine, for tests: `slurm.sh up DIR`, then `export
 # SLURM_CONF=DIR/slurm.conf`; `slurm.sh node DIR N` starts the daemon of a node again; `slurm.sh down DIR`.
+# Jobs in the partition `urgent` take the place of others.
 # Needs root, and Debian's packages slurm-wlm and munge.
 set -euo pipefail
 verb=$1 dir=$2
@@ -59,11 +60,14 @@ KillWait=5
 OverTimeLimit=0
 ReturnToService=2
 SchedulerParameters=sched_interval=2,bf_interval=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 CONF
   for n in 1 2 3; do
     echo "NodeName=node$n NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$((17100 + n)) CPUs=2 RealMemory=2000 State=UNKNOWN" >>"$SLURM_CONF"
   done
-  echo "PartitionName=main Nodes=node[1-3] Default=YES MaxTime=INFINITE State=UP" >>"$SLURM_CONF"
+  echo "PartitionName=main Nodes=node[1-3] Default=YES MaxTime=INFINITE PriorityTier=1 State=UP" >>"$SLURM_CONF"
+  echo "PartitionName=urgent Nodes=node[1-3] MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF State=UP" >>"$SLURM_CONF"
   # Its daemons load a plugin for control groups, though nothing here uses it.
   local groups=cgroup/v1
   [ ! -f /sys/fs/cgroup/cgroup.controllers ] || groups=cgroup/v2

@@ -224,6 +224,7 @@ impl World {
             hidden: Vec::new(),
             variables: [("PATH".to_owned(), std::env::var("PATH").unwrap())].into(),
             limits: SandboxLimits::default(),
+            gpu: None,
         };
         let sandbox = Unconfined.start(&spec).await.unwrap();
         let model = Given { replies: replies.into_iter().map(Ok).collect(), ..Given::default() };

@@ -239,6 +239,33 @@ mod tests {
     }
 
     #[test]
+    fn neither_the_time_of_a_file_nor_the_clock_of_its_writer_decides_who_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(folder.path(), "a");
+        let timeout = Duration::from_mins(1);
+        let now = std::time::SystemTime::now();
+        let hour = Duration::from_hours(1);
+        for written in [now - 24 * hour, now + 24 * hour] {
+            let (mut watch, begun) = (Watch::new(folder.path(), timeout), Instant::now());
+            let mut look = |seconds: u64, count: u64, at: std::time::SystemTime| {
+                std::fs::write(&path, line(count, RUNNING)).unwrap();
+                std::fs::File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
+                let text = std::fs::read(&path).unwrap();
+                watch.looked("a", text, begun + Duration::from_secs(seconds))
+            };
+            // A day off, either way, it lives as long as it counts...
+            for turn in 0..60 {
+                assert_eq!(look(5 * turn, turn, written), Life::Alive);
+            }
+            // ... and is dead when it does not, however new its file is.
+            for turn in 60..71 {
+                assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Life::Alive, "{turn}");
+            }
+            assert_eq!(look(5 * 71, 59, now + hour), Life::Dead);
+        }
+    }
+
+    #[test]
     fn a_beat_goes_on_while_it_is_held_and_says_so_when_it_ends_well() {
         let folder = tempfile::tempdir().unwrap();
         let timeout = Duration::from_millis(240);

@@ -18,13 +18,13 @@ use tokio_util::io::StreamReader;
 
 use super::engine::{Engine, Flavour};
 use super::tools::Tools;
-use super::{Gpus, USER, store, upper};
+use super::{USER, store, upper};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::init::tree;
 use crate::sandbox::init::wire::{Job, Place, Setup};
 use crate::sandbox::{
-    Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
+    Cause, Command, Entry, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
 };
 
 /// How long the init may take to answer for the first time.
@@ -55,11 +55,11 @@ pub(super) async fn start(
     image: &str,
     spec: &Spec,
     (tree, upper): (&Path, &Path),
-    gpus: Option<&Gpus>,
+    gpus: Option<Gpus>,
 ) -> Result<Box<dyn Sandbox>> {
     let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);
     let laid = upper::laid(upper).map_err(|error| Error::io("read", upper, error))?;
-    let body = body(engine, tools, image, &spec.limits, gpus);
+    let body = body(engine, tools, image, &spec.limits, devices(spec.gpu.as_ref(), gpus));
     let id = create(engine, body, spec.limits.disk).await.map_err(failed("create a container"))?;
     // From here on it is removed whatever happens.
     let guard = Removal { engine: engine.clone(), id: Some(id.clone()) };
@@ -75,6 +75,7 @@ pub(super) async fn start(
         source: (&spec.layers).into(),
         read_only: Vec::new(),
         masked: Vec::new(),
+        devices: Vec::new(),
         variables: spec.variables.clone(),
         limits: spec.limits.into(),
         procs_files: Vec::new(),
@@ -145,12 +146,26 @@ fn standard_output(
         .boxed()
 }
 
+/// The graphics processors that a container gets: the attempt's own, else those that each gets.
+fn devices(own: Option<&Gpu>, gpus: Option<Gpus>) -> Option<DeviceRequest> {
+    let (count, ids) = match (own, gpus) {
+        (Some(own), _) => (None, Some(vec![own.name.clone()])),
+        (None, None) => return None,
+        (None, Some(Gpus::All)) => (Some(-1), None),
+        (None, Some(Gpus::Count(count))) => (Some(i64::from(count)), None),
+        // What no attempt runs in, as the container that is tried out.
+        (None, Some(Gpus::Each(_))) => (Some(1), None),
+    };
+    let capabilities = Some(vec![vec!["gpu".to_owned()]]);
+    Some(DeviceRequest { count, device_ids: ids, capabilities, ..DeviceRequest::default() })
+}
+
 fn body(
     engine: &Engine,
     tools: &Tools,
     image: &str,
     limits: &SandboxLimits,
-    gpus: Option<&Gpus>,
+    devices: Option<DeviceRequest>,
 ) -> ContainerCreateBody {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let same = |name: &str, most: u64| ResourcesUlimits {
@@ -169,17 +184,6 @@ fn body(
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
     }
-    let devices = gpus.map(|gpus| {
-        let count = match gpus {
-            Gpus::All => -1,
-            Gpus::Count(count) => i64::from(*count),
-        };
-        vec![DeviceRequest {
-            count: Some(count),
-            capabilities: Some(vec![vec!["gpu".to_owned()]]),
-            ..DeviceRequest::default()
-        }]
-    });
     let host_config = HostConfig {
         // When its streams close, because the harness is gone or lets go of it, the init ends, and with it the container.
         auto_remove: Some(true),
@@ -199,7 +203,7 @@ fn body(
         ulimits: Some(ulimits),
         shm_size: Some(number(half)),
         mounts: Some(vec![tools.mount(true)]),
-        device_requests: devices,
+        device_requests: devices.map(|devices| vec![devices]),
         ..HostConfig::default()
     };
     ContainerCreateBody {
@@ -333,5 +337,21 @@ impl Drop for Removal {
                 }
             }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_asks_for_the_attempts_own_device_or_for_what_each_gets() {
+        let own = Gpu { visible: "0".into(), name: "3".into(), devices: Vec::new() };
+        let asked = |own: Option<&Gpu>, gpus| devices(own, gpus).map(|asked| (asked.count, asked.device_ids));
+        assert_eq!(asked(None, None), None);
+        assert_eq!(asked(None, Some(Gpus::All)), Some((Some(-1), None)));
+        assert_eq!(asked(None, Some(Gpus::Count(2))), Some((Some(2), None)));
+        // By the machine's name: the engine is in no job.
+        assert_eq!(asked(Some(&own), Some(Gpus::Each(None))), Some((None, Some(vec!["3".to_owned()]))));
     }
 }

@@ -23,11 +23,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-use super::{Backend, Command, ExecLimits, Sandbox, SandboxLimits, Spec};
+use super::{Backend, Command, ExecLimits, Gpus, Sandbox, SandboxLimits, Spec};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::{Layers, LayersKind};
 use engine::Engine;
@@ -42,52 +40,6 @@ pub use store::{Store, Swept};
 const USER: u32 = 61_978;
 /// How long an engine that does not answer is waited for.
 const RESTART: Duration = Duration::from_mins(1);
-
-/// Which graphics processors containers get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub enum Gpus {
-    /// All that there are.
-    All,
-    /// So many.
-    Count(u32),
-}
-
-impl std::str::FromStr for Gpus {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("all", _) => Ok(Self::All),
-            (_, Ok(count)) if count > 0 => Ok(Self::Count(count)),
-            _ => Err(format!("`{text}` is no number of graphics processors: `all`, or a number from 1")),
-        }
-    }
-}
-
-impl TryFrom<String> for Gpus {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Gpus> for String {
-    fn from(gpus: Gpus) -> Self {
-        gpus.to_string()
-    }
-}
-
-impl std::fmt::Display for Gpus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::All => f.write_str("all"),
-            Self::Count(count) => write!(f, "{count}"),
-        }
-    }
-}
 
 /// Version and storage of an engine, for people.
 ///
@@ -129,7 +81,7 @@ impl DockerBackend {
             gpus,
             leftovers,
         };
-        if let Some(gpus) = &backend.gpus {
+        if let Some(gpus) = backend.gpus {
             backend.try_out().await.map_err(|error| {
                 Error::machine(format!("no container with `--gpus {gpus}` starts here"))
                     .because(error)
@@ -184,7 +136,7 @@ impl DockerBackend {
         };
         let tools = self.tools().await?;
         let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;
-        container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus.as_ref()).await
+        container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus).await
     }
 
     /// Starts a container over an empty repo and runs a command in it.
@@ -200,6 +152,7 @@ impl DockerBackend {
             hidden: Vec::new(),
             variables: std::collections::BTreeMap::new(),
             limits: SandboxLimits::default(),
+            gpu: None,
         };
         let mut sandbox = self.start(&spec).await?;
         let limits =

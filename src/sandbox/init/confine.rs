@@ -158,6 +158,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     for name in ["null", "zero", "full", "random", "urandom"] {
         allowed.push((Path::new("/dev").join(name), device));
     }
+    allowed.extend(setup.devices.iter().map(|path| (path.as_path().into(), device)));
     for (path, access) in allowed {
         let Ok(file) = PathFd::new(&path) else { continue };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK) };

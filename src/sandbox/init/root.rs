@@ -122,8 +122,8 @@ impl Sources {
                 sources.trees.push((path.into(), doing(format!("bind `{}`", path.display()), tree)?, path.is_dir()));
             }
         }
-        for name in DEVICES {
-            let path = Path::new("/dev").join(name);
+        let others = setup.devices.iter().map(|path| path.as_path().to_path_buf());
+        for path in DEVICES.iter().map(|name| Path::new("/dev").join(name)).chain(others) {
             let tree = clone_tree(&path, NO_SUID);
             sources.trees.push((path.clone(), doing(format!("bind `{}`", path.display()), tree)?, false));
         }

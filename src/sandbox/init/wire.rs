@@ -119,6 +119,8 @@ pub(in crate::sandbox) struct Setup {
     pub(in crate::sandbox) read_only: Vec<OsBytes>,
     /// Folders in those that are shown which an empty one covers.
     pub(in crate::sandbox) masked: Vec<OsBytes>,
+    /// Device files of the host that are shown beside those that every sandbox shows.
+    pub(in crate::sandbox) devices: Vec<OsBytes>,
     pub(in crate::sandbox) variables: BTreeMap<String, String>,
     pub(in crate::sandbox) limits: Limits,
     /// The files through which the init enters its control groups.
@@ -318,6 +320,7 @@ mod tests {
             },
             read_only: vec!["/opt/python".into()],
             masked: vec!["/opt/python/suite".into()],
+            devices: vec!["/dev/nvidia0".into()],
             procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],
             variables: [("A".to_owned(), "b".to_owned())].into(),
             limits: SandboxLimits { cpus: Some(1.5), ..SandboxLimits::default() }.into(),

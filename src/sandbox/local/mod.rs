@@ -20,7 +20,7 @@ use super::disk::Watch;
 use super::exposed::{Exposure, exposures, system};
 use super::init::MARKER;
 use super::init::wire::{Place, Setup};
-use super::{Backend, Sandbox, Spec, WORKDIR};
+use super::{Backend, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
@@ -205,7 +205,8 @@ impl Backend for LocalBackend {
             source: (&spec.layers).into(),
             read_only: spec.read_only.iter().map(Into::into).collect(),
             masked: masks.iter().map(|mask| (&mask.at).into()).collect(),
-            variables: spec.variables.clone(),
+            devices: spec.gpu.iter().flat_map(|gpu| &gpu.devices).map(Into::into).collect(),
+            variables: spec.variables.clone().into_iter().chain(spec.gpu.as_ref().map(Gpu::variable)).collect(),
             limits: spec.limits.into(),
             procs_files: cgroup.procs_files().iter().map(Into::into).collect(),
             memory_cgroup: self.cgroups.memory(),

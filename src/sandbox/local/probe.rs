@@ -101,6 +101,7 @@ pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
         hidden: Vec::new(),
         variables: std::collections::BTreeMap::new(),
         limits: SandboxLimits::default(),
+        gpu: None,
     };
     let mut sandbox = backend.start(&spec).await.map_err(|error| error.message)?;
     let limits =

@@ -1,0 +1,277 @@
+//! Graphics processors of this machine, given out one to an attempt.
+//!
+//! Which there are is said by `CUDA_VISIBLE_DEVICES`, which Slurm sets for a job, else by Slurm's own variables, else by the
+//! device files of the driver. Each has a file in the scratch folder, and who holds the file's lock has the device. So
+//! several processes share them, and one that is killed gives back at once what it had.
+
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::error::{Error, Result};
+use crate::sandbox::{Gpu, Gpus};
+
+/// How often somebody who waits looks at what other processes hold.
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// What Slurm says where a job has no devices.
+const NONE: &str = "NoDevFiles";
+
+/// What attempts get of this machine's graphics processors; nothing by default.
+#[derive(Debug, Default)]
+pub struct Graphics {
+    asked: Option<Gpus>,
+    pool: Option<Pool>,
+}
+
+/// Those that are given out one at a time.
+#[derive(Debug)]
+struct Pool {
+    gpus: Vec<Gpu>,
+    /// Where their locks are.
+    folder: PathBuf,
+    freed: Arc<Notify>,
+}
+
+/// One that nobody else has, until this is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    gpu: Gpu,
+    lock: Option<File>,
+    freed: Arc<Notify>,
+}
+
+impl Lease {
+    /// Which it is.
+    #[must_use]
+    pub const fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Free before anybody looks.
+        drop(self.lock.take());
+        self.freed.notify_one();
+    }
+}
+
+impl Graphics {
+    /// As was asked for. The locks of devices that are given out are kept in the scratch folder.
+    ///
+    /// # Errors
+    /// Kind `Machine` when there are none to give out, or too few; or when the folder cannot be written.
+    pub fn open(asked: Option<Gpus>, scratch: &Path) -> Result<Self> {
+        let Some(Gpus::Each(wanted)) = asked else { return Ok(Self { asked, pool: None }) };
+        let gpus = choose(wanted, |name| std::env::var(name).ok(), &found(Path::new("/dev")))?;
+        let folder = scratch.join("gpus");
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+        Ok(Self { asked, pool: Some(Pool { gpus, folder, freed: Arc::default() }) })
+    }
+
+    /// What decides about results, as part of their keys: empty where nothing was asked for.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        self.asked.map(Gpus::kind).unwrap_or_default()
+    }
+
+    /// How many of so many attempts can run at once.
+    #[must_use]
+    pub fn at_once(&self, jobs: usize) -> usize {
+        self.pool.as_ref().map_or(jobs, |pool| jobs.min(pool.gpus.len()))
+    }
+
+    /// One for an attempt, as soon as one is free; `None` where attempts get none of their own.
+    ///
+    /// # Errors
+    /// Kind `Machine` when its lock cannot be made.
+    pub async fn take(&self) -> Result<Option<Lease>> {
+        match &self.pool {
+            None => Ok(None),
+            Some(pool) => pool.take().await.map(Some),
+        }
+    }
+}
+
+impl Pool {
+    async fn take(&self) -> Result<Lease> {
+        loop {
+            let freed = self.freed.notified();
+            for gpu in &self.gpus {
+                if let Some(lock) = self.lock(gpu)? {
+                    return Ok(Lease { gpu: gpu.clone(), lock: Some(lock), freed: self.freed.clone() });
+                }
+            }
+            let _ = tokio::time::timeout(AGAIN, freed).await;
+        }
+    }
+
+    fn lock(&self, gpu: &Gpu) -> Result<Option<File>> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let name: String = gpu.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let path = self.folder.join(name);
+        let failed = |error| Error::io("lock", &path, error);
+        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+/// Device files of the driver in a folder: of the devices by their numbers, and those that go with all of them.
+fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
+    let entries = std::fs::read_dir(dev).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("nvidia")))
+        .filter(|path| !path.is_dir())
+        .collect();
+    files.sort();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("nvidia")?.parse().ok();
+    let mut numbers: Vec<u32> = files.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    (numbers, files)
+}
+
+/// Those to give out, by what the environment says and which device files there are.
+fn choose(
+    wanted: Option<u32>,
+    variable: impl Fn(&str) -> Option<String>,
+    (numbers, devices): &(Vec<u32>, Vec<PathBuf>),
+) -> Result<Vec<Gpu>> {
+    let list = |name: &str| -> Option<Vec<String>> {
+        let text = variable(name)?;
+        let ids = text.split(',').map(str::trim).take_while(|id| *id != "-1" && *id != NONE);
+        let mut known = HashSet::new();
+        Some(ids.filter(|id| !id.is_empty() && known.insert(*id)).map(ToOwned::to_owned).collect())
+    };
+    let by_slurm = list("SLURM_STEP_GPUS").or_else(|| list("SLURM_JOB_GPUS"));
+    let visible = list("CUDA_VISIBLE_DEVICES").or_else(|| by_slurm.clone());
+    let is_listed = visible.is_some();
+    let count = wanted.map(|count| count as usize);
+    let visible = visible.unwrap_or_else(|| match wanted {
+        // Not looked for: they are named.
+        Some(count) => (0..count).map(|number| number.to_string()).collect(),
+        None => numbers.iter().map(ToString::to_string).collect(),
+    });
+    if visible.is_empty() || count.is_some_and(|count| count > visible.len()) {
+        let wanted = count.map_or_else(|| "any".to_owned(), |count| count.to_string());
+        let place = if is_listed { "the environment lists" } else { "this machine has" };
+        return Err(Error::machine(format!(
+            "{wanted} graphics processors were asked for, and {place} {}",
+            visible.len()
+        ))
+        .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
+    }
+    // Where a job's devices are fenced off, they count from 0 in it, and Slurm says what the machine calls them.
+    let names = by_slurm.filter(|names| names.len() == visible.len()).unwrap_or_else(|| visible.clone());
+    let gpus = visible.into_iter().zip(names).take(count.unwrap_or(usize::MAX));
+    Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.clone() }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(wanted: Option<u32>, variables: &[(&str, &str)], numbers: &[u32]) -> Result<Vec<(String, String)>> {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let gpus = choose(wanted, variable, &(numbers.to_vec(), Vec::new()))?;
+        Ok(gpus.into_iter().map(|gpu| (gpu.visible, gpu.name)).collect())
+    }
+
+    fn same(ids: &[&str]) -> Vec<(String, String)> {
+        ids.iter().map(|id| ((*id).to_owned(), (*id).to_owned())).collect()
+    }
+
+    #[test]
+    fn devices_are_those_of_the_environment_or_of_the_machine() {
+        assert_eq!(chosen(None, &[], &[0, 1]).unwrap(), same(&["0", "1"]));
+        assert_eq!(
+            chosen(None, &[("CUDA_VISIBLE_DEVICES", "3, GPU-ab,3,-1,5")], &[0]).unwrap(),
+            same(&["3", "GPU-ab"])
+        );
+        assert_eq!(chosen(Some(2), &[], &[]).unwrap(), same(&["0", "1"]));
+        assert_eq!(chosen(Some(1), &[("CUDA_VISIBLE_DEVICES", "4,5")], &[]).unwrap(), same(&["4"]));
+        assert_eq!(chosen(None, &[("SLURM_JOB_GPUS", "2")], &[]).unwrap(), same(&["2"]));
+        // Slurm's numbers are those of the machine; in the job they may count from 0.
+        let fenced = [("CUDA_VISIBLE_DEVICES", "0,1"), ("SLURM_STEP_GPUS", "2,3"), ("SLURM_JOB_GPUS", "0,1,2,3")];
+        let pairs = [("0".to_owned(), "2".to_owned()), ("1".to_owned(), "3".to_owned())];
+        assert_eq!(chosen(None, &fenced, &[]).unwrap(), pairs);
+        for (wanted, variables) in [
+            (None, [].as_slice()),
+            (None, &[("CUDA_VISIBLE_DEVICES", "")]),
+            (None, &[("CUDA_VISIBLE_DEVICES", NONE)]),
+            (Some(3), &[("CUDA_VISIBLE_DEVICES", "0,1")]),
+        ] {
+            let error = chosen(wanted, variables, &[]).unwrap_err();
+            assert!(error.message.contains("graphics processors were asked for"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_drivers_files_are_found_by_their_names() {
+        let dev = tempfile::tempdir().unwrap();
+        for name in ["nvidia10", "nvidia0", "nvidiactl", "nvidia-uvm", "null"] {
+            std::fs::write(dev.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(dev.path().join("nvidia-caps")).unwrap();
+        let (numbers, files) = found(dev.path());
+        assert_eq!((numbers, files.len()), (vec![0, 10], 4));
+    }
+
+    /// A pool with these names, as one process has it.
+    fn pool(folder: &Path, names: &[&str]) -> Pool {
+        let gpu = |name: &&str| Gpu { visible: (*name).to_owned(), name: (*name).to_owned(), devices: Vec::new() };
+        Pool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_device_is_held_twice_at_once_and_all_come_back_after_errors_panics_and_cancelled_waits() {
+        use std::sync::Mutex;
+        let folder = tempfile::tempdir().unwrap();
+        let held: Arc<Mutex<HashSet<String>>> = Arc::default();
+        let mut used = HashSet::new();
+        let mut tasks = tokio::task::JoinSet::new();
+        // Two pools as two processes have them: nothing is shared but the folder.
+        let pools = [(); 2].map(|()| Arc::new(pool(folder.path(), &["a/0", "b", "GPU-c"])));
+        for turn in 0..60 {
+            let (pool, held) = (pools[turn % 2].clone(), held.clone());
+            tasks.spawn(async move {
+                let lease = pool.take().await.unwrap();
+                let name = lease.gpu().name.clone();
+                assert!(held.lock().unwrap().insert(name.clone()), "{name} is held twice");
+                tokio::task::yield_now().await;
+                assert!(held.lock().unwrap().remove(&name));
+                // What it was held for fails in a third of the turns.
+                assert!(turn % 3 != 0, "as meant");
+                name
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            match ended {
+                Ok(name) => _ = used.insert(name),
+                Err(error) => assert!(error.into_panic().downcast_ref::<&str>().is_some_and(|it| *it == "as meant")),
+            }
+        }
+        assert!(!used.is_empty());
+        // All are free again, for either.
+        let mut leases = Vec::new();
+        for _ in 0..3 {
+            leases.push(pools[0].take().await.unwrap());
+        }
+        let names: HashSet<&str> = leases.iter().map(|lease| lease.gpu().name.as_str()).collect();
+        assert_eq!(names.len(), 3);
+        // Who stops waiting keeps nothing.
+        assert!(tokio::time::timeout(Duration::from_millis(1), pools[1].take()).await.is_err());
+        let freed = leases.pop().unwrap().gpu().name.clone();
+        assert_eq!(pools[1].take().await.unwrap().gpu().name, freed);
+    }
+}
