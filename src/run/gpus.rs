@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -25,7 +25,9 @@ const NONE: &str = "NoDevFiles";
 #[derive(Debug, Default)]
 pub struct Graphics {
     asked: Option<Gpus>,
-    pool: Option<Pool>,
+    scratch: PathBuf,
+    /// Looked for when the first is asked for: where a run is only planned, there may be none.
+    pool: OnceLock<Pool>,
 }
 
 /// Those that are given out one at a time.
@@ -63,15 +65,9 @@ impl Drop for Lease {
 
 impl Graphics {
     /// As was asked for. The locks of devices that are given out are kept in the scratch folder.
-    ///
-    /// # Errors
-    /// Kind `Machine` when there are none to give out, or too few; or when the folder cannot be written.
-    pub fn open(asked: Option<Gpus>, scratch: &Path) -> Result<Self> {
-        let Some(Gpus::Each(wanted)) = asked else { return Ok(Self { asked, pool: None }) };
-        let gpus = choose(wanted, |name| std::env::var(name).ok(), &found(Path::new("/dev")))?;
-        let folder = scratch.join("gpus");
-        std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        Ok(Self { asked, pool: Some(Pool { gpus, folder, freed: Arc::default() }) })
+    #[must_use]
+    pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
+        Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
     }
 
     /// What decides about results, as part of their keys: empty where nothing was asked for.
@@ -81,20 +77,33 @@ impl Graphics {
     }
 
     /// How many of so many attempts can run at once.
-    #[must_use]
-    pub fn at_once(&self, jobs: usize) -> usize {
-        self.pool.as_ref().map_or(jobs, |pool| jobs.min(pool.gpus.len()))
+    ///
+    /// # Errors
+    /// Kind `Machine` when each is to have a device, and there are none to give out, or too few.
+    pub fn at_once(&self, jobs: usize) -> Result<usize> {
+        Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }
 
     /// One for an attempt, as soon as one is free; `None` where attempts get none of their own.
     ///
     /// # Errors
-    /// Kind `Machine` when its lock cannot be made.
+    /// As [`at_once`](Self::at_once), and when its lock cannot be made.
     pub async fn take(&self) -> Result<Option<Lease>> {
-        match &self.pool {
+        match self.pool()? {
             None => Ok(None),
             Some(pool) => pool.take().await.map(Some),
         }
+    }
+
+    fn pool(&self) -> Result<Option<&Pool>> {
+        let Some(Gpus::Each(wanted)) = self.asked else { return Ok(None) };
+        if let Some(pool) = self.pool.get() {
+            return Ok(Some(pool));
+        }
+        let gpus = choose(wanted, |name| std::env::var(name).ok(), &found(Path::new("/dev")))?;
+        let folder = self.scratch.join("gpus");
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+        Ok(Some(self.pool.get_or_init(|| Pool { gpus, folder, freed: Arc::default() })))
     }
 }
 

@@ -97,7 +97,7 @@ impl Machine {
         // What runs without a sandbox could write there.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;
-        let graphics = Graphics::open(options.gpus, &options.scratch)?;
+        let graphics = Graphics::new(options.gpus, &options.scratch);
         results.with_graphics(&graphics.kind());
         Ok(Self {
             cache: cache.clone(),

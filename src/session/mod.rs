@@ -173,6 +173,8 @@ impl Run {
     /// suite, a model that refuses all work, a store that cannot be written. Every other end, lost attempts and a spent
     /// budget included, is an [`Outcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
+        // Before anything is made.
+        self.options.machine.graphics.at_once(1)?;
         let prepared = match self.prepare(observer, cancel).await? {
             Ok(prepared) => prepared,
             Err(stopped) => return Ok(*stopped),
@@ -373,7 +375,7 @@ async fn make_attempts(
     let total = all.len();
     let left = unfinished(&context, all, &records);
     observer.on(RunEvent::Planned { total, finished: total - left.len() });
-    let jobs = context.machine.graphics.at_once(configuration.jobs);
+    let jobs = context.machine.graphics.at_once(configuration.jobs)?;
     let terms = Terms { jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
     // Waits for the disk.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
@@ -396,7 +398,7 @@ async fn make_part<'a>(
         store.make_folders(&agent.label)?;
     }
     let lapsed = member.beat.lapsed().clone();
-    let jobs = context.machine.graphics.at_once(configuration.jobs);
+    let jobs = context.machine.graphics.at_once(configuration.jobs)?;
     let terms = Terms { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
     let all = plan(samples, context.agents.len(), configuration.k);
     let label = |job: &Job| context.agents[job.agent].label.clone();
