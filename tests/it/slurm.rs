@@ -314,7 +314,7 @@ fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_don
     assert!(ended.success(), "{}", said());
     let made = verdicts(&lab, "s");
     assert_eq!(made.len(), 18, "{}", said());
-    assert!(made.iter().all(|((agent, ..), (_, pass, _))| *pass == Value::Bool(agent == "gold")), "{made:?}");
+    assert!(made.iter().all(|((agent, ..), (.., verified))| *verified == Value::Bool(agent == "gold")), "{made:?}");
     let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
     let of = |name: &str| status[name].as_f64().unwrap();
     let served = plan.lock().unwrap().served as f64 * 0.005;
