@@ -236,7 +236,7 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
                     found.names.extend(places.into_iter().zip(units).map(|(place, name)| ((id.clone(), place), name)));
                 }
             }
-            Err(why) => found.notes.push(format!("paper `{id}` {why}: its functions are numbers only")),
+            Err(why) => found.notes.push(format!("`{id}` {why}: its parts are shown as numbers")),
         }
     }
     found

@@ -82,7 +82,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let basis = run.as_ref().map(|run| Basis::from(&run.configuration)).unwrap_or_default();
     let catalogue = Catalogue::of(&Families::standard(), suite, basis, &records);
     for (id, error) in catalogue.gone() {
-        talk!("paper `{}` cannot be read, its samples are left out: {}", clean(id), clean(&error.to_string()));
+        talk!("`{}` cannot be read, so its samples are left out: {}", clean(id), clean(&error.to_string()));
     }
     records.retain(|record| catalogue.find(record).is_some());
     if records.is_empty() && !catalogue.gone().is_empty() {

@@ -1,4 +1,4 @@
-//! What `autoexperiment doctor` says: what works on this machine, and how to get the rest.
+//! `autoexperiment doctor`: what works on this machine, and how to get the rest to work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use super::docker::{Flavour, inspect};
 use super::exposed::{exposures, system};
 use super::local::Report;
 
-/// Free disk below which a build of an env and a few attempts may not fit: bytes.
+/// Bytes of free disk that building an env and making a few attempts may need.
 const ENOUGH_DISK: u64 = 5 << 30;
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What, as `overlay workspaces`.
+    /// Its name, such as `overlay workspaces`.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
     /// What was found.
     pub detail: String,
-    /// What to do about it, where it does not work and something can be done.
+    /// What to do, if it does not work and something can be done.
     pub remedy: Option<String>,
 }
 
-/// Looks at everything. `exe` as for [`super::choose`]; `folder` is where envs and attempts will be kept, `hidden` what no
+/// Checks everything. `exe` is as for [`super::choose`]; `folder` is where envs and attempts will be kept, `hidden` what no
 /// agent may see.
 pub async fn examine(exe: Option<&Path>, folder: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
     let report = Report::collect(exe).await;
@@ -38,17 +38,17 @@ pub async fn examine(exe: Option<&Path>, folder: &Path, hidden: &[PathBuf]) -> V
     findings
 }
 
-/// A folder that agents must not see, and the folder that every sandbox shows in which it lies.
+/// A folder that agents must not see, and the folder around it that every sandbox shows.
 pub struct InSight {
-    /// As `/usr/local/src/suite`.
+    /// For example `/usr/local/src/suite`.
     pub hidden: PathBuf,
-    /// As `/usr`.
+    /// For example `/usr`.
     pub shown: PathBuf,
-    /// Whether it is all of the folder that is shown, so that no sandbox can cover it.
+    /// Whether both are the same folder, so that no sandbox can cover it.
     pub is_whole: bool,
 }
 
-/// Which of these folders lie in what every sandbox shows: the system's folders and the prefix of the Python that
+/// The folders among these that are below what every sandbox shows: the system's folders and the prefix of the Python that
 /// [`examine`] finds.
 #[must_use]
 pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
@@ -72,7 +72,7 @@ fn out_of_sight(found: &[InSight], namespaces: bool) -> Finding {
         detail: refused.or(found.first()).map_or_else(
             || "none lies in a folder that sandboxes show".into(),
             |one| {
-                let what = if is_refused(&one) { "no run starts" } else { "sandboxes cover it" };
+                let what = if is_refused(&one) { "runs refuse to start" } else { "sandboxes cover it" };
                 format!("`{}` lies in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
             },
         ),
@@ -98,7 +98,7 @@ fn sandbox(report: &Report) -> Vec<Finding> {
     };
     vec![
         tried("sandbox in own namespaces", &report.namespaces, user, &namespaces_remedy),
-        tried("overlay workspaces", &report.overlay, "no copying of repos", &|| {
+        tried("overlay workspaces", &report.overlay, "repos are not copied", &|| {
             "Linux 5.11 or newer, with the run's folder on a local file system (ext4, xfs, btrfs); until then every \
              attempt gets a full copy"
                 .into()
@@ -129,7 +129,7 @@ fn sandbox(report: &Report) -> Vec<Finding> {
     ]
 }
 
-/// Why namespaces may be refused here, as far as the kernel tells.
+/// How to allow namespaces here, as far as the kernel's settings show.
 fn namespaces_remedy() -> String {
     let setting = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     if setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
@@ -196,7 +196,7 @@ fn interpreter() -> Option<Interpreter> {
     (good < found.len()).then(|| found.swap_remove(good))
 }
 
-/// What an interpreter says of itself.
+/// Asks an interpreter about itself.
 fn ask(name: &str) -> Option<Interpreter> {
     let code = "import sys; print(sys.executable, sys.base_prefix, *sys.version_info[:2], sep='\\n')";
     let said = Command::new(name).args(["-I", "-c", code]).output().ok()?;
@@ -206,9 +206,9 @@ fn ask(name: &str) -> Option<Interpreter> {
     Some(Interpreter { path, prefix, version: (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?) })
 }
 
-/// What is free where envs and attempts are kept.
+/// The free space where envs and attempts are kept.
 fn disk(folder: &Path) -> Finding {
-    // It need not exist yet; what is above it is on the same file system, most likely.
+    // It may not exist yet. Its parents are most likely on the same file system.
     let free = folder.ancestors().find_map(|folder| nix::sys::statvfs::statvfs(folder).ok());
     let free = free.map_or(0, |about| about.blocks_available() * about.fragment_size());
     Finding {

@@ -252,7 +252,7 @@ impl Reader {
         let mut facts = match known {
             Ok(known) => known.facts(),
             Err(why) => {
-                let note = format!("paper `{item}` cannot be read, so its text and functions are not shown: {why}");
+                let note = format!("`{item}` cannot be read, so its text and parts are not shown: {why}");
                 gathered.faults.push(note.clone());
                 ItemFacts { title: item.clone(), problem: Some(note), ..ItemFacts::default() }
             }
@@ -260,7 +260,7 @@ impl Reader {
         if let (Ok(known), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(&item)))
             && *then != known.digest()
         {
-            let note = format!("paper `{item}` has changed since the run was started; it is shown as it is now");
+            let note = format!("`{item}` has changed since the run was started; it is shown as it is now");
             gathered.faults.push(note.clone());
             facts.problem = Some(note);
         }

@@ -81,7 +81,7 @@ crate::cases! {
     cpus_are_limited(fixture) {
         fixture.limits.cpus = Some(0.25);
         let started = fixture.start().await;
-        if started.as_ref().is_err_and(|error| error.contains("no limit of CPUs can be set here")) {
+        if started.as_ref().is_err_and(|error| error.contains("CPUs cannot be limited here")) {
             // Refused before anything runs, which is as good.
             return Ok(());
         }

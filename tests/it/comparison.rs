@@ -103,7 +103,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
     let after = report();
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
-    let said = "paper `tiny` is not known to be the one that was run: its functions are numbers only";
+    let said = "`tiny` is not known to be the one that was run: its parts are shown as numbers";
     assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
     // One that cannot be read is not gone.
     lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
@@ -123,7 +123,7 @@ fn functions_have_the_names_of_their_own_run_s_suite() {
     std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
     let second = other.path("runs/b").display().to_string();
     let report = json(&one.ok(&["report", "a", &second, "--difficulty", "--json"]).stdout);
-    assert!(!report["notes"].to_string().contains("numbers only"), "{}", report["notes"]);
+    assert!(!report["notes"].to_string().contains("shown as numbers"), "{}", report["notes"]);
     let alone = json(&one.ok(&["report", "a", "--difficulty", "--json"]).stdout);
     assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
     let elsewhere = json(&one.ok(&["report", &second, "--difficulty", "--json", "--suite", "."]).stdout);

@@ -14,13 +14,13 @@ pub struct ExecuteBashScript;
 #[allow(clippy::struct_field_names, reason = "models are shown these names")]
 pub(crate) struct Arguments {
     /// The script's path.
-    path: String,
+    pub(super) path: String,
     /// Arguments of the script.
     #[serde(default)]
-    arguments: Vec<String>,
+    pub(super) arguments: Vec<String>,
     /// Seconds after which it is stopped.
     #[serde(default)]
-    timeout_seconds: Option<f64>,
+    pub(super) timeout_seconds: Option<f64>,
 }
 
 #[async_trait]

@@ -1,27 +1,12 @@
 //! `execute_python_script`: a Python script of the workspace.
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
+use super::execute_bash_script::Arguments;
 use super::{Context, Failure, Outcome, Session, Tool};
 
 /// Runs a Python script.
 pub struct ExecutePythonScript;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[allow(clippy::struct_field_names, reason = "models are shown these names")]
-pub(crate) struct Arguments {
-    /// The script's path.
-    path: String,
-    /// Arguments of the script.
-    #[serde(default)]
-    arguments: Vec<String>,
-    /// Seconds after which it is stopped.
-    #[serde(default)]
-    timeout_seconds: Option<f64>,
-}
 
 #[async_trait]
 impl Tool for ExecutePythonScript {

@@ -1,5 +1,5 @@
-//! The base image: a small Debian with everything taken out that no experiment needs and that could help to break out
-//! or tell about the machine: programs with the setuid bit, homes, passwords.
+//! The base image: a small Debian without what no experiment needs and what could help an attempt to break out or to
+//! learn about the machine: programs with the setuid bit, homes, passwords.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use crate::sandbox::init::HOME;
 
 /// Where the base comes from unless another image is named.
 pub(super) const DEBIAN: &str = "debian:bookworm-slim";
-/// Names another image to make the base from, by digest where it must be the same for all.
+/// Names another image to make the base from. Use a digest where everybody must get the same one.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";
 /// Debian's name for what `debootstrap` installs.
 const SUITE: &str = "bookworm";
 
-/// What is left out of the base, with everything below.
+/// Paths that the base does not get, with everything below them.
 const LEFT_OUT: &[&str] = &[
     "boot",
     "dev",
@@ -70,37 +70,37 @@ pub(super) fn named() -> Option<String> {
 /// by debootstrap.
 ///
 /// # Errors
-/// Kind `Machine` when what is named cannot be had, or nothing can.
+/// Kind `Machine` when the named source, or every source, is out of reach.
 pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
     if let Some(source) = named() {
         let refused = |error| {
             Error::machine(format!("failed to pull `{source}`, which {VARIABLE} names"))
                 .because(error)
-                .hint("check the name, or leave the variable away")
+                .hint("check the name, or unset the variable")
         };
         let is_new = registry::pull(engine, &source).await.map_err(refused)?;
         if is_base(engine, &source).await? {
-            // One of this program's own, to be used as it is: its digest is what others compare.
+            // This program made it. It is used unchanged, because others compare its digest.
             let renamed = registry::rename(engine, &source, name, is_new).await;
             return renamed.map_err(|error| engine.failed("name the base image", &error));
         }
         return from_image(engine, &source, name).await;
     }
     if let Some(place) = registry::named() {
-        // Any other base would make other images of everything.
+        // With any other base, all images would differ.
         return registry::fetch(engine, &place, name).await.map_err(|error| {
             let there = registry::name_in(&place, name);
             Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
                 .because(error)
-                .hint("send it there with `autoexperiment image push`, or leave the variable away")
+                .hint("send it there with `autoexperiment image push`, or unset the variable")
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };
-    // Making a base takes minutes: do not start if the engine is gone.
+    // Making a base takes minutes: check that the engine still answers.
     engine.docker.ping().await.map_err(|error| engine.failed("answer", &error))?;
     let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
     debootstrap(folder.path()).await.map_err(|why| {
-        Error::machine(format!("failed to make a base image: no registry has given `{DEBIAN}`, and {why}"))
+        Error::machine(format!("failed to make a base image: no registry provided `{DEBIAN}`, and {why}"))
             .because(registry)
             .hint("`apt-get install debootstrap` and build it as root with `autoexperiment image build`, or `docker load` one that was saved elsewhere")
     })?;
@@ -147,17 +147,17 @@ async fn from_image(engine: &Engine, source: &str, name: &str) -> Result<()> {
 async fn debootstrap(folder: &Path) -> Result<(), String> {
     let mut command = tokio::process::Command::new("debootstrap");
     command.args(["--variant=minbase", SUITE]).arg(folder).stdin(std::process::Stdio::null()).kill_on_drop(true);
-    let output = command.output().await.map_err(|error| format!("`debootstrap` cannot be run ({error})"))?;
+    let output = command.output().await.map_err(|error| format!("`debootstrap` could not be started ({error})"))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").to_owned();
     Err(format!("`debootstrap` failed ({last})"))
 }
 
-/// Makes an image of files, which `writing` sends. It gets its name once all of them are there: podman makes an image also
-/// of what a build that was killed has sent.
+/// Makes an image from the files that `writing` sends. The image gets its name when all files have arrived, because podman
+/// also makes an image from what a killed build has sent.
 async fn import(
     engine: &Engine,
     name: &str,
@@ -168,7 +168,7 @@ async fn import(
     let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
     let unfinished = format!("{name}-unfinished");
     let failed = |error| engine.failed("import the base image", &error);
-    // Podman takes no notice of a tag that is given apart.
+    // Podman ignores a tag in a field of its own.
     let options = CreateImageOptionsBuilder::default().from_src("-").repo(&unfinished).changes(vec![label]).build();
     let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
     while told.try_next().await.map_err(failed)?.is_some() {}
@@ -196,7 +196,7 @@ fn from_archive(to: &mut Archive, from: impl Read) -> io::Result<()> {
         let kind = entry.header().entry_type();
         let is_plain = kind.is_file() || kind.is_dir() || kind.is_symlink() || kind.is_hard_link();
         if is_plain && !path.as_os_str().is_empty() && !is_left_out(&path) {
-            // No setuid, no setgid, nothing that anybody may write.
+            // Without setuid and setgid, and writable by the owner only.
             let mode = entry.header().mode()? & 0o755;
             to.entry(&mut entry, mode)?;
         }
@@ -215,12 +215,12 @@ fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What every sandbox gets for itself.
+/// Files that every sandbox needs and the source image may lack.
 fn own_files(to: &mut Archive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
-    // Not a separate file system, because an env may be in it.
+    // Not a separate file system, because an env may be below it.
     to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");

@@ -10,11 +10,11 @@ use super::engine::{Engine, is_conflict};
 use super::{pack, store};
 use crate::error::{Error, Result};
 
-/// How long another process may take to make an image that this one waits for.
+/// How long to wait for another process that makes the same image.
 const OTHERS: Duration = Duration::from_mins(30);
 
-/// Creates a container of that name, waiting until no other process has one: the process that holds it builds what it
-/// is named for.
+/// Creates a container with this name. If another process has one, that process is building the same thing, and this one
+/// waits.
 pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
     let begun = std::time::Instant::now();
     loop {
@@ -40,7 +40,7 @@ pub(super) async fn upload(
     let (body, writing) = pack::stream(fill);
     let options = UploadToContainerOptionsBuilder::default().path(to).build();
     let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
-    // A file that could not be read is the cause of what the engine complains about, not the other way round.
+    // If a file could not be read, that is why the engine complains.
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     match (sent, written) {
         (Ok(()), Ok(())) => Ok(()),

@@ -1,4 +1,4 @@
-//! One attempt's container, from its creation to its removal.
+//! The container of one attempt, from creation to removal.
 
 use std::collections::HashMap;
 use std::io;
@@ -27,15 +27,15 @@ use crate::sandbox::{
     Cause, Command, Entry, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
 };
 
-/// How long the init may take to answer for the first time.
+/// How long the init may take to answer the first message.
 const SETUP: Duration = Duration::from_mins(1);
-/// How often a container is tried to be removed in the background, a second apart.
+/// How often the removal of a container is tried in the background, once per second.
 const REMOVALS: u32 = 120;
-/// Processes of all of podman's containers together.
+/// The most processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Bytes of a listing of the whole workspace, its last entry and its end included.
+/// The most bytes of a list of the whole workspace, with its last entry and its end.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
-/// Bytes of standard error that are kept of a container whose init fails.
+/// The most bytes of standard error to keep from a container whose init fails.
 const LAST_WORDS: usize = 2000;
 
 /// A running container.
@@ -61,7 +61,7 @@ pub(super) async fn start(
     let laid = upper::laid(upper).map_err(|error| Error::io("read", upper, error))?;
     let body = body(engine, tools, image, &spec.limits, devices(spec.gpu.as_ref(), gpus));
     let id = create(engine, body, spec.limits.disk).await.map_err(failed("create a container"))?;
-    // From here on it is removed whatever happens.
+    // From here on the container is removed, whatever happens.
     let guard = Removal { engine: engine.clone(), id: Some(id.clone()) };
     let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
     let attached = engine.docker.attach_container(&id, Some(options)).await.map_err(failed("attach to a container"))?;
@@ -105,11 +105,11 @@ pub(super) async fn start(
     Ok(Box::new(Container { conversation, engine: engine.clone(), id, tree, upper, removed: false }))
 }
 
-/// Creates a container, with a quota for its files where the engine's storage driver can.
+/// Creates a container, with a quota for its files if the engine's storage driver supports that.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // More than the limit that is watched, so that a command is stopped by that one, with its reason, while one
-        // that writes faster than anybody looks is held here.
+        // Above the limit that is watched, which stops a command and says why. The quota stops a command that writes
+        // faster than the watch looks.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -178,21 +178,21 @@ fn body(
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
     if engine.flavour == Flavour::Podman {
-        // Its own default is more than it may set where it is itself confined. Counted over all containers together, so
-        // it is the other limit that counts.
+        // Where podman is itself confined, it may not set its own default. It counts all containers together, so the
+        // other limit is the one that matters.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
     }
     let host_config = HostConfig {
-        // When its streams close, because the harness is gone or lets go of it, the init ends, and with it the container.
+        // When the harness closes the streams or dies, the init ends, and the container with it.
         auto_remove: Some(true),
         network_mode: Some("none".into()),
         ipc_mode: Some("private".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         cap_drop: Some(vec!["ALL".into()]),
         security_opt: Some(vec!["no-new-privileges".into()]),
-        // The init is our own, collects orphans, and as the first process cannot be killed from inside.
+        // Our own init collects orphans and, as the first process, cannot be killed from inside.
         init: Some(false),
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         memory: Some(number(limits.memory)),
@@ -226,11 +226,11 @@ fn body(
 }
 
 impl Container {
-    /// Brings what the attempt left into the upper layer on the host. Everything inside is killed for it.
+    /// Kills everything inside and copies what the attempt left into the upper layer on the host.
     async fn bring_back(&mut self) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
-        // A workspace that cannot be read is an infrastructure failure, never shown to the model.
+        // A workspace that cannot be read is a failure of infrastructure. The model never sees it.
         let gone = |fault: Fault| match fault {
             Fault::Refused(why) => Fault::Lost(Loss::new(why).with_cause(Cause::Unexplained)),
             lost @ Fault::Lost(_) => lost,
@@ -239,7 +239,7 @@ impl Container {
         let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
-            // Too much is there, which is the agent's doing. What it was given is looked at all the same.
+            // The agent left too much to list. What it was given is compared nevertheless.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
@@ -295,7 +295,7 @@ impl Sandbox for Container {
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back().await;
         let removed = store::remove(&self.engine, &self.id).await;
-        // What could not be removed now is tried once more when dropped, and swept by the next process.
+        // If this fails, dropping tries again, and the next process sweeps.
         self.removed = removed.is_ok();
         brought?;
         removed.map_err(|error| Fault::Lost(Loss::new("failed to remove its container").because(error)))
@@ -310,7 +310,7 @@ impl Drop for Container {
     }
 }
 
-/// Removes a container that was cut short, without waiting.
+/// Removes a container that did not end properly, without waiting.
 struct Removal {
     engine: Arc<Engine>,
     id: Option<String>,
@@ -326,7 +326,7 @@ impl Drop for Removal {
     fn drop(&mut self) {
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             let engine = self.engine.clone();
-            // Without a runtime the closed streams alone end it.
+            // Without a runtime, the closed streams must end it.
             drop(runtime.spawn(async move {
                 // An engine that has gone away may come back.
                 for _ in 0..REMOVALS {

@@ -1,4 +1,4 @@
-//! A container engine found and connected to, and what everything that is made there is labelled with.
+//! Finds a container engine, connects to it, and labels everything that this program makes there.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use bollard::models::SystemInfo;
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::processes;
 
-/// On everything that this program makes in an engine. Nothing without it is ever removed.
+/// The label of everything that this program makes in an engine. Nothing without it is ever removed.
 pub(super) const LABEL: &str = "autoexperiment";
 /// What an object is for: `attempt`, `build`, `base`, `env`, `repo`, `init`.
 pub(super) const KIND: &str = "autoexperiment.kind";
@@ -20,13 +20,13 @@ pub(super) const KIND: &str = "autoexperiment.kind";
 pub(super) const OWNER: &str = "autoexperiment.owner";
 /// Seconds that the engine may take for one request.
 const PATIENCE: u64 = 120;
-/// Seconds that it may take to take in a large layer.
+/// Seconds that it may take to receive a large layer.
 const BUILD_PATIENCE: u64 = 1800;
 
 /// Which program the engine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
-    /// Docker, or what listens where Docker does.
+    /// Docker, or another program on Docker's socket.
     Docker,
     /// Podman.
     Podman,
@@ -91,22 +91,21 @@ impl Flavour {
 pub(super) struct Engine {
     pub(super) flavour: Flavour,
     pub(super) docker: Docker,
-    /// The same, with more patience.
+    /// The same engine with a longer time limit.
     pub(super) builder: Docker,
     pub(super) info: SystemInfo,
     pub(super) owner: Owner,
-    /// Whether it listens on this machine alone, so that what it holds is this machine's.
+    /// Whether it is reached through a local socket, so that its containers run on this machine.
     pub(super) is_local: bool,
     pub(super) quota: Arc<Quota>,
 }
 
-/// Whether a container's files can be held within a size by the storage driver. No engine says whether it can before
-/// it is asked to.
+/// Whether the storage driver can limit the size of a container's files. Engines only say so when asked to do it.
 #[derive(Debug)]
 pub(super) struct Quota(AtomicBool);
 
 impl Quota {
-    /// Expected of drivers that may have one, until it is refused.
+    /// Assumed for drivers that may support it, until one refuses.
     fn of(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();
         let below =
@@ -119,7 +118,7 @@ impl Quota {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether an engine refuses a container for its quota; then none is expected any more.
+    /// Whether the engine refused a container because of its quota. If so, no further quota is asked for.
     pub(super) fn is_refused(&self, error: &bollard::errors::Error) -> bool {
         let said = error.to_string();
         let is_refused =
@@ -132,10 +131,10 @@ impl Quota {
 }
 
 impl Engine {
-    /// Connects to the engine that the environment names, or else to the first usual socket that answers.
+    /// Connects to the engine that the environment names, or to the first usual socket that answers.
     ///
     /// # Errors
-    /// Kind `Machine` when there is none.
+    /// Kind `Machine` when no engine answers.
     pub(super) async fn connect(flavour: Flavour) -> Result<Self> {
         let mut tried = Vec::new();
         let named = std::env::var(flavour.variable()).ok().filter(|address| !address.is_empty());
@@ -179,7 +178,7 @@ impl Engine {
         format!("version {}, storage {}", text(&self.info.server_version), text(&self.info.driver))
     }
 
-    /// Labels of something of this kind; with the owner where it is to go when this process does.
+    /// The labels of an object of this kind. An object with an owner is removed when the owner has ended.
     pub(super) fn labels(&self, kind: &str, is_owned: bool) -> HashMap<String, String> {
         let mut labels =
             HashMap::from([(LABEL.to_owned(), env!("CARGO_PKG_VERSION").to_owned()), (KIND.into(), kind.into())]);
@@ -189,10 +188,10 @@ impl Engine {
         labels
     }
 
-    /// A failed request: never the fault of what runs inside.
+    /// A failed request, which is never the fault of what runs inside.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
         Error::new(Kind::Infrastructure, format!("{} failed to {what}: {error}", self.flavour.name()))
-            .hint(format!("see whether it still works with `{} info` and `df`", self.flavour.name()))
+            .hint(format!("check the engine with `{} info` and the disk with `df`", self.flavour.name()))
     }
 }
 
@@ -219,14 +218,14 @@ fn status(error: &bollard::errors::Error) -> Option<u16> {
     }
 }
 
-/// A process, told from all others on any machine: machine, boot, pid namespace, pid and start time.
+/// Identifies a process among all machines: machine, boot, pid namespace, pid and start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     machine: String,
     boot: String,
     pid: i32,
     begun: u64,
-    /// As the kernel names it; empty where it is not known.
+    /// The kernel's name for it; empty if unknown.
     namespace: String,
 }
 
@@ -239,9 +238,9 @@ impl Owner {
         Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default(), namespace }
     }
 
-    /// Whether this was a process of this machine that is no more. Of another machine's nothing is known, nor of one in
-    /// another pid namespace. Containers of one image may have the same machine's name: that their boots differ
-    /// tells that one is over only where the engine is on this very machine.
+    /// Whether this process ran on this machine and has ended. For a process of another machine or pid namespace the answer
+    /// is no. Containers of one image may share a machine id, so another boot id proves the end only if the engine
+    /// is on this machine.
     pub(super) fn is_dead(&self, engine_is_local: bool) -> bool {
         let this = Self::this();
         if self.machine != this.machine || self.boot.is_empty() || this.boot.is_empty() {
@@ -255,7 +254,7 @@ impl Owner {
             && processes::started(self.pid) != Some(self.begun)
     }
 
-    /// The owner that a label names. One written by an earlier version knows no namespace.
+    /// The owner that a label names. Labels of earlier versions lack the namespace.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let owner = Self {

@@ -1,6 +1,6 @@
-//! Containers that an engine forgets. A daemon that is killed while it starts one does not know, when it comes back, how
-//! far it had come: the container's supervisor (containerd's shim, podman's conmon) lives on, what it holds ready to run
-//! as well, and their control groups stay. Nobody else will end them.
+//! Containers that an engine forgets. If a daemon is killed while it starts a container, it does not remember it after a
+//! restart: the container's supervisor (containerd's shim, podman's conmon), its processes and their control groups stay.
+//! Nobody else ends them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,9 +10,9 @@ use crate::sandbox::processes::{self, Identity};
 
 /// Supervisors' programs, and the option that says which container is theirs.
 const SUPERVISORS: [(&str, &[u8]); 2] = [("containerd-shim", b"-id"), ("conmon", b"-c")];
-/// What a supervisor that is on its way out may still need.
+/// How long a supervisor that is about to end may take.
 const MOMENT: Duration = Duration::from_secs(2);
-/// How deep control groups of containers lie.
+/// How deep the control groups of containers are nested.
 const DEPTH: usize = 6;
 
 /// Ends what is left of one of this program's containers that the engine has forgotten: its supervisor, all that this

@@ -1,5 +1,5 @@
-//! Images by content: the base, an env over it, a repo over that. Each is made once, whoever needs it first, and found
-//! by its name afterwards, on any machine that has it.
+//! Images named by content: the base, an env on top of it, a repo on top of that. Whoever needs an image first makes it;
+//! everybody else finds it by its name, on any machine that has it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -23,14 +23,14 @@ use crate::files::hex;
 use crate::sandbox::WORKDIR;
 use crate::sandbox::exposed::exposures;
 
-/// Raised when what images hold changes.
+/// Increased when the content of images changes.
 const FORMAT: &str = "1";
-/// Before the names of all images. An engine would look elsewhere for a name without a host.
+/// Prefix of all image names. Without a host, an engine would look in its default registry.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
 /// Where the base's loader looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
 
-/// Host folders that are shown, and those that are not, though they lie in the former.
+/// Host folders to show, and folders in them to hide.
 type Shown<'a> = (&'a [PathBuf], &'a [PathBuf]);
 
 type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
@@ -51,7 +51,7 @@ impl Images {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Whether the engine has the image. An engine that does not answer has not said so.
+    /// Whether the engine has the image; an error if the engine does not answer.
     async fn is_there(&self, name: &str) -> Result<bool> {
         match self.engine.docker.inspect_image(name).await {
             Ok(_) => Ok(true),
@@ -69,7 +69,7 @@ impl Images {
         Ok(names)
     }
 
-    /// The image that all others lie over; one of its own for each image that it is said to be made from.
+    /// The image below all others. Each source image gets a base of its own.
     pub(super) async fn base(&self) -> Result<String> {
         let named = base::named().map(|source| pack::short(Sha256::new_with_prefix(source)));
         let name = format!("{PREFIX}/base:{FORMAT}{}", named.map(|digest| format!("-{digest}")).unwrap_or_default());
@@ -85,7 +85,7 @@ impl Images {
         .await
     }
 
-    /// What is left out of the folders' layers, by the paths that it has on this machine and in the image.
+    /// Paths to leave out of the folders' layers; they are the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
         // Of the system's own folders only an interpreter is taken.
         let own =
@@ -101,8 +101,8 @@ impl Images {
         Ok(left_out)
     }
 
-    /// The base with these folders of the host at their own paths, and the libraries that their programs need: a layer
-    /// each, interpreters first, so that envs share them.
+    /// The base with these host folders at their own paths and the libraries that their programs need. Each folder is a layer;
+    /// interpreters come first, so that envs share them.
     pub(super) async fn env(&self, (read_only, hidden): Shown<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
@@ -178,8 +178,8 @@ impl Images {
         .await
     }
 
-    /// Does the work once for all attempts of this process that wait for it; not again unless it failed. Boxed, for work
-    /// within work makes futures too large for a stack.
+    /// Does the work once for all attempts of this process that need it, and again only if it failed. Boxed, because nested
+    /// futures become too large for a stack.
     async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
         let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
         cell.get_or_try_init(|| make).await.cloned()
@@ -197,13 +197,13 @@ impl Images {
         }
     }
 
-    /// What an image holds, told without its history: an env's name follows from its content.
+    /// Identifies an image's content without its history: an env's name follows from its content.
     async fn identity(&self, name: &str) -> Result<String> {
         if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
     }
 
-    /// Makes an image of what `fill` writes over another one, unless it is there; with the libraries that the programs of
-    /// a folder need and neither the folder nor the image below has.
+    /// Makes an image from what `fill` writes, on top of another image, unless it exists. Adds the libraries that the programs
+    /// of a folder need and that neither the folder nor the image below has.
     async fn layer(
         &self,
         name: &str,
@@ -229,14 +229,14 @@ impl Images {
         let lock = format!("autoexperiment-build-{}", name.rsplit(':').next().unwrap_or(name));
         let id = create_alone(&self.engine, &lock, body).await?;
         let made = async {
-            // Another process may have made it while this one waited for the name.
+            // Another process may have made it in the meantime.
             if self.is_there(name).await? {
                 return Ok(());
             }
             let mut needed = programs.map(|folder| libraries::of(&libraries::programs(folder))).unwrap_or_default();
             let own = programs.and_then(|folder| folder.canonicalize().ok());
             needed.retain(|library| {
-                // A conda prefix has its own, which are no business of other programs'.
+                // A conda prefix has its own libraries, which other programs must not use.
                 !library.canonicalize().is_ok_and(|real| own.as_ref().is_some_and(|own| real.starts_with(own)))
             });
             let libraries = self.missing(&id, needed).await?;
@@ -260,7 +260,7 @@ impl Images {
         removed.map_err(|error| self.engine.failed("remove a container", &error))
     }
 
-    /// Those libraries that an image lacks; what it has of its own stays.
+    /// The libraries that an image lacks.
     async fn missing(&self, id: &str, libraries: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
         let mut missing = Vec::new();
         for library in libraries {
@@ -315,7 +315,7 @@ fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     spare
 }
 
-/// Whether nothing that runs needs this file or folder: spare packages, Python's own tests, libraries to link with.
+/// Whether no experiment needs this file or folder: spare packages, Python's own tests, libraries to link with.
 fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let is_test = name(Some(path)).as_deref() == Some("test")
@@ -324,10 +324,10 @@ fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
     is_test || path.extension().is_some_and(|extension| extension == "a") || spare.iter().any(|one| path == one)
 }
 
-/// What the base image has in its own place, and an interpreter of the host may not replace.
+/// Paths of the base image that an interpreter of the host must not replace.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
 
-/// An env whose interpreter is the system's own names the whole of /usr: of that, only the interpreter is taken.
+/// An env with the system's own interpreter names all of /usr; only the interpreter is copied.
 fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     let (system, mut folders): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.into_iter().partition(|folder| SYSTEM.iter().any(|system| folder == Path::new(system)));

@@ -1,9 +1,8 @@
-//! Containers of Docker or podman as sandboxes: an image for the base, one for the env over it and one for the repo
-//! over that, and a container an attempt that gets its masked files and nothing else.
+//! Docker or podman containers as sandboxes: one image for the base, one for the env on top of it, one for the repo on top
+//! of that, and one container per attempt, which gets the masked files and nothing else.
 //!
-//! The container's first process is this program's own init, the same that serves the local sandbox: everything that
-//! is run inside goes through one attached stream, so that time limits, output, use of memory and files behave as
-//! they do there, and none of it needs an exec of the engine's.
+//! The container's first process is this program's own init, as in the local sandbox. Everything inside goes through one
+//! attached stream, so time limits, output, memory and files behave as they do there. We never use the engine's `exec`.
 
 mod base;
 mod builder;
@@ -35,16 +34,16 @@ use tools::Tools;
 pub use engine::Flavour;
 pub use store::{Store, Swept};
 
-/// User and group of everything that runs in a container and owns its workspace: a number that no system gives away
-/// by itself, and that engines without root can map.
+/// User and group of everything in a container: a number that no system assigns by default and that engines without root
+/// can map.
 const USER: u32 = 61_978;
-/// How long an engine that does not answer is waited for.
+/// How long to wait for an engine that does not answer.
 const RESTART: Duration = Duration::from_mins(1);
 
 /// Version and storage of an engine, for people.
 ///
 /// # Errors
-/// Kind `Machine` when none answers, with what to do about it.
+/// Kind `Machine` when no engine answers, with a hint.
 pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
     Engine::connect(flavour).await.map(|engine| engine.describe())
 }
@@ -57,20 +56,20 @@ pub struct DockerBackend {
     images: Images,
     /// Found or made at the first start.
     tools: Mutex<Option<Arc<Tools>>>,
-    /// What dead processes left there and could not be removed.
+    /// What dead processes left in the engine and what could not be removed.
     leftovers: Vec<String>,
 }
 
 impl DockerBackend {
-    /// Connects to an engine and removes what dead processes left there. `exe` is this program, when the running one
-    /// is another (a test or a benchmark); `None` means the running one.
+    /// Connects to an engine and removes what dead processes left in it. `exe` is the path of this program if another one is
+    /// running (a test or a benchmark); `None` means the running one.
     ///
     /// # Errors
-    /// Kind `Machine` when no engine answers, or when there are no such graphics processors.
+    /// Kind `Machine` when no engine answers or the graphics processors do not exist.
     pub async fn open(flavour: Flavour, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Self> {
         let engine = Arc::new(Engine::connect(flavour).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
-            return Err(Error::machine(format!("{} runs no Linux containers here", flavour.name())));
+            return Err(Error::machine(format!("{} does not run Linux containers here", flavour.name())));
         }
         let leftovers = store::sweep(&engine).await?.failures;
         let backend = Self {
@@ -85,13 +84,13 @@ impl DockerBackend {
             backend.try_out().await.map_err(|error| {
                 Error::machine(format!("no container with `--gpus {gpus}` starts here"))
                     .because(error)
-                    .hint("install the NVIDIA driver and its container toolkit, or leave `--gpus` away")
+                    .hint("install the NVIDIA driver and its container toolkit, or omit `--gpus`")
             })?;
         }
         Ok(backend)
     }
 
-    /// Removes the containers of dead processes of this machine from an engine, those that it can.
+    /// Removes the containers that dead processes of this machine left, as far as possible.
     ///
     /// # Errors
     /// Kind `Machine` when none answers, `Infrastructure` when it fails.
@@ -105,8 +104,8 @@ impl DockerBackend {
         Store::new(self.engine.clone())
     }
 
-    /// Makes or finds the images for these folders, without the hidden ones in them: the base, the env over it and, for a repo's snapshot (folder and
-    /// digest), the repo over that. Their names, the base first.
+    /// Makes or finds the images for these folders, without the hidden folders in them: the base, the env on top of it and,
+    /// for a repo's snapshot (folder and digest), the repo on top of that. Returns their names, the base first.
     ///
     /// # Errors
     /// As [`Backend::start`].
@@ -187,7 +186,8 @@ impl Backend for DockerBackend {
         }
         let filters = info.security_options.as_ref().is_none_or(|all| all.iter().any(|one| one.contains("seccomp")));
         if !filters {
-            warnings.push(format!("{} filters no system calls; only this program's own filter holds", self.name()));
+            warnings
+                .push(format!("{} does not filter system calls; only this program's own filter applies", self.name()));
         }
         warnings
     }
@@ -207,11 +207,11 @@ impl Backend for DockerBackend {
         loop {
             match Box::pin(self.start_once(spec)).await {
                 Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
-                    // Somebody may have removed what this process had found there.
+                    // Somebody may have removed an image that this process had found.
                     self.images.forget();
                     *self.tools.lock().await = None;
                     if self.engine.docker.ping().await.is_err() {
-                        // An engine that is being restarted should not use up the tries of all attempts.
+                        // A restart of the engine should not use up the tries of all attempts.
                         tokio::time::sleep(Duration::from_millis(500)).await;
                     } else if std::mem::replace(&mut again, true) {
                         return Err(error);

@@ -1,4 +1,4 @@
-//! Folders as tar streams, the only way into an engine that may be on another machine.
+//! Folders as tar streams: the only way into an engine, which may be on another machine.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -25,12 +25,12 @@ const BUFFER: usize = 1 << 20;
 pub(super) struct Style {
     /// User and group inside.
     pub(super) owner: u64,
-    /// All files get the time of [`STAMP`], by which later writes are told. Otherwise times stay: Python compares
-    /// those of sources with what compiled files say.
+    /// All files get the time [`STAMP`], so that later writes can be recognised. Otherwise times stay, because Python compares
+    /// a source's time with the one in its compiled file.
     pub(super) stamped: bool,
 }
 
-/// An archive as it is being written by `fill`, which runs on a thread for blocking work.
+/// Streams the archive that `fill` writes, on a thread for blocking work.
 pub(super) fn stream(
     fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
 ) -> (impl Stream<Item = io::Result<Bytes>> + Send + 'static, JoinHandle<io::Result<()>>) {
@@ -55,7 +55,7 @@ impl Archive {
         self.tree_without(from, to, style, &|_| false)
     }
 
-    /// The same without what `is_left_out` holds for, by the path inside and relative to the root.
+    /// The same without the paths for which `is_left_out` is true; they are inside paths, relative to the root.
     pub(super) fn tree_without(
         &mut self,
         from: &Path,
@@ -65,7 +65,7 @@ impl Archive {
     ) -> io::Result<()> {
         let place = |entry: &walkdir::DirEntry| {
             let relative = entry.path().strip_prefix(from).unwrap_or(Path::new(""));
-            // Joining an empty path would leave a slash behind, as if a file were a folder.
+            // Joining an empty path would add a slash, as if a file were a folder.
             if relative.as_os_str().is_empty() { to.to_path_buf() } else { to.join(relative) }
         };
         for above in to.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
@@ -101,7 +101,7 @@ impl Archive {
                 });
                 header.set_entry_type(EntryType::Regular);
                 header.set_size(about.len());
-                // A file that shrinks meanwhile would garble the archive.
+                // A file that shrinks while it is read would break the archive.
                 let file = File::open(entry.path())?.chain(io::repeat(0)).take(about.len());
                 self.append(&mut header, &path, file)?;
             }
@@ -109,7 +109,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Adds a folder that anybody may pass, once.
+    /// Adds a folder that everybody may enter, once.
     pub(super) fn folder(&mut self, path: &Path, owner: u64) -> io::Result<()> {
         self.folder_with(path, owner, 0o755)
     }
@@ -151,7 +151,7 @@ impl Archive {
         self.tar.append_link(&mut header, inner(path), target)
     }
 
-    /// Takes over an entry of another archive.
+    /// Adds an entry of another archive.
     pub(super) fn entry(&mut self, entry: &mut tar::Entry<'_, impl Read>, mode: u32) -> io::Result<()> {
         let mut header = entry.header().clone();
         header.set_mode(mode);
@@ -172,8 +172,7 @@ fn inner(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-/// Takes the content of a tree or file into a digest, but for what is left out by its path on the host: paths, kinds,
-/// execute permissions and bytes.
+/// Adds a tree or file to a digest: paths, kinds, execute permissions and bytes. Paths to leave out are host paths.
 pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 17];
     let head = |hasher: &mut Sha256, kind: u8, name: &[u8], length: u64| {

@@ -1,4 +1,4 @@
-//! Registries: images taken from and sent to one, with the credentials that the engine's own program has stored.
+//! Pulls images from a registry and pushes them, with the credentials that the engine's own program has stored.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::engine::{Engine, Flavour, is_missing};
 
 /// Names a registry, and a path in it, where images are looked for before they are made.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
-/// How long a registry may take for an image.
+/// How long a registry may take for one image.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 type Result<T> = std::result::Result<T, bollard::errors::Error>;
@@ -38,7 +38,7 @@ fn split(image: &str) -> (&str, &str) {
     }
 }
 
-/// Makes sure that the engine has an image, from its registry if need be. Whether it had to be fetched.
+/// Makes sure that the engine has an image and pulls it if necessary. Returns whether it was pulled.
 pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
     match engine.docker.inspect_image(image).await {
         Ok(_) => return Ok(false),
@@ -66,7 +66,7 @@ pub(super) async fn fetch(engine: &Engine, registry: &str, name: &str) -> Result
     rename(engine, &there, name, is_new).await
 }
 
-/// Gives an image another name, and takes away the first where it is not wanted.
+/// Gives an image another name, and removes the first name if it is not wanted.
 pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: bool) -> Result<()> {
     let (repo, tag) = split(to);
     let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();
@@ -77,7 +77,7 @@ pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: b
     Ok(())
 }
 
-/// Sends an image to a registry; its name there.
+/// Sends an image to a registry and returns its name there.
 pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Result<String> {
     let name = name_in(registry, image);
     let was_there = engine.docker.inspect_image(&name).await.is_ok();
@@ -96,8 +96,8 @@ pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Result
     sent.map(|()| name)
 }
 
-/// What `docker login` has stored for an image's registry. Podman looks by itself; passwords in a helper of the
-/// system's are out of reach.
+/// What `docker login` has stored for an image's registry. Podman looks for itself. Passwords in a credential helper cannot
+/// be read.
 fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     if engine.flavour == Flavour::Podman {
         return None;
@@ -109,7 +109,7 @@ fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     stored_for(&serde_json::from_str(&stored).ok()?, host(image)?)
 }
 
-/// The registry's host and port. A name without one is the engine's own registry's, which gives its images to anybody.
+/// The registry's host and port. A name without one belongs to the engine's default registry, which needs no password.
 fn host(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     (host.contains(['.', ':']) || host == "localhost").then_some(host)

@@ -1,4 +1,4 @@
-//! What this program keeps in an engine, told by its label: seen, sent elsewhere, removed. Nothing else is touched.
+//! Lists, pushes and removes what this program keeps in an engine. Nothing without this program's label is touched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
 use super::{forgotten, registry};
 use crate::error::{Error, Result};
 
-/// One image or volume of this program's.
+/// An image or volume of this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Object {
-    /// Its name, or its id where it has lost its name.
+    /// Its name, or its id if it has lost its name.
     pub name: String,
     /// `base`, `env`, `repo` or `init`.
     pub kind: String,
-    /// Bytes, those of the images below it included; unknown for volumes.
+    /// Bytes, including the images below it; unknown for volumes.
     pub size: Option<u64>,
     /// When it was made, in seconds since 1970; unknown for volumes.
     pub created: Option<i64>,
@@ -31,16 +31,16 @@ pub struct Object {
 pub struct Swept {
     /// Containers of dead processes.
     pub containers: usize,
-    /// Those that are still there, each with the reason.
+    /// Those that could not be removed, each with the reason.
     pub failures: Vec<String>,
 }
 
-/// Access to them.
+/// Access to an engine's objects of this program.
 pub struct Store {
     engine: Arc<Engine>,
 }
 
-/// The filter that every request about several objects carries.
+/// The filter of every request about several objects.
 fn labelled() -> HashMap<&'static str, Vec<&'static str>> {
     HashMap::from([("label", vec![LABEL])])
 }
@@ -60,7 +60,7 @@ impl Store {
         let images = images.map_err(|error| self.engine.failed("list images", &error))?;
         let mut objects: Vec<Object> = images
             .into_iter()
-            // Engines have been known not to know a filter.
+            // Some engines ignore a filter.
             .filter(|image| image.labels.contains_key(LABEL))
             .flat_map(|image| {
                 let mut names: Vec<String> =
@@ -90,7 +90,7 @@ impl Store {
         Ok(volumes.into_iter().filter(|volume| volume.labels.contains_key(LABEL)).map(|volume| volume.name).collect())
     }
 
-    /// Sends an image to a registry, with the credentials that the engine's own program has stored; its name there.
+    /// Sends an image to a registry with the credentials that the engine's own program has stored. Returns its name there.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the engine or the registry refuses.
@@ -103,7 +103,7 @@ impl Store {
         })
     }
 
-    /// Removes all images and volumes that no container uses, the topmost first. What was removed.
+    /// Removes all images and volumes that no container uses, top layers first. Returns what was removed.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the engine fails.
@@ -122,7 +122,7 @@ impl Store {
             };
             match result {
                 Ok(()) => removed.push(object),
-                // In use, or gone already.
+                // In use, or already gone.
                 Err(error) if is_missing(&error) || is_conflict(&error) || is_in_use(&error) => {}
                 Err(error) => return Err(self.engine.failed("remove an image", &error)),
             }
@@ -159,14 +159,14 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     Ok(swept)
 }
 
-/// Removes a container that did not come to its usual end, and what its engine may have forgotten of it.
+/// Removes a container that did not end as usual, and what its engine may have forgotten of it.
 pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;
     Ok(())
 }
 
-/// Kills and removes a container and waits until it is gone. Fine when it is gone already.
+/// Kills and removes a container and waits until it is gone. Succeeds if it is already gone.
 pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     let options = || RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     for _ in 0..200 {
@@ -176,14 +176,14 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
                 forgotten::end(id).await;
                 return Ok(());
             }
-            // It ended by itself, and the engine is removing it.
+            // It has ended, and the engine is removing it.
             Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
         }
     }
     Err(Error::new(
         crate::error::Kind::Infrastructure,
-        format!("{} does not remove a container", engine.flavour.name()),
+        format!("{} failed to remove a container", engine.flavour.name()),
     ))
 }
 

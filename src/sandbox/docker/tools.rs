@@ -1,6 +1,5 @@
-//! This program inside an engine, as the init of every container: a volume of its own, named by its content, mounted
-//! read-only. Images stay free of it, so that any version can use them. It brings its loader and its libraries along,
-//! so that it runs whatever the image holds.
+//! This program as the init of every container: a volume, named by its content and mounted read-only. Images do not contain
+//! it, so any version can use them. The volume includes the loader and libraries, so it runs in any image.
 
 use std::ffi::OsStr;
 use std::io;
@@ -80,7 +79,7 @@ impl Tools {
             host_config: Some(HostConfig { mounts: Some(vec![self.mount(false)]), ..HostConfig::default() }),
             ..ContainerCreateBody::default()
         };
-        // The name keeps others from filling the same volume at the same time.
+        // The name prevents others from filling the same volume at the same time.
         let lock = format!("autoexperiment-build-{}", self.volume);
         let id = create_alone(engine, &lock, body).await?;
         let filled = self.fill_through(engine, &id, exe, needed).await;

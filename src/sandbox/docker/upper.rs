@@ -1,5 +1,5 @@
-//! A workspace's upper layer on the host, and its counterpart in a container: what is laid there before the attempt,
-//! and what the attempt left, written back in the form of an overlay's upper layer.
+//! Copies a workspace's upper layer into a container before the attempt, and what the attempt left back into it, in the
+//! form of an overlay's upper layer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,11 +14,11 @@ use crate::sandbox::init::tree::lay::{make_room, write};
 use crate::sandbox::init::tree::{Laid, Sort, Surveyed};
 use crate::workspace::remove_tree;
 
-/// Files larger than this are not brought back, only their sizes: workspaces skip them.
+/// Of larger files only the size is copied back: workspaces skip them.
 const FILE: u64 = (16 << 20) + 1;
-/// Nor are more bytes than this in all.
+/// The most bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
-/// Nor more new files than this: workspaces list half as many, and count the others.
+/// The most new files to copy back: workspaces list half as many and count the others.
 const NEW: usize = 20_000;
 
 /// What an upper layer holds: files to write and, for whiteouts, to remove.
@@ -51,9 +51,9 @@ enum Given {
     Link(Vec<u8>),
 }
 
-/// What an attempt left, against what it was given.
+/// What an attempt left, compared with what it was given.
 pub(super) struct Left {
-    /// Files whose contents are to be brought, with their sizes.
+    /// Files whose contents are wanted, with their sizes.
     pub(super) wanted: Vec<(Vec<u8>, u64)>,
     modes: BTreeMap<Vec<u8>, bool>,
     /// Entries that are only named: too large, links and others.
@@ -139,7 +139,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             (Sort::Link(_) | Sort::Other, _) => left.named.push(entry),
         }
     }
-    // That a folder is gone follows from its files.
+    // A missing folder follows from its missing files.
     left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));
     Ok(left)
@@ -167,7 +167,7 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
     }
     for entry in &left.named {
         match &entry.sort {
-            // A hole of the same size: nothing else of it is kept.
+            // A hole of the same size; the content is not kept.
             Sort::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }

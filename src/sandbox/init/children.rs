@@ -1,4 +1,4 @@
-//! The processes below the init: who lives, how each ended, and how all are killed.
+//! The processes below the init: which are alive, how each ended, and how to kill them all.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,5 +1,5 @@
-//! What a process gives up for good before it runs anything of an agent's: capabilities, system calls, resources,
-//! and with landlock the file system outside an allowlist.
+//! What a process gives up for good before it runs an agent's code: capabilities, system calls, resources and, with
+//! landlock, the file system outside an allowlist.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::wire::{Place, Setup, Source};
 use super::{calls, root};
 use crate::sandbox::processes;
 
-/// The newest landlock whose rights we know; older kernels enforce what they have.
+/// The newest landlock version whose rights we know. Older kernels enforce what they support.
 const LANDLOCK: ABI = ABI::V6;
 
 /// What commands may read of the machine without namespaces. Not the rest of /proc: it shows the command lines of
@@ -36,7 +36,7 @@ const HOST_FACTS: &[&str] = &[
     "/sys/devices/system/cpu",
 ];
 
-/// Everything to give up, prepared so that giving it up needs few calls.
+/// Everything to give up, prepared so that few calls remain after the fork.
 pub(super) struct Confinement {
     filters: Vec<BpfProgram>,
     limits: Vec<(Resource, u64)>,
@@ -46,7 +46,7 @@ pub(super) struct Confinement {
 }
 
 impl Confinement {
-    /// Prepares for the user inside; `user` is to be become now, `None` where that is already so.
+    /// Prepares for the user inside. `user` is the user to become; `None` if this process already is that user.
     pub(super) fn prepare(setup: &Setup, user: Option<(u32, u32)>) -> io::Result<Self> {
         let landlock = landlock(setup);
         if setup.place == Place::Host && landlock.is_none() {
@@ -60,7 +60,7 @@ impl Confinement {
         })
     }
 
-    /// Gives it up, for this process and all its children. After a fork of a process with one thread only.
+    /// Gives it up, for this process and all its children. Call it only in a process with one thread.
     pub(super) fn apply(&self) -> io::Result<()> {
         drop_bounding_set();
         if let Some((uid, gid)) = self.user {
@@ -92,7 +92,7 @@ impl Confinement {
 
 /// No capability can come back by executing a file. Needs a capability itself, so it comes before the others go.
 fn drop_bounding_set() {
-    // Numbers beyond the kernel's last are an error and the end.
+    // The first number that the kernel does not know is an error and ends the loop.
     for capability in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << capability);
         if rustix::thread::remove_capability_from_bounding_set(capability).is_err() {

@@ -45,12 +45,12 @@ impl Growth {
         self.since
     }
 
-    /// When to look first at a command that began at this time.
+    /// When to look for the first time at a command that began at this time.
     pub(super) fn first_look(begun: Instant) -> Instant {
         begun + FIRST_LOOK
     }
 
-    /// When to look again. A tree that takes long to walk is walked less often.
+    /// When to look again. A tree that takes long to walk is looked at less often.
     pub(super) fn next_look(looked: Instant) -> Instant {
         let now = Instant::now();
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
@@ -81,7 +81,7 @@ impl Growth {
         sum > self.most
     }
 
-    /// Whether their disk has no room left, while they are not too large.
+    /// Whether the disk is full although the folders are within their limit.
     pub(super) fn is_out_of_room(&self, job: Option<i32>) -> bool {
         self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full(job)
     }

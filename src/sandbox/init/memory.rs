@@ -1,5 +1,5 @@
-//! The memory of all processes together, where no cgroup counts it. The kernel holds each process to the limit; a watch
-//! holds them to it together, by killing the largest one as the kernel would.
+//! Limits the memory of all processes together where no cgroup counts it. The kernel limits each process; this watch limits
+//! their sum by killing the largest one, as the kernel would.
 
 use std::cell::Cell;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::sandbox::processes;
 /// The time between looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// Watches what lives below the init.
+/// Watches the processes below the init.
 #[derive(Debug)]
 pub(super) struct Memory {
     most: u64,
@@ -48,7 +48,7 @@ impl Memory {
             while sum > self.most
                 && let Some((size, pid)) = sizes.pop()
             {
-                // One that is gone meanwhile needs no signal.
+                // A process that has ended in the meantime needs no signal.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
                 sum -= size;
             }

@@ -61,7 +61,7 @@ pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 const FIRST_MESSAGE: Duration = Duration::from_mins(2);
 /// A guardian's exit code when a signal has ended the init: this and the signal's number.
 pub(super) const SIGNALLED: u8 = 128;
-/// User and group inside, by whatever number outside.
+/// User and group inside, whatever their numbers outside.
 const INSIDE: u32 = 1000;
 
 /// Runs as an init when the program was executed with [`MARKER`].
@@ -79,7 +79,7 @@ fn run() -> io::Result<ExitCode> {
     let mut channel = Channel::take()?;
     default_signals();
     let _ = setsid();
-    // An engine that is killed in the midst of starting a container forgets it, and keeps its streams open.
+    // An engine that is killed while it starts a container forgets it, and the streams stay open.
     if !channel.is_ready_within(FIRST_MESSAGE)? {
         return Ok(ExitCode::FAILURE);
     }
@@ -106,8 +106,8 @@ fn run() -> io::Result<ExitCode> {
     }
 }
 
-/// Gives signals of faults their default action again. Rust's own handler takes a forged one for a stack overflow and
-/// ends the process; with the default action, the kernel drops what the first process of a namespace is sent from inside.
+/// Restores the default action of fault signals. Rust's handler would take a forged one for a stack overflow and end the
+/// process. With the default action, the kernel drops signals that are sent to a namespace's first process from inside.
 fn default_signals() {
     for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
         // SAFETY: the default action runs no code.
@@ -199,7 +199,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     Ok(weighing(server, setup))
 }
 
-/// Without namespaces the init keeps its rights, to be able to kill, and each child gives them up before it begins.
+/// Without namespaces the init keeps its rights, because it must be able to kill. Each child gives them up before it begins.
 fn start_confined(setup: &Setup) -> io::Result<Role> {
     let Source::Folder(dir) = &setup.source else {
         return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
@@ -215,13 +215,13 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup))))
 }
 
-/// Watches the memory of all processes together where no cgroup does.
+/// Watches the memory of all processes together if no cgroup does.
 fn weighing(server: Server, setup: &Setup) -> Server {
     if setup.memory_cgroup { server } else { server.weighing(setup.limits.memory) }
 }
 
-/// In a container the engine has built everything but what needs no privilege: it is left to give up system calls and
-/// resources, and the right to write anywhere but in the workspace and among temporary files.
+/// In a container the engine has built everything that needs privileges. What remains is to give up system calls and
+/// resources, and the right to write anywhere except in the workspace and the folders for temporary files.
 fn start_contained(setup: &Setup) -> io::Result<Role> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
@@ -234,7 +234,7 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     Ok(Role::Init(Box::new(Server::new(starter)?.watching(growth))))
 }
 
-/// The sandbox's variables: those that were given, and the few without which programs misbehave.
+/// The sandbox's variables: the given ones, and the few that programs cannot do without.
 fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
     let temporary = if setup.place == Place::Host { home.display().to_string() } else { "/tmp".into() };
@@ -253,19 +253,19 @@ fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, S
     variables
 }
 
-/// Bounds System V shared memory, which belongs to no process, so that no limit of a process holds it. Only root can.
+/// Limits System V shared memory. It belongs to no process, so no limit of a process applies to it. Only root can do this.
 fn limit_shared_memory(bytes: u64) {
     let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
 }
 
-/// Limits inotify in the new user namespace. Else one sandbox could take all that its user has on the host.
+/// Limits inotify in the new user namespace. Without this, one sandbox could use up all that its user has on the host.
 fn limit_inotify() {
     for (limit, most) in [("instances", 64), ("watches", 16_384)] {
         let _ = fs::write(format!("/proc/sys/user/max_inotify_{limit}"), most.to_string());
     }
 }
 
-/// Brings up the sandbox's own loopback device; without it only local sockets fail, as they may.
+/// Brings up the sandbox's own loopback device. If that fails, only sockets on it fail, which is acceptable.
 fn loopback_up() {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     let Ok(fd) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else { return };
@@ -284,7 +284,7 @@ fn guard(init: Pid) -> ExitCode {
     loop {
         match waitpid(init, None) {
             Ok(WaitStatus::Exited(_, 0)) => return ExitCode::SUCCESS,
-            // As shells tell it.
+            // As shells report it.
             Ok(WaitStatus::Signaled(_, signal, _)) => return ExitCode::from(SIGNALLED + signal as u8),
             Ok(WaitStatus::Exited(..)) => return ExitCode::FAILURE,
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}

@@ -1,4 +1,4 @@
-//! Whom the kernel kills when memory runs out: commands before their init, and both before the harness.
+//! Sets whom the kernel kills first when memory runs out: commands before their init, and both before the harness.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ pub(super) struct OomScore {
 }
 
 impl OomScore {
-    /// Opens it, which a process that is not dumpable can no longer do. `None` where the kernel has no such file.
+    /// Opens the file. A process that is not dumpable can no longer do that. `None` if the kernel has no such file.
     pub(super) fn open() -> Option<Self> {
         let path = "/proc/self/oom_score_adj";
         let own = std::fs::read(path).ok()?.trim_ascii().to_vec();
@@ -23,10 +23,10 @@ impl OomScore {
     /// Starts a child with the commands' score.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
-        // A score that cannot be changed only makes the kernel's choice worse.
+        // If the score cannot be changed, the kernel only chooses worse.
         let _ = file.write_all_at(COMMANDS, 0);
         let child = start();
-        // After a fork the child writes, too: to the same file, which is the init's.
+        // After a fork the child writes to the same file, which is the init's.
         let _ = file.write_all_at(own, 0);
         child
     }

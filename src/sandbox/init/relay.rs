@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
-/// The port, where it is free: the same in every sandbox, so that what agents see of it is always the same.
+/// The port, if it is free: the same in every sandbox, so that agents always see the same one.
 const PORT: u16 = 11_411;
 /// Connections at once; further ones wait in the listener's queue.
 const MOST: usize = 64;
@@ -24,15 +24,15 @@ pub(super) struct Relay {
 
 struct Connection {
     stream: TcpStream,
-    /// What the harness sent and the process has not taken yet.
+    /// Bytes from the harness that the process has not read yet.
     inward: Vec<u8>,
-    /// What the process has taken and the harness does not know of yet.
+    /// Bytes that the process has read and the harness has not been told about.
     unacknowledged: Unacknowledged,
     /// Bytes that were sent to the harness and that it has not taken yet.
     outward: usize,
-    /// Whether the process sends no more.
+    /// Whether the process has stopped sending.
     ended: bool,
-    /// Whether the harness sends no more.
+    /// Whether the harness has stopped sending.
     closed: bool,
 }
 
@@ -56,8 +56,8 @@ impl Relay {
         self.listener.local_addr().map(|address| address.port())
     }
 
-    /// Adds what to wait for. A descriptor that nothing is expected of must not be there at all: the end of a
-    /// connection is reported whether one waits for it or not.
+    /// Adds what to wait for. A descriptor without an expected event must not be in the list, because poll always reports the
+    /// end of a connection.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
         let mut places = Vec::new();
         if self.connections.len() < MOST {
@@ -80,7 +80,7 @@ impl Relay {
         places
     }
 
-    /// Moves what can be moved at this place; returns the messages for the harness.
+    /// Moves what can be moved on this connection and returns the messages for the harness.
     pub(super) fn pump(&mut self, place: Place) -> Vec<Relayed> {
         let mut out = Vec::new();
         match place {
@@ -109,7 +109,7 @@ impl Relay {
         out
     }
 
-    /// Takes a message of the harness; returns the answers.
+    /// Handles a message from the harness and returns the answers.
     pub(super) fn take(&mut self, message: Relayed) -> Vec<Relayed> {
         let mut out = Vec::new();
         let (Relayed::Opened(id) | Relayed::Bytes(id, _) | Relayed::Acknowledged(id, _) | Relayed::Closed(id)) =
@@ -169,7 +169,7 @@ impl Connection {
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
-                // Nobody will read it. The harness goes on as if it had been read, and hangs up.
+                // Nobody will read it. The harness goes on as if somebody had, and hangs up.
                 out.extend(self.unacknowledged.add(id, self.inward.len()));
                 self.inward.clear();
                 self.end(id, out);

@@ -18,9 +18,9 @@ use crate::sandbox::WORKDIR;
 
 /// Where HOME is inside the sandbox.
 pub(in crate::sandbox) const HOME: &str = "/tmp/home";
-/// Everybody's folder on every Linux; the new root is put over it before the old one goes.
+/// A folder that exists on every Linux. The new root is mounted over it before the old one is removed.
 const STAGE: &str = "/tmp";
-/// Host folders that every sandbox sees, where they exist.
+/// Host folders that every sandbox sees, if they exist.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 /// Folders of /etc without secrets that programs need.
 const SETTINGS: &[&str] = &[
@@ -54,7 +54,7 @@ pub(in crate::sandbox) fn readable() -> impl Iterator<Item = &'static Path> {
     SYSTEM.iter().chain(SETTINGS).chain(SETTINGS_FILES).map(Path::new)
 }
 
-/// What stays usable of the old root while the new one is built.
+/// Parts of the old root that stay usable while the new one is built.
 struct Sources {
     /// Path, detached mounts, and whether it is a folder.
     trees: Vec<(PathBuf, OwnedFd, bool)>,
@@ -64,7 +64,7 @@ struct Sources {
     masks: Vec<PathBuf>,
 }
 
-/// What is there of the workspace before the sandbox.
+/// Where the workspace comes from.
 enum Lower {
     /// The lower layer, and the paths of the others.
     Overlay {
@@ -81,7 +81,7 @@ enum Workspace {
     Copy(OwnedFd),
 }
 
-/// Adds to an error what was being done.
+/// Adds the failed action to an error.
 fn doing<T>(what: impl std::fmt::Display, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
 }
@@ -94,13 +94,13 @@ impl Sources {
             files: Vec::new(),
             masks: setup.masked.iter().map(|path| path.as_path().into()).collect(),
         };
-        // Before the stage is covered, in which it may lie.
+        // Before the stage is covered: the folder may be below it.
         let lower = doing("open the workspace", Lower::open(&setup.source))?;
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
             sources.add(path, path.starts_with("/etc"))?;
         }
         for path in SETTINGS_FILES.iter().map(Path::new) {
-            // A missing one is missing inside, too.
+            // What is missing outside is missing inside.
             if let Ok(target) = fs::read_link(path) {
                 sources.links.push((path.into(), target));
             } else if let Ok(bytes) = fs::read(path) {
@@ -112,7 +112,7 @@ impl Sources {
         read_only.sort();
         for path in read_only {
             if path.parent().is_none() {
-                return Err(io::Error::other("the whole of / cannot be made visible"));
+                return Err(io::Error::other("`/` as a whole cannot be shown"));
             }
             let is_masked =
                 |parent: &Path| sources.masks.iter().any(|mask| path.starts_with(mask) && mask.starts_with(parent));
@@ -130,7 +130,7 @@ impl Sources {
         Ok((sources, lower))
     }
 
-    /// A folder of the host, as the link that it is on merged-usr systems, or not at all. Optional ones may fail.
+    /// A folder of the host; on merged-usr systems the link that it is. Optional ones may be missing.
     fn add(&mut self, path: &Path, optional: bool) -> io::Result<()> {
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         if about.is_symlink() {
@@ -164,12 +164,12 @@ impl Lower {
                 let dir = dir.as_path();
                 Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?)
             }
-            Source::Image => return Err(io::Error::other("an image is mounted by a container engine only")),
+            Source::Image => return Err(io::Error::other("only a container engine can mount an image")),
         })
     }
 
-    /// Opens the rest. A disk of its own is moved into this mount namespace first, because an overlay takes no folders of
-    /// another one: over the stage, of which nothing is needed any more, and which is covered next.
+    /// Opens the rest. A disk is moved into this mount namespace first, because an overlay accepts folders of its own
+    /// namespace only. It is mounted over the stage, which is no longer needed and is covered next.
     fn complete(self) -> io::Result<Workspace> {
         Ok(match self {
             Self::Copy(tree) => Workspace::Copy(tree),
@@ -220,7 +220,7 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     doing("make mounts private", mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(Into::into))?;
     let (sources, lower) = Sources::open(setup)?;
     let workspace = doing("open the workspace", lower.complete())?;
-    // Half of the memory limit for all temporary files together; inodes cost kernel memory as well.
+    // Half of the memory limit for all temporary files together. Inodes use kernel memory, too.
     let size = (setup.limits.memory / 2).max(1 << 20);
     let options = format!("mode=0755,size={size},nr_inodes=200000");
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -277,7 +277,7 @@ fn trees(sources: &Sources) -> io::Result<()> {
                 }
                 doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
             }
-            // What is not there is covered already, by a mask around it.
+            // A missing path is already covered by a mask around it.
             None if !to.is_dir() => {}
             None => {
                 let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -288,7 +288,7 @@ fn trees(sources: &Sources) -> io::Result<()> {
             }
         }
     }
-    // Only now: trees within them needed places.
+    // Not earlier: trees inside them needed mount points.
     covered.iter().try_for_each(|mask| set_attributes_at(mask, READ_ONLY | NO_SUID | NO_DEVICES))
 }
 

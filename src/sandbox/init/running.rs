@@ -28,15 +28,15 @@ pub(super) struct Running {
     err: Capture,
     /// What earlier commands left running.
     pub(super) spared: BTreeSet<Identity>,
-    /// Counted where its time limit has patience for it.
+    /// Counted if its time limit allows for a busy machine.
     pub(super) starved: Option<Starved>,
-    /// Whether it may find the disk full. What brings the workspace out may not.
+    /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not.
     pub(super) grows: bool,
-    /// The process itself, where it is no command but a fork of the init, which shows its files to nobody.
+    /// The process, if it is a fork of the init instead of a command. Nobody can see its open files.
     pub(super) forked: Option<i32>,
 }
 
-/// What poll said.
+/// What poll reported.
 pub(super) struct Ready {
     pub(super) socket: bool,
     pub(super) children: bool,
@@ -146,7 +146,7 @@ impl Running {
 pub(super) fn wait(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
     let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Rounded up, not to wake just before the deadline; a longer wait than this returns and is begun again.
+        // Rounded up, so as not to wake just before the deadline. A longer wait is split.
         PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
     });
     match poll(fds, timeout) {

@@ -1,4 +1,4 @@
-//! The init's loop: it runs one job at a time, and bounds its output and its time.
+//! The init's loop: runs one job at a time and limits its output and time.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use crate::sandbox::starved::Starved;
 #[derive(Debug, Clone, Copy)]
 struct Times {
     wall: Duration,
-    /// How much later where others have the processors.
+    /// How much later if other processes have the processors.
     patience: Duration,
     /// How long it may take to end.
     grace: Duration,
@@ -35,9 +35,9 @@ struct Times {
 pub(super) struct Server {
     starter: Starter,
     children: Children,
-    /// Set where the harness cannot see the workspace and the init looks after its size.
+    /// Set if the harness cannot see the workspace, so that the init must watch its size.
     growth: Option<Growth>,
-    /// Set where no cgroup counts the memory of all processes together.
+    /// Set if no cgroup counts the memory of all processes together.
     memory: Option<Memory>,
     /// Set once the harness has asked for it.
     relay: RefCell<Option<Relay>>,
@@ -48,12 +48,12 @@ impl Server {
         Ok(Self { starter, children: Children::watch()?, growth: None, memory: None, relay: RefCell::new(None) })
     }
 
-    /// The same, holding all processes to so many bytes of memory together.
+    /// The same with a limit on the memory of all processes together, in bytes.
     pub(super) fn weighing(self, limit: u64) -> Self {
         Self { memory: Some(Memory::new(limit)), ..self }
     }
 
-    /// The same, looking after the workspace's size as well.
+    /// The same with a watch on the workspace's size.
     pub(super) fn watching(self, growth: Growth) -> Self {
         Self { growth: Some(growth), ..self }
     }
@@ -71,7 +71,7 @@ impl Server {
                 PollFd::new(channel.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
             ];
-            // What earlier commands left running is watched, too.
+            // Processes that earlier commands left are watched, too.
             let watched = self.memory.as_ref().filter(|_| has_children());
             wait(&mut ready, watched.map(Memory::next_look))?;
             let [asked, died] = ready.map(|fd| fd.any().unwrap_or(true));
@@ -149,7 +149,7 @@ impl Server {
         Ok(running)
     }
 
-    /// Sees a job to its end. `None` when the harness has gone.
+    /// Waits for the end of a job. `None` if the harness is gone.
     fn attend(&self, mut running: Running, channel: &mut Channel, times: Times) -> io::Result<Option<Reply>> {
         let mut deadline = running.begun.checked_add(times.wall);
         let mut forced = None;
@@ -172,7 +172,7 @@ impl Server {
                         self.children.kill(&running.spared);
                     }
                     Some(Request::Expire) => {
-                        // From here on it goes as at its time limit.
+                        // From here on, as at its time limit.
                         if forced.is_none() {
                             running.starved = None;
                             deadline = Some(Instant::now());
@@ -215,7 +215,7 @@ impl Server {
                 let alive = self.children.living(&running.spared).into_iter().map(|(pid, _)| pid);
                 let later = starved.later(alive, times.patience);
                 if !later.is_zero() {
-                    // Who waits for the reply gives up soon after the time that it knows of.
+                    // The harness gives up soon after the deadline that it knows.
                     send(channel, &Reply::Later(later))?;
                 }
                 deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));

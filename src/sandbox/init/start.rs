@@ -23,7 +23,7 @@ use super::tree::{self, Moment};
 use super::wire::{Job, OsBytes, Setup, put_item};
 use crate::sandbox::{files, processes};
 
-/// How often a process is tried to be started where none is left, and the time between.
+/// How often to try to start a process when none is left, and the time between tries.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 
@@ -31,7 +31,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 pub(super) struct Starter {
     workdir: PathBuf,
     variables: BTreeMap<String, String>,
-    /// What each child gives up, where the init has not given it up already.
+    /// What each child gives up, if the init has not already done so.
     confinement: Option<Arc<Confinement>>,
     oom_score: Option<OomScore>,
     null: OwnedFd,
@@ -41,9 +41,9 @@ pub(super) struct Starter {
     address_space: Option<u64>,
 }
 
-/// Why a job was not started.
+/// Why a job did not start.
 pub(super) enum NotStarted {
-    /// Its command is at fault.
+    /// The command is at fault.
     Refused(String),
     /// The machine has no process left, though the sandbox has not used up its own limit.
     NoProcess(String),

@@ -166,8 +166,8 @@ impl Backend for LocalBackend {
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let masks = self.masks(&spec.read_only, &spec.hidden)?;
         if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
-            return Err(Error::machine("no limit of CPUs can be set here: there is no cpu control group to write to")
-                .hint("leave `--cpus` away, or use `--sandbox docker`"));
+            return Err(Error::machine("CPUs cannot be limited here: no cpu control group is writable")
+                .hint("omit `--cpus`, or use `--sandbox docker`"));
         }
         let namespaces = self.mode != Mode::Landlock;
         let scratch = if namespaces { None } else { Some(self.scratch()?) };
