@@ -414,6 +414,10 @@ async fn make_part<'a>(
     });
     let outcome = execute_part(Arc::new(context), &mut part, terms, observer, cancel).await;
     ended.cancel();
+    let outcome = match part.taken_over() {
+        Some(error) if matches!(outcome, Ok(Outcome::Interrupted)) => Err(error),
+        _ => outcome,
+    };
     match outcome {
         Ok(outcome) => Ok((outcome, part)),
         Err(error) => {

@@ -305,6 +305,25 @@ fn shard(lab: &Lab, number: u32, jobs: &str) -> Child {
     lab.command(&arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap()
 }
 
+#[test]
+fn a_shard_that_stood_still_goes_on_where_nobody_has_taken_over() {
+    let lab = Lab::new();
+    let settings = ["run", "-n", "1..3", "-k", "4", "--agent", "noop", "--no-verify", "--no-baseline", "--name", "s"];
+    lab.ok(&[settings.as_slice(), &["--plan-only", "--claim-timeout", "1s"]].concat());
+    let mut alone = shard(&lab, 1, "1");
+    let begun = Instant::now();
+    while std::fs::read_dir(lab.path("runs/s/claims")).map_or(0, Iterator::count) < 2 {
+        assert!(begun.elapsed() < Duration::from_mins(3), "{}", lab.read("log-1"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let signal = |signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(alone.id().cast_signed()), signal).unwrap();
+    signal(nix::sys::signal::Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(3));
+    signal(nix::sys::signal::Signal::SIGCONT);
+    assert_eq!(alone.wait().unwrap().code(), Some(0), "{}", lab.read("log-1"));
+    assert_eq!(verdicts(&lab, "s").len(), 44);
+}
+
 /// Waits until it ends, for so many seconds at most; its exit code.
 fn ended(child: &mut Child, seconds: u64) -> Option<i32> {
     let begun = Instant::now();

@@ -38,7 +38,7 @@ pub struct Beat {
     path: PathBuf,
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<u64>>,
-    /// Set when this process has not beaten for so long that others hold it for dead.
+    /// Set when others hold this process for dead.
     lapsed: CancellationToken,
     /// Whether its work is whole, so that nothing has to be cleared up after it.
     is_clean: bool,
@@ -51,17 +51,18 @@ impl Beat {
         line(0, RUNNING)
     }
 
-    /// Goes on beating in a file. A process that shows no sign for `timeout` counts as dead.
+    /// Goes on beating in a file. A process that shows no sign for `timeout` counts as dead. Who clears up after one makes the
+    /// file `buried` first, and so one that only stood still learns of it. While a file server was away, nobody could.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(path: &Path, timeout: Duration) -> io::Result<Self> {
+    pub fn start(path: &Path, timeout: Duration, buried: PathBuf) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let lapsed = CancellationToken::new();
         let (own, told, file) = (stop.clone(), lapsed.clone(), path.to_owned());
         let every = (timeout / BEATS).min(RAREST);
         let thread = std::thread::Builder::new().name("beat".to_owned()).spawn(move || {
-            let (mut count, mut last) = (0, Instant::now());
+            let mut count = 0;
             loop {
                 let stopped = own.0.lock().unwrap_or_else(PoisonError::into_inner);
                 let (stopped, _) = own
@@ -74,19 +75,16 @@ impl Beat {
                 drop(stopped);
                 count += 1;
                 // A beat that fails is one that is missing, nothing else.
-                let is_written = write(&file, count, RUNNING).is_ok();
-                if last.elapsed() > timeout {
+                let _ = write(&file, count, RUNNING);
+                if buried.exists() {
                     told.cancel();
-                }
-                if is_written {
-                    last = Instant::now();
                 }
             }
         })?;
         Ok(Self { path: path.to_owned(), stop, thread: Some(thread), lapsed, is_clean: false })
     }
 
-    /// Set when others may have taken over this process's work.
+    /// Set when others take over this process's work.
     #[must_use]
     pub const fn lapsed(&self) -> &CancellationToken {
         &self.lapsed
@@ -266,13 +264,33 @@ mod tests {
     }
 
     #[test]
+    fn who_could_not_beat_for_too_long_is_told_only_if_somebody_has_cleared_up_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
+        let timeout = Duration::from_millis(120);
+        // No file to beat in, as while a file server is away.
+        let beat = Beat::start(&path, timeout, buried.clone()).unwrap();
+        std::thread::sleep(4 * timeout);
+        assert!(!beat.lapsed().is_cancelled());
+        std::fs::write(&path, Beat::first()).unwrap();
+        while std::fs::read(&path).unwrap() == Beat::first().as_bytes() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!beat.lapsed().is_cancelled());
+        std::fs::write(&buried, "b").unwrap();
+        while !beat.lapsed().is_cancelled() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
     fn a_beat_goes_on_while_it_is_held_and_says_so_when_it_ends_well() {
         let folder = tempfile::tempdir().unwrap();
         let timeout = Duration::from_millis(240);
         for is_clean in [false, true] {
             let path = file(folder.path(), if is_clean { "a" } else { "b" });
             std::fs::write(&path, Beat::first()).unwrap();
-            let mut beat = Beat::start(&path, timeout).unwrap();
+            let mut beat = Beat::start(&path, timeout, folder.path().join("of-it")).unwrap();
             assert!(any_recent(folder.path()));
             while std::fs::read(&path).unwrap() == Beat::first().as_bytes() {
                 std::thread::sleep(Duration::from_millis(5));

@@ -30,6 +30,18 @@ impl Claims {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
+    /// What is claimed by who clears up after a dead process.
+    #[must_use]
+    pub fn after(name: &str) -> String {
+        format!("of-{name}")
+    }
+
+    /// The file that shows that a thing was claimed at all.
+    #[must_use]
+    pub fn first(folder: &Path, what: &str) -> PathBuf {
+        folder.join(format!("{what}.0"))
+    }
+
     fn path(&self, what: &str, generation: u32) -> PathBuf {
         self.folder.join(format!("{what}.{generation}"))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::beat::{self, Beat};
+use super::claims::Claims;
 use super::{Shard, shards};
 use crate::error::{Error, Kind, Result};
 use crate::files::{write_durably, write_once};
@@ -45,7 +46,8 @@ impl Member {
         same_strength(&folder, facts, mixed)?;
         let name = new_name(&folder, shard)?;
         let beat = beat::file(&folder, &name);
-        let beat = Beat::start(&beat, timeout).map_err(|error| write_failed(&beat, error))?;
+        let buried = Claims::first(&store.folder().join("claims"), &Claims::after(&name));
+        let beat = Beat::start(&beat, timeout, buried).map_err(|error| write_failed(&beat, error))?;
         let facts = SessionFacts { shard: Some(name.clone()), node: node(), ..facts.clone() };
         save(&folder, &name, &facts)?;
         let writer = store.shard_writer(&name)?;

@@ -103,6 +103,16 @@ impl<'a> Part<'a> {
         Ok(part)
     }
 
+    /// That others hold this process for dead and have taken over its work, where they have.
+    #[must_use]
+    pub fn taken_over(&self) -> Option<Error> {
+        let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
+        self.member.beat.lapsed().is_cancelled().then(|| {
+            Error::store(what)
+                .hint("start it again; if file servers are slow here, plan with a longer `--claim-timeout`")
+        })
+    }
+
     /// How many attempts there are, and how many are done.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
@@ -247,7 +257,7 @@ impl<'a> Part<'a> {
         if name.is_empty() || self.cleared.iter().any(|known| known == name) {
             return Ok(());
         }
-        let what = format!("of-{name}");
+        let what = Claims::after(name);
         let last = self.claims.last(&what, 0).map_err(|error| self.failed(error))?;
         let generation = match &last {
             None => 0,
@@ -282,11 +292,8 @@ impl<'a> Part<'a> {
 
     fn next_job(&mut self) -> Result<Next> {
         self.left = 0;
-        if self.member.beat.lapsed().is_cancelled() {
-            let what =
-                format!("shard {} stood still for so long that others have taken over its work", self.member.name);
-            return Err(Error::store(what)
-                .hint("start it again; if file servers are slow here, plan with a longer `--claim-timeout`"));
+        if let Some(error) = self.taken_over() {
+            return Err(error);
         }
         loop {
             while let Some(place) = self.free.pop_front() {
