@@ -41,6 +41,7 @@ mod single;
 mod so_far;
 pub(crate) mod spec;
 mod step;
+mod super_preset;
 mod talk;
 mod task;
 #[cfg(test)]

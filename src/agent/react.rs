@@ -9,13 +9,15 @@ use super::account::{Asker, Unanswered};
 use super::memory::Memory;
 use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
-use super::settings::Settings;
+use super::settings::{Preset, Settings};
 use super::step::{self, Next};
 use super::talk::Talk;
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Ended, Event, Limits, Replication, Task, files, material, reflexion};
-use crate::error::Result;
+use super::{
+    Agent, Context, End, Ended, Event, Limits, Replication, Task, files, material, prompts, reflexion, super_preset,
+};
+use crate::error::{Error, Result};
 use crate::model::{Message, Model, ModelError, Reply, Request, Role};
 use crate::sample::MASKED;
 
@@ -47,8 +49,15 @@ impl React {
     /// With these settings, under this name. Vectors are kept in `cache`.
     ///
     /// # Errors
-    /// Those of the embedding model.
+    /// Those of the embedding model; kind `Usage` for settings that a preset has no place for.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
+        let retrieves = settings.paper.is_some_and(|paper| paper != PaperChoice::None)
+            || settings.code.is_some_and(|code| !matches!(code, CodeChoice::Agent | CodeChoice::None));
+        let thinks = settings.reasoning_tokens > 0 || settings.feedback.is_some();
+        if settings.preset == Preset::Super && (retrieves || thinks) {
+            return Err(Error::usage("`preset=super` takes no retrieval, reasoning tokens or feedback")
+                .hint("leave these options out, or the preset"));
+        }
         let retriever = settings.retriever(cache)?;
         let tool_calling = ToolCalling {
             tools: ToolSet::of(settings.tools),
@@ -127,6 +136,11 @@ impl React {
     async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
         let tool_calling = &self.tool_calling;
         let Work { limits, lesson, request, session } = work;
+        if self.settings.preset == Preset::Super {
+            let (ended, said) = super_preset::work(task, limits, lesson.take(), model, session, context).await;
+            request.messages = said;
+            return ended;
+        }
         request.tools = tool_calling.offered().to_vec();
         request.one_call = tool_calling.one_call && !request.tools.is_empty();
         let Settings { prompt, history, paper_file, .. } = self.settings;
@@ -220,6 +234,11 @@ impl Agent for React {
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
         (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)
+    }
+
+    /// That of a preset's prompts, which the digest of all prompts leaves out.
+    fn digest(&self) -> Option<String> {
+        (self.settings.preset == Preset::Super).then(prompts::preset_digest)
     }
 
     fn is_reviewed(&self) -> bool {

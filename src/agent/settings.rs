@@ -33,6 +33,22 @@ pub enum Fill {
     Filled,
 }
 
+/// The course of a dynamic agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// As prompt, history, tools and protocol say
+    #[default]
+    None,
+    /// That of SUPER's own agent: one prompt with three shots, the history as one message, actions as text
+    Super,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_none(preset: &Preset) -> bool {
+    matches!(preset, Preset::None)
+}
+
 /// What can be set about agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -57,6 +73,9 @@ pub struct Settings {
     pub repair: u32,
     /// Tokens of reasoning before a function is written, or before the first step of a dynamic agent.
     pub reasoning_tokens: u32,
+    /// A published agent's course, in place of a dynamic agent's prompt, history, tools and protocol.
+    #[serde(skip_serializing_if = "is_none")]
+    pub preset: Preset,
     /// What a dynamic agent writes before each of its calls.
     pub prompt: Prompting,
     /// Which steps it is shown again.
@@ -100,6 +119,7 @@ impl Default for Settings {
             fill: Fill::default(),
             repair: 0,
             reasoning_tokens: 0,
+            preset: Preset::default(),
             prompt: Prompting::default(),
             history: History::default(),
             context_tokens: None,
@@ -182,8 +202,13 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
     kind == Kind::React
 }
 
+/// By a dynamic agent that follows no preset.
+fn by_free_react(kind: Kind, settings: &Settings) -> bool {
+    kind == Kind::React && settings.preset == Preset::None
+}
+
 /// All that can be set for an agent alone, in the order of labels.
-static KEYS: [Key; 17] = [
+static KEYS: [Key; 18] = [
     Key {
         name: "paper",
         option: "--paper-text",
@@ -260,6 +285,16 @@ static KEYS: [Key; 17] = [
         heeded: by_fixed,
     },
     Key {
+        name: "preset",
+        option: "--preset",
+        read: |settings, text| {
+            settings.preset = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.preset),
+        heeded: by_react,
+    },
+    Key {
         name: "prompt",
         option: "--prompt",
         read: |settings, text| {
@@ -267,7 +302,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| written(settings.prompt),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "history",
@@ -277,7 +312,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| settings.history.to_string(),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "context",
@@ -287,7 +322,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "tools",
@@ -297,7 +332,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| written(settings.tools),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "protocol",
@@ -307,7 +342,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| written(settings.protocol),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "one-call",
@@ -317,7 +352,7 @@ static KEYS: [Key; 17] = [
             Ok(())
         },
         write: |settings| settings.one_call.to_string(),
-        heeded: by_react,
+        heeded: by_free_react,
     },
     Key {
         name: "reflexion",
@@ -550,7 +585,7 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

@@ -189,13 +189,18 @@ pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &m
 }
 
 fn answered(raw: String, context: &mut Context<'_>) -> Next {
-    context.trajectory.push(&Event::Answer { raw: raw.clone() });
-    context.answer = Some(raw);
+    report(raw, context);
     Next::End(End::Answered.into())
 }
 
+/// Records an answer.
+pub(super) fn report(raw: String, context: &mut Context<'_>) {
+    context.trajectory.push(&Event::Answer { raw: raw.clone() });
+    context.answer = Some(raw);
+}
+
 /// Counts and records what was wrong with a reply.
-fn count(what: &str, context: &mut Context<'_>) {
+pub(super) fn count(what: &str, context: &mut Context<'_>) {
     context.budget.format_errors += 1;
     context.trajectory.push(&Event::FormatError { step: context.budget.steps, what: what.to_owned() });
 }

@@ -7,7 +7,7 @@ use crate::agent::prompts::dynamic::Prompting;
 use crate::agent::protocol::Protocol;
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::review::MOST_FEEDBACK;
-use crate::agent::settings::{code_help, paper_help};
+use crate::agent::settings::{Preset, code_help, paper_help};
 use crate::agent::tools::ToolChoice;
 use crate::agent::{Fill, Settings};
 use crate::error::Result;
@@ -51,6 +51,9 @@ pub struct DynamicOptions {
     /// Leave `paper.txt` out of the workspace: the model has no more of the paper than `--paper-text` puts into its task.
     #[arg(long, help_heading = "Dynamic agent")]
     no_paper_file: bool,
+    /// A published agent's course, in place of the prompt, the history, the tools and the protocol.
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().preset, help_heading = "Dynamic agent")]
+    preset: Preset,
     /// What the model writes before each tool call.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().prompt, help_heading = "Dynamic agent")]
     prompt: Prompting,
@@ -84,6 +87,7 @@ impl DynamicOptions {
     pub fn over(&self, settings: Settings) -> Settings {
         Settings {
             paper_file: !self.no_paper_file,
+            preset: self.preset,
             prompt: self.prompt,
             history: self.history,
             context_tokens: self.context_tokens,

@@ -273,3 +273,10 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
         assert_eq!(row["attempts"], json!(104));
     }
 }
+
+#[test]
+fn verify_runs_gold_noop_and_forger_on_every_instruction() {
+    let lab = ready();
+    let told = lab.ok(&["verify", "--family", "command", "adder"]).stdout;
+    assert_eq!(told, "adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2\n");
+}

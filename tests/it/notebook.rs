@@ -231,3 +231,122 @@ fn cells_give_what_they_give_in_a_real_kernel() {
     let script = root.join("tests/it/support/side_by_side.py");
     run(&python, &[script.to_str().unwrap(), root.join("src/kernel/session.py").to_str().unwrap()]);
 }
+
+/// A model's server that gives these replies in turn, and what it was asked.
+fn serve(replies: Vec<String>) -> (String, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in crate::support::model_server::questions(listener) {
+            let body = crate::provider::read_request(&mut stream);
+            let Ok(body) = serde_json::from_str::<Value>(&body) else { continue };
+            let number = {
+                let mut log = log.lock().unwrap();
+                log.push(body);
+                log.len() - 1
+            };
+            let message = json!({"role": "assistant", "content": replies[number.min(replies.len() - 1)]});
+            let reply = json!({
+                "id": "x", "object": "chat.completion", "created": 0, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+            });
+            let text = reply.to_string();
+            let head =
+                format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", text.len());
+            let whole = format!("{head}connection: close\r\n\r\n{text}");
+            let _ = std::io::Write::write_all(&mut stream, whole.as_bytes());
+        }
+    });
+    (url, asked)
+}
+
+#[test]
+fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
+    let lab = lab();
+    let act = |thought: &str, action: &str, content: &str| {
+        format!("Thought: {thought}\nAction: {action}\n<content>\n{content}\n</content>")
+    };
+    let edit = "config.json\n<<<BEFORE_EDIT>>>\n{\"path\": \"/home/me/table.csv\"}\n<<<AFTER_EDIT>>>\n{\"path\": \"table.csv\"}";
+    let replies = vec![
+        act("I look.", "execute", "!cat config.json\nprint('x' * 60000)") + "\nObservation: made up",
+        act("The path is another one's.", "edit", edit),
+        "I am not sure.".to_owned(),
+        act("Now the run.", "execute", "!python add.py"),
+        act("Done.", "submit", r#"{"sum": 6.0, "mean": 2.0}"#),
+    ];
+    let (url, asked) = serve(replies);
+    let agent = ["--agent", "react:preset=super", "--model", "m", "--base-url", &url, "--price", "0,0"];
+    let sample = ["run", "--family", "notebook", "--sample", "sums.adder_1,2", "--name", "r"];
+    lab.ok(&[&sample[..], &agent].concat());
+    let record = &lab.records("r")[0];
+    let told = format!("{record:#}");
+    assert_eq!(
+        (&record["pass"], &record["steps"], &record["format_errors"]),
+        (&json!(true), &json!(5), &json!(1)),
+        "{told}"
+    );
+    let asked = asked.lock().unwrap();
+    // The list of models is asked for first, on a connection of its own.
+    assert_eq!(asked.len(), 5, "{asked:?}");
+    for (number, body) in asked.iter().enumerate() {
+        let messages = body["messages"].as_array().unwrap();
+        let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, if number == 0 { vec!["user"] } else { vec!["user", "assistant"] });
+        assert_eq!(messages[0], asked[0]["messages"][0]);
+        assert!((body["temperature"].as_f64().unwrap() - 0.2).abs() < 1e-6 && body.get("tools").is_none(), "{body}");
+    }
+    let prompt = asked[0]["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        prompt.contains("Report the sum and the mean") && prompt.contains("Three pieces of other sessions"),
+        "{prompt}"
+    );
+    let history = |number: usize| asked[number]["messages"][1]["content"].as_str().unwrap();
+    let count = |number: usize| history(number).matches('x').count();
+    // The newest observation has its last 50,000 characters, an older one its last 500.
+    assert!((49_000..50_100).contains(&count(1)), "{}", count(1));
+    assert!((400..600).contains(&count(2)), "{}", count(2));
+    assert!(!history(4).contains("made up"), "{}", history(4));
+    assert!(
+        history(3).contains("I am not sure.\nObservation: nothing was run: the reply has no line `Action:`"),
+        "{}",
+        history(3)
+    );
+    assert!(history(4).contains("reads table.csv\n"), "{}", history(4));
+    drop(asked);
+    let shown = lab.ok(&["show", "r", "sums.adder_1,2"]).stdout;
+    assert!(shown.contains("The path is another one's.") && shown.contains("reads table.csv"), "{shown}");
+}
+
+#[test]
+fn other_tools_and_further_tries_work_on_these_tasks_too() {
+    let lab = lab();
+    let call =
+        |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});
+    let answer = json!({"answer": r#"{"sum": 6.0, "mean": 2.0}"#});
+    let run = |name: &str, agent: &str, replies: &[Value]| {
+        lab.write("model.jsonl", &crate::support::json_lines(replies));
+        let model = ["--agent", agent, "--model", "scripted:model.jsonl", "--name", name];
+        lab.ok(&[&["run", "--family", "notebook", "--sample", "sums.adder_1,2"][..], &model].concat());
+        let record = lab.records(name).remove(0);
+        assert_eq!(record["pass"], true, "{record:#}");
+        let agent = record["agent"].as_str().unwrap();
+        lab.read(&format!("runs/{name}/trajectories/{agent}/sums.adder_1,2.0.jsonl"))
+    };
+    let replies = [
+        call("open", json!({"path": "config.json"})),
+        call("edit", json!({"start_line": 1, "end_line": 1, "replacement": "{\"path\": \"table.csv\"}"})),
+        call("command_line", json!({"command": "python add.py"})),
+        call("submit", answer.clone()),
+    ];
+    assert!(run("swe", "react:tools=swe-agent", &replies).contains("reads table.csv"));
+    let mut replies = vec![json!({"text": "Hm."}); 5];
+    replies.push(json!({"text": "Next time, run the program."}));
+    let config = "open('config.json', 'w').write('{\"path\": \"table.csv\"}')";
+    replies.extend([call("execute", json!({ "code": config })), call("execute", json!({"code": "!python add.py"}))]);
+    replies.push(call("submit", answer));
+    let tried = run("again", "react:tools=super,reflexion=2", &replies);
+    assert!(tried.contains("Next time, run the program.") && tried.contains("no results were reported"), "{tried}");
+}

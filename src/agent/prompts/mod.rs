@@ -8,11 +8,13 @@ pub mod external;
 pub mod fixed;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::budget::command_limit;
+use super::history::SHORT;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
@@ -58,6 +60,9 @@ const GENERAL: [(&str, &str); 3] = [
     ("general_external", include_str!("general_external.md")),
 ];
 
+/// What `react:preset=super` is told in place of these.
+const PRESET: (&str, &str) = ("super_task", include_str!("super_task.md"));
+
 /// Words to a token, roughly.
 const WORDS: f64 = 0.6;
 
@@ -76,6 +81,12 @@ pub fn digest() -> String {
 #[must_use]
 pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
+}
+
+/// Digest of what `react:preset=super` is told.
+#[must_use]
+pub fn preset_digest() -> String {
+    digest_of([PRESET].iter())
 }
 
 fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> String {
@@ -132,6 +143,23 @@ fn limit_values(limits: &Limits) -> Value {
     }
 }
 
+/// The whole prompt of `react:preset=super`. A cell is left running after `patience`.
+#[must_use]
+pub fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
+    let question = match task.part::<Replication>() {
+        None => task.instructions.trim().to_owned(),
+        Some(part) => {
+            let report = "submit one JSON object";
+            render(
+                "react_task",
+                context! { report, printed => false, file => "", paper => true, ..task_values(part, limits) },
+            )
+        }
+    };
+    let (patience, short) = (span(patience.as_secs_f64()), SHORT);
+    render("super_task", context! { question, form => &task.answer, patience, short, ..limit_values(limits) })
+}
+
 /// What `edit_file` asks the model.
 #[must_use]
 pub fn edit_file(path: &str, text: &str, instruction: &str) -> String {
@@ -157,7 +185,7 @@ fn render(name: &str, values: Value) -> String {
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
+        for (name, text) in TEMPLATES.into_iter().chain(GENERAL).chain([PRESET]) {
             environment.add_template(name, text)?;
         }
         Ok(environment)

@@ -1,0 +1,68 @@
+//! The history as one message: thoughts, actions and observations, of which only the newest is long.
+
+use crate::agent::history::SHORT;
+use crate::model::{Message, Role};
+
+/// Characters of the newest observation.
+const LONG: usize = 50_000;
+
+/// What was said and shown.
+#[derive(Default)]
+pub struct Past {
+    turns: Vec<(String, String)>,
+}
+
+impl Past {
+    /// One more turn: what the model said, and what it was shown.
+    pub fn add(&mut self, said: String, observation: String) {
+        self.turns.push((said, observation));
+    }
+
+    /// The prompt, and the history where there is one.
+    pub fn messages(&self, prompt: &Message) -> Vec<Message> {
+        let newest = self.turns.len().saturating_sub(1);
+        let turns = self.turns.iter().enumerate().map(|(place, (said, observation))| {
+            let observation = if place == newest { observation.clone() } else { end(observation, SHORT) };
+            format!("{said}\nObservation: {observation}\n")
+        });
+        let history = turns.collect::<Vec<_>>().join("\n");
+        let history = (!history.is_empty()).then(|| Message::new(Role::Assistant, history.trim_end()));
+        std::iter::once(prompt.clone()).chain(history).collect()
+    }
+}
+
+/// An observation as it is shown first.
+pub fn newest(observation: &str) -> String {
+    end(observation, LONG)
+}
+
+/// The end of a text, so many characters, and a note of what is left out before it.
+fn end(text: &str, most: usize) -> String {
+    let cut = text.chars().count().saturating_sub(most);
+    if cut == 0 {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(cut).collect();
+    format!("[... {cut} characters cut ...]\n{kept}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_is_one_message_whose_newest_observation_alone_is_long() {
+        let prompt = Message::new(Role::User, "question");
+        let mut past = Past::default();
+        assert_eq!(past.messages(&prompt).len(), 1);
+        past.add("Thought: a".to_owned(), format!("{}end", "x".repeat(SHORT)));
+        past.add("Thought: b".to_owned(), newest(&"y".repeat(LONG + 7)));
+        let messages = past.messages(&prompt);
+        assert_eq!((messages.len(), messages[1].role), (2, Role::Assistant));
+        let text = &messages[1].content;
+        assert!(text.starts_with("Thought: a\nObservation: [... 3 characters cut ...]\nxxx"), "{}", &text[..80]);
+        assert!(text.contains("xend\n\nThought: b\nObservation: [... 7 characters cut ...]\nyyy"));
+        assert_eq!(text.matches('y').count(), LONG);
+        assert_eq!(text.matches('x').count(), SHORT - 3);
+    }
+}

@@ -1,0 +1,143 @@
+//! `react:preset=super`: SUPER's own agent (Bogin et al., 2024) in our words. One prompt with three shots; the whole
+//! history is one message of the assistant; `execute`, `edit` and `submit` as text; observations are cleaned for the model.
+
+mod clean;
+mod history;
+mod reply;
+
+use serde_json::{Map, Value};
+
+use super::account::Asker;
+use super::prompts::super_task;
+use super::step::{count, report};
+use super::tools::{Failure, Outcome, Session, ToolChoice, ToolSet, cut_middle};
+use super::trajectory::seconds;
+use super::{Context, End, Ended, Event, Limits, Task};
+use crate::model::{Message, Model, Request, Role, Wishes};
+use history::Past;
+
+/// How SUPER's agent samples, where the run does not say otherwise.
+const TEMPERATURE: f64 = 0.2;
+const TOP_P: f64 = 0.5;
+const MOST_TOKENS: u32 = 1500;
+/// An attempt ends after this many replies in a row that could not be acted upon: SUPER tries three times again.
+const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
+/// Characters of a malformed reply's fault that are told.
+const FAULT: usize = 2000;
+
+/// One attempt, or one try of several. What its prompt says about the try before is `lesson`.
+pub(super) async fn work(
+    task: &Task,
+    limits: &Limits,
+    lesson: Option<String>,
+    model: &dyn Model,
+    session: &mut Session,
+    context: &mut Context<'_>,
+) -> (Ended, Vec<Message>) {
+    let mut prompt = super_task(task, limits, context.session.patience());
+    prompt.extend(lesson.map(|lesson| format!("\n\n{lesson}")));
+    let prompt = Message::new(Role::User, prompt);
+    let mut past = Past::default();
+    let ended = steps(&prompt, &mut past, model, session, context).await;
+    (ended, past.messages(&prompt))
+}
+
+async fn steps(
+    prompt: &Message,
+    past: &mut Past,
+    model: &dyn Model,
+    session: &mut Session,
+    context: &mut Context<'_>,
+) -> Ended {
+    let tools = ToolSet::of(ToolChoice::Super);
+    let (mut errors, mut first) = (0, true);
+    loop {
+        if let Err(refused) = context.may_ask() {
+            return refused.into();
+        }
+        let mut sampling = context.next_sampling();
+        sampling.temperature.get_or_insert(TEMPERATURE);
+        sampling.max_tokens.get_or_insert(MOST_TOKENS);
+        let wishes = Wishes { top_p: Some(TOP_P), ..Wishes::default() };
+        let messages = past.messages(prompt);
+        let kept = usize::from(!first);
+        first = false;
+        let (asked, call) = (messages[kept..].to_vec(), context.budget.calls);
+        context.trajectory.push(&Event::Asked { call, kept, messages: asked, tools: None, sampling: sampling.clone() });
+        let mut request = Request { messages, sampling, wishes, ..Request::default() };
+        let reply = match context.ask(model, Asker::Agent, &mut request).await {
+            Ok(reply) => reply,
+            Err(unanswered) => return unanswered.into(),
+        };
+        let (said, call) = reply::read(&reply.text);
+        session.next_step();
+        let ran = match call {
+            Ok((name, arguments)) => run(&tools, name, arguments, session, context).await,
+            Err(what) => Ran::Wrong(what),
+        };
+        match ran {
+            Ran::Observed(observation) => {
+                errors = 0;
+                past.add(said, observation);
+            }
+            Ran::Wrong(what) => {
+                let what = cut_middle(&what, FAULT).into_owned();
+                count(&what, context);
+                errors += 1;
+                if errors >= FORMAT_ERRORS_IN_A_ROW {
+                    return End::FormatErrors.because(format!("{errors} replies in a row could not be acted upon"));
+                }
+                past.add(said, format!("nothing was run: {what}"));
+            }
+            Ran::End(ended) => return ended,
+        }
+    }
+}
+
+/// What an action led to.
+enum Ran {
+    /// An observation, as the model is shown it.
+    Observed(String),
+    /// Nothing: it is malformed.
+    Wrong(String),
+    /// The attempt's end.
+    End(Ended),
+}
+
+async fn run(
+    tools: &ToolSet,
+    name: String,
+    arguments: Map<String, Value>,
+    session: &mut Session,
+    context: &mut Context<'_>,
+) -> Ran {
+    let Some(tool) = tools.get(&name) else {
+        let known: Vec<String> = tools.shown().iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let name: String = name.chars().take(80).collect();
+        return Ran::Wrong(format!("there is no action `{name}`; the actions are {}", known.join(", ")));
+    };
+    let before = context.budget.tool_time;
+    let shown = match tool.call(arguments.clone(), context, session).await {
+        Ok(Outcome::Observation(text)) => text,
+        Ok(Outcome::Answer(raw)) => {
+            report(raw, context);
+            return Ran::End(End::Answered.into());
+        }
+        Err(Failure::Refused(what)) => format!("error: {what}"),
+        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
+        Err(Failure::Lost(loss)) => return Ran::End(loss.into()),
+        Err(Failure::Model(error)) => return Ran::End(Ended::from(&error)),
+    };
+    let content = history::newest(&clean::clean(&shown));
+    let (step, seconds) = (context.budget.steps, seconds(context.budget.tool_time.saturating_sub(before)));
+    let observation = content.clone();
+    context.trajectory.push(&Event::Observation {
+        step,
+        call_id: None,
+        tool: name,
+        arguments: arguments.into(),
+        content,
+        seconds,
+    });
+    Ran::Observed(observation)
+}
