@@ -108,7 +108,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     // One that cannot be read is not gone.
     lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
     let broken = report()["notes"].to_string();
-    assert!(broken.contains("paper `tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
+    assert!(broken.contains("`tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
     assert!(!broken.contains("any more"), "{broken}");
     std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
     assert!(report()["notes"].to_string().contains("is not in the suite any more"));

@@ -217,7 +217,7 @@ fn a_run_outlives_its_paper() {
     assert_eq!(report(&lab, &["r"]).0, 8);
     lab.ok(&["report", "r", "--how"]);
     let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
-    assert!(said.contains("paper `tiny` is not in the suite any more"), "{said}");
+    assert!(said.contains("`tiny` is not in the suite any more"), "{said}");
     let needs_paper = |look: &[&str]| look[0] == "verify-runs" || look.contains(&"harbor");
     for look in LOOKS.iter().filter(|look| !needs_paper(look)) {
         lab.ok(look);

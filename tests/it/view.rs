@@ -521,7 +521,7 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     fs::rename(lab.path("papers/tiny"), lab.path("papers/gone")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/trajectories")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/diffs")).unwrap();
-    expect(&["paper `tiny` cannot be read"]);
+    expect(&["`tiny` cannot be read"]);
     fs::rename(lab.path("papers/gone"), lab.path("papers/tiny")).unwrap();
     // Of a newer version, garbage, gone.
     let run = lab.read("runs/r/run.json");
