@@ -6,7 +6,7 @@ use super::naming::distinct_folders;
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{Labels, Merged, clean, compare, compare_console, contenders};
+use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders};
 use crate::run::RunFile;
 use crate::run::reading::Detail;
 use crate::stats::{Intervals, Population};
@@ -35,8 +35,8 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
     /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
-    #[arg(long, value_name = "OLD=NEW", value_parser = Labels::pair)]
-    label: Vec<(String, String)>,
+    #[arg(long, value_name = "OLD=NEW")]
+    label: Vec<Label>,
     /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut runs: Vec<(&str, &RunFile)> = Vec::new();
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     // Half a comparison would look like a whole one: all must be there.
-    let merged = Merged::read_all(&folders, Detail::Outcome, &Labels::new(&arguments.label)?)?;
+    let merged = Merged::read_all(&folders, Detail::Outcome, &Labels::new(&arguments.label))?;
     let mut differences = Vec::new();
     for reading in &merged.runs {
         for note in &reading.notes {

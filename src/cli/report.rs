@@ -9,7 +9,7 @@ use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
-use crate::report::{self, Course, Detailed, Labelled, Labels, Merged, MergedRun, Options, clean};
+use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, Options, clean};
 use crate::run::brief::Briefs;
 use crate::run::family::{Basis, Families, Family, Item};
 use crate::run::reading::Detail;
@@ -48,8 +48,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
     figures: Option<PathBuf>,
     /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
-    #[arg(long, value_name = "OLD=NEW", value_parser = Labels::pair)]
-    label: Vec<(String, String)>,
+    #[arg(long, value_name = "OLD=NEW")]
+    label: Vec<Label>,
     /// Folder of the suite, for --html and --difficulty [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let folders = distinct_folders(&arguments.run, &arguments.runs)?;
         let intervals = Intervals { population: arguments.output.intervals, ..Intervals::default() };
         let ks = arguments.output.k().to_vec();
-        let labels = Labels::new(&arguments.label)?;
+        let labels = Labels::new(&arguments.label);
         let mut reader =
             Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals).labelled(labels);
         return match (&arguments.html, &arguments.figures) {
@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         };
     }
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-    let labels = Labels::new(&arguments.label)?;
+    let labels = Labels::new(&arguments.label);
     if arguments.output.is_detailed() {
         return show_detailed(&arguments.output, &folders, &labels);
     }

@@ -6,7 +6,7 @@ use super::naming::distinct_folders;
 use super::report::{parse_k, parse_population};
 use super::shared::print;
 use crate::error::Result;
-use crate::report::Labels;
+use crate::report::{Label, Labels};
 use crate::run::family::Families;
 use crate::stats::{Intervals, Population};
 use crate::view::Reader;
@@ -33,8 +33,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
-    #[arg(long, value_name = "OLD=NEW", value_parser = Labels::pair)]
-    label: Vec<(String, String)>,
+    #[arg(long, value_name = "OLD=NEW")]
+    label: Vec<Label>,
     /// Folder of the suite [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let intervals = Intervals { population: arguments.intervals, ..Intervals::default() };
     let mut reader =
         Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
-            .labelled(Labels::new(&arguments.label)?);
+            .labelled(Labels::new(&arguments.label));
     // What is wrong with the names shows here, not in the browser.
     let stamp = reader.stamp();
     let gathered = reader.gather()?;

@@ -1,13 +1,39 @@
 //! What users call runs, agents and models in tables: `--label OLD=NEW`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
 /// New names by old ones.
+///
+/// Both names may hold equals signs (`fixed+paper=full=Fixed`, `react=k=5`). So a label stands for every way to part it, and
+/// the runs say which of them names something.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
+    given: Vec<Label>,
     names: BTreeMap<String, String>,
+}
+
+/// One `OLD=NEW`.
+#[derive(Debug, Clone)]
+pub struct Label {
+    text: String,
+    /// Old and new name, parted at each equals sign.
+    ways: Vec<(String, String)>,
+}
+
+impl FromStr for Label {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parted = text.match_indices('=').map(|(at, _)| (text[..at].to_owned(), text[at + 1..].trim().to_owned()));
+        let ways: Vec<(String, String)> = parted.filter(|(old, new)| !old.is_empty() && !new.is_empty()).collect();
+        if ways.is_empty() {
+            return Err(format!("a label is `OLD=NEW`, not `{text}`"));
+        }
+        Ok(Self { text: text.to_owned(), ways })
+    }
 }
 
 /// An agent and its model.
@@ -24,29 +50,11 @@ pub struct Labelled<'a> {
 }
 
 impl Labels {
-    /// From pairs of an old name and a new one.
-    ///
-    /// # Errors
-    /// Kind `Usage` where one old name has two new ones.
-    pub fn new(pairs: &[(String, String)]) -> Result<Self> {
-        let mut names = BTreeMap::new();
-        for (old, new) in pairs {
-            if names.insert(old.clone(), new.clone()).is_some_and(|before| before != *new) {
-                return Err(Error::usage(format!("`--label` gives `{old}` two names")).hint("name it once"));
-            }
-        }
-        Ok(Self { names })
-    }
-
-    /// Reads `OLD=NEW`.
-    ///
-    /// # Errors
-    /// Where it is nothing like that, for a parser of command lines.
-    pub fn pair(text: &str) -> std::result::Result<(String, String), String> {
-        // A name of a model may hold one itself: the last is between the two.
-        let pair = text.rsplit_once('=').filter(|(old, new)| !old.is_empty() && !new.trim().is_empty());
-        let (old, new) = pair.ok_or_else(|| format!("a label is `OLD=NEW`, not `{text}`"))?;
-        Ok((old.to_owned(), new.trim().to_owned()))
+    /// From labels as they were given. [`Labels::fit`] says whether they fit the runs.
+    #[must_use]
+    pub fn new(given: &[Label]) -> Self {
+        let names = given.iter().flat_map(|label| label.ways.iter().cloned()).collect();
+        Self { given: given.to_vec(), names }
     }
 
     /// A run or a model under its new name.
@@ -69,7 +77,7 @@ impl Labels {
         if are_several { format!("{}/", self.of(run)) } else { String::new() }
     }
 
-    /// That no two contenders of these runs become one, and that every label names something.
+    /// That no two contenders of these runs become one, and that every label names one thing, which no other names.
     ///
     /// # Errors
     /// Kind `Usage` where that is not so.
@@ -91,14 +99,22 @@ impl Labels {
                 seen.insert(now, was);
             }
         }
-        match self.names.keys().find(|name| !known.contains(*name)) {
-            None => Ok(()),
-            Some(name) => {
-                let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-                Err(Error::usage(format!("`--label` renames `{name}`, which is no run, agent or model here"))
-                    .hint(format!("there are {}", known.join(", "))))
+        let mut renamed = BTreeMap::<&str, &str>::new();
+        for Label { text, ways } in &self.given {
+            let named: Vec<_> = ways.iter().filter(|(old, _)| known.contains(old)).collect();
+            let (old, new) = match named.as_slice() {
+                [way] => way,
+                [] => return Err(unknown(ways, &known)),
+                [(first, _), (second, _), ..] => {
+                    return Err(Error::usage(format!("`--label {text}` could rename `{first}` or `{second}`"))
+                        .hint("put the run before an agent's name, as `RUN/AGENT=NEW`, or use a new name without `=`"));
+                }
+            };
+            if renamed.insert(old, new).is_some_and(|before| before != new) {
+                return Err(Error::usage(format!("`--label` gives `{old}` two names")).hint("name it once"));
             }
         }
+        Ok(())
     }
 
     /// Whether there are none.
@@ -106,6 +122,14 @@ impl Labels {
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
+}
+
+/// A label names nothing.
+fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
+    let names: Vec<String> = ways.iter().map(|(old, _)| format!("`{old}`")).collect();
+    let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    Error::usage(format!("`--label` renames {}, which is no run, agent or model here", names.join(" or ")))
+        .hint(format!("there are {}", known.join(", ")))
 }
 
 /// Two contenders have become one.
@@ -119,23 +143,37 @@ fn same(one: &Contender, other: &Contender, now: &Contender) -> Error {
 mod tests {
     use super::*;
 
+    fn labels(texts: &[&str]) -> Labels {
+        let given: Vec<Label> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        Labels::new(&given)
+    }
+
+    fn fit(texts: &[&str], agents: &[&str]) -> Result<()> {
+        let contenders = agents.iter().map(|agent| ((*agent).to_owned(), None)).collect();
+        labels(texts).fit(&[Labelled { run: "r", prefix: "", contenders }])
+    }
+
     #[test]
-    fn the_last_equals_sign_stands_between_the_names() {
-        assert_eq!(Labels::pair("a=b").unwrap(), ("a".to_owned(), "b".to_owned()));
-        assert_eq!(
-            Labels::pair("fixed+paper=full=Fixed").unwrap(),
-            ("fixed+paper=full".to_owned(), "Fixed".to_owned())
-        );
-        for wrong in ["", "a", "=b", "a="] {
-            assert!(Labels::pair(wrong).is_err(), "{wrong}");
+    fn a_label_is_parted_where_its_first_half_names_something() {
+        let agents = ["fixed+paper=full", "fixed+paper=none", "react"];
+        let given = ["fixed+paper=full=Fixed, k=5", "fixed+paper=none=None", "react=k = 5"];
+        fit(&given, &agents).unwrap();
+        let labels = labels(&given);
+        let named = agents.map(|agent| labels.agent("r", "", agent));
+        assert_eq!(named, ["Fixed, k=5", "None", "k = 5"]);
+        for wrong in ["", "a", "=b", "a=", "a= "] {
+            assert!(wrong.parse::<Label>().is_err(), "{wrong}");
         }
-        let two = [("a".to_owned(), "b".to_owned()), ("a".to_owned(), "c".to_owned())];
-        assert!(Labels::new(&two).is_err());
+        let refused = |given: &[&str], agents: &[&str]| fit(given, agents).unwrap_err().to_string();
+        assert_eq!(refused(&["a=b", "a=c"], &["a"]), "`--label` gives `a` two names");
+        fit(&["a=b", "a=b"], &["a"]).unwrap();
+        assert_eq!(refused(&["a=b=c"], &["a", "a=b"]), "`--label a=b=c` could rename `a` or `a=b`");
+        assert_eq!(refused(&["x=y=z"], &["a"]), "`--label` renames `x` or `x=y`, which is no run, agent or model here");
     }
 
     #[test]
     fn an_agent_is_named_with_its_run_or_for_all_runs() {
-        let labels = Labels::new(&[("r/react".into(), "Old".into()), ("react".into(), "ReAct".into())]).unwrap();
+        let labels = labels(&["r/react=Old", "react=ReAct"]);
         assert_eq!(labels.agent("r", "r/", "react"), "Old");
         assert_eq!(labels.agent("q", "Q/", "react"), "Q/ReAct");
         assert_eq!(labels.agent("r", "", "react"), "ReAct");

@@ -295,8 +295,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let read = |pairs: &[(&str, &str)]| {
-            let pairs: Vec<_> = pairs.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
-            Merged::read(&folders, Detail::Outcome, &Labels::new(&pairs).unwrap())
+            let given: Vec<_> = pairs.iter().map(|(old, new)| format!("{old}={new}").parse().unwrap()).collect();
+            Merged::read(&folders, Detail::Outcome, &Labels::new(&given))
         };
         let mut merged = read(&[("a", "First"), ("b/react", "The second")]).unwrap();
         let agents: Vec<String> = merged.runs.iter().map(|run| run.records[0].agent.clone()).collect();

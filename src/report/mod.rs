@@ -42,7 +42,7 @@ pub use csv::{Detailed, csv};
 pub(crate) use difficulty::{difficulty, difficulty_console};
 pub(crate) use how::{how, how_console};
 pub use json::{Document, json};
-pub(crate) use labels::{Labelled, Labels};
+pub(crate) use labels::{Label, Labelled, Labels};
 pub(crate) use leaderboard::{leaderboard, leaderboard_console};
 pub(crate) use merged::{Merged, MergedRun, ks};
 pub(crate) use names::end_name;
