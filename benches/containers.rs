@@ -135,6 +135,7 @@ async fn measure(flavour: Flavour, growth: usize) {
     let spec = |workspace: &Workspace| Spec {
         layers: workspace.layers().clone(),
         read_only: Vec::new(),
+        sealed: Vec::new(),
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),

@@ -367,6 +367,7 @@ async fn large_workspace() {
         let spec = Spec {
             layers: workspace.layers().clone(),
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),

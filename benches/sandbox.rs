@@ -49,6 +49,7 @@ fn spec(backend: &dyn Backend, base: &Path, number: usize) -> Spec {
     Spec {
         layers,
         read_only: Vec::new(),
+        sealed: Vec::new(),
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),

@@ -65,6 +65,7 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     let spec = Spec {
         layers: workspace.layers().clone(),
         read_only: place.env.read_only.clone(),
+        sealed: Vec::new(),
         hidden: machine.hidden.clone(),
         variables: place.env.variables.clone(),
         limits: machine.limits,

@@ -144,6 +144,7 @@ impl Machine {
             layers: workspace.layers().clone(),
             read_only: env.read_only.clone(),
             hidden: self.hidden.clone(),
+            sealed: workspace.products().map(PathBuf::from).collect(),
             variables: env.variables.clone(),
             limits: self.limits,
             gpu: own.map(Lease::gpu).cloned(),

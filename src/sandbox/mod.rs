@@ -125,6 +125,9 @@ pub struct Spec {
     /// Host folders that nobody inside may see, though they lie in one that is shown: suite, cache, scratch, runs, home.
     /// Folders of `read_only` that lie in them are shown nevertheless.
     pub hidden: Vec<PathBuf>,
+    /// Files of the workspace, by their path in it, that nobody inside may write, remove or replace. Enforced where the
+    /// sandbox has a mount namespace of its own, and left out of what is verified everywhere.
+    pub sealed: Vec<PathBuf>,
     /// The environment, whole: nothing is inherited from the host.
     pub variables: BTreeMap<String, String>,
     /// Limits of the sandbox.

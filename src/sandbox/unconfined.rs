@@ -363,6 +363,7 @@ mod tests {
         let spec = Spec {
             layers: Layers::Copy { dir: dir.to_path_buf() },
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: [("COLOUR".to_owned(), "blue".to_owned())].into(),
             limits: super::super::SandboxLimits::default(),

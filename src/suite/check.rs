@@ -198,6 +198,17 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     if !yml.is_file() {
         problems.push(Problem::error(Error::suite("no environment file").at(yml, None)));
     }
+    if loaded.paper.build.is_some() && loaded.paper.abi.is_none() {
+        let env = loaded.paper.env.as_str();
+        problems.push(Problem::warning(
+            Error::suite("what `build` makes is bound to an interpreter that the manifest does not name")
+                .at(loaded.dir.join("paper.toml"), None)
+                .hint(format!(
+                    "write its tag, as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \
+                     otherwise gold can come from another interpreter than a run's"
+                )),
+        ));
+    }
     for glob in &loaded.paper.protected {
         let Ok(matcher) = globset::Glob::new(glob).map(|glob| glob.compile_matcher()) else { continue };
         let matched = walkdir::WalkDir::new(&loaded.repo_dir)

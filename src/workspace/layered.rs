@@ -107,6 +107,11 @@ impl Workspace {
         &self.layers
     }
 
+    /// Files that the repo's build made, by their path in the workspace.
+    pub fn products(&self) -> impl Iterator<Item = &str> {
+        self.snapshot.products().iter().map(String::as_str)
+    }
+
     /// What was changed since the workspace was made. The sandbox should be gone by now: a tree that changes while
     /// it is read cannot harm the host, but the answer would be of no one moment.
     ///

@@ -151,6 +151,7 @@ impl<'b> Fixture<'b> {
                 layers,
                 read_only: vec![self.exe.clone()],
                 hidden: Vec::new(),
+                sealed: Vec::new(),
                 variables,
                 limits: self.limits,
                 gpu: None,

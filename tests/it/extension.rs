@@ -136,6 +136,44 @@ fn another_interpreter_than_that_of_the_compiled_code_is_refused() {
     assert!(checked.stdout.contains("not an interpreter's tag"), "{}", checked.stdout);
 }
 
+/// Writes, removes and replaces what was built, then says what it found; nothing is masked for it.
+const VANDAL: &str =
+    "f=$(ls ring/_step*.so); echo garbage > $f; rm -f $f; echo garbage > x && mv -f x $f; head -c 4 $f | od -c";
+
+/// What the attempt of an agent that tries so says in the end, and whether its code is right nevertheless.
+fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
+    let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
+    lab.write("vandal", &crate::support::json_lines(&[step]));
+    let agent = format!("scripted:{}", lab.path("vandal").display());
+    let run = ["run", "--sample", "ring_", "--agent", &agent, "--name", name, "--sandbox", sandbox, "--no-baseline"];
+    lab.ok(&run);
+    let seen = lab.ok(&["show", name, "ring_"]).stdout;
+    let record = &lab.records(name)[0];
+    (seen, record["verified"]["pass"] == true)
+}
+
+#[test]
+fn what_was_built_is_read_only_in_a_sandbox_with_mounts_and_its_change_has_no_effect_elsewhere() {
+    let lab = paper();
+    let (seen, is_right) = vandalised(&lab, "sealed", "local");
+    assert!(seen.contains("Read-only file system") && seen.contains("177   E   L   F"), "{seen}");
+    assert!(is_right, "{seen}");
+    let (seen, is_right) = vandalised(&lab, "open", "none");
+    assert!(seen.contains("g   a   r   b"), "{seen}");
+    assert!(is_right, "the change had an effect: {seen}");
+}
+
+#[test]
+fn check_warns_of_a_build_whose_interpreter_is_not_named() {
+    let lab = paper();
+    let told = "what `build` makes is bound to an interpreter that the manifest does not name";
+    let checked = lab.run(&["check", "ring"]).stdout;
+    assert!(!checked.contains(told), "{checked}");
+    lab.edit("papers/ring/paper.toml", &line(&lab, "abi = "), "");
+    let checked = lab.run(&["check", "ring"]).stdout;
+    assert!(checked.contains(told) && checked.contains("write its tag, as `abi = "), "{checked}");
+}
+
 #[test]
 fn a_build_that_fails_or_makes_nothing_says_what_to_do() {
     let lab = paper();

@@ -31,6 +31,7 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     let spec = Spec {
         layers: Layers::Copy { dir: dir.to_path_buf() },
         read_only: Vec::new(),
+        sealed: Vec::new(),
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),
@@ -93,6 +94,7 @@ async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
         let spec = Spec {
             layers: Layers::Copy { dir: dir.path().to_path_buf() },
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
@@ -109,6 +111,7 @@ async fn a_workspace_that_is_not_there_is_named() {
     let spec = Spec {
         layers: Layers::Copy { dir: PathBuf::from("/nowhere/at/all") },
         read_only: Vec::new(),
+        sealed: Vec::new(),
         hidden: Vec::new(),
         variables: BTreeMap::new(),
         limits: SandboxLimits::default(),

@@ -221,6 +221,7 @@ impl World {
         let spec = Spec {
             layers: Layers::Copy { dir: dir.path().to_owned() },
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: [("PATH".to_owned(), std::env::var("PATH").unwrap())].into(),
             limits: SandboxLimits::default(),

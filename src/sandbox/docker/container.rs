@@ -74,6 +74,7 @@ pub(super) async fn start(
         owner: None,
         source: (&spec.layers).into(),
         read_only: Vec::new(),
+        sealed: Vec::new(),
         masked: Vec::new(),
         devices: Vec::new(),
         variables: spec.variables.clone(),

@@ -148,6 +148,7 @@ impl DockerBackend {
         let spec = Spec {
             layers: Layers::Image { tree, digest: "empty".into(), upper },
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: std::collections::BTreeMap::new(),
             limits: SandboxLimits::default(),

@@ -233,6 +233,7 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     let place = staged(Path::new(WORKDIR));
     fs::create_dir_all(&place)?;
     doing("mount the workspace", workspace.mount(&place, in_user_namespace))?;
+    setup.sealed.iter().try_for_each(|file| seal(&place, file.as_path()))?;
     let proc = staged(Path::new("/proc"));
     fs::create_dir_all(&proc)?;
     let result = mount(Some("proc"), &proc, Some("proc"), flags | MsFlags::MS_NOEXEC, None::<&str>);
@@ -244,6 +245,16 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     doing("leave the old root", umount2(".", MntFlags::MNT_DETACH).map_err(Into::into))?;
     chdir("/")?;
     doing("make the root read-only", set_attributes_at(Path::new("/"), READ_ONLY))
+}
+
+/// Lays a file of the workspace over itself, read-only: it can be neither written nor removed nor replaced.
+fn seal(workspace: &Path, file: &Path) -> io::Result<()> {
+    let at = doing(format!("find `{}`", file.display()), workspace.join(file).canonicalize())?;
+    if !at.starts_with(workspace.canonicalize()?) || !at.is_file() {
+        return Err(io::Error::other(format!("`{}` is not a file of the workspace", file.display())));
+    }
+    let sealed = clone_tree(&at, READ_ONLY | NO_SUID | NO_DEVICES).and_then(|tree| attach(&tree, &at));
+    doing(format!("make `{}` read-only", file.display()), sealed)
 }
 
 /// /tmp with the home, and /dev/shm: folders of the root's own tmpfs, bound over themselves so that they stay

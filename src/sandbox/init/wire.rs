@@ -121,6 +121,8 @@ pub(in crate::sandbox) struct Setup {
     pub(in crate::sandbox) masked: Vec<OsBytes>,
     /// Device files of the host that are shown beside those that every sandbox shows.
     pub(in crate::sandbox) devices: Vec<OsBytes>,
+    /// Files of the workspace, by their path in it, that become read-only.
+    pub(in crate::sandbox) sealed: Vec<OsBytes>,
     pub(in crate::sandbox) variables: BTreeMap<String, String>,
     pub(in crate::sandbox) limits: Limits,
     /// The files through which the init enters its control groups.
@@ -319,6 +321,7 @@ mod tests {
                 disk: Some("/proc/1/fd/9".into()),
             },
             read_only: vec!["/opt/python".into()],
+            sealed: Vec::new(),
             masked: vec!["/opt/python/suite".into()],
             devices: vec!["/dev/nvidia0".into()],
             procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],

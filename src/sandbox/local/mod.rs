@@ -207,6 +207,7 @@ impl Backend for LocalBackend {
             masked: masks.iter().map(|mask| (&mask.at).into()).collect(),
             devices: spec.gpu.iter().flat_map(|gpu| &gpu.devices).map(Into::into).collect(),
             variables: spec.variables.clone().into_iter().chain(spec.gpu.as_ref().map(Gpu::variable)).collect(),
+            sealed: spec.sealed.iter().map(Into::into).collect(),
             limits: spec.limits.into(),
             procs_files: cgroup.procs_files().iter().map(Into::into).collect(),
             memory_cgroup: self.cgroups.memory(),

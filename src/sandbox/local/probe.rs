@@ -98,6 +98,7 @@ pub(super) async fn try_out(backend: &LocalBackend) -> Result<(), String> {
     let spec = Spec {
         layers,
         read_only: Vec::new(),
+        sealed: Vec::new(),
         hidden: Vec::new(),
         variables: std::collections::BTreeMap::new(),
         limits: SandboxLimits::default(),
