@@ -97,6 +97,14 @@ impl Error {
         Self::machine(format!("failed to {verb} `{}`", path.display())).because(source)
     }
 
+    /// A failed reading of what the user has named: wrong usage where there is nothing of this kind at the path.
+    pub fn unreadable(path: &Path, source: std::io::Error) -> Self {
+        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+        let is_named_wrongly = matches!(source.kind(), NotFound | IsADirectory | NotADirectory);
+        let error = Self::io("read", path, source);
+        if is_named_wrongly { Self { kind: Kind::Usage, ..error } } else { error }
+    }
+
     /// Several errors as one, with each of the others on a line of its own; `None` for none. One alone stays as it is.
     #[must_use]
     pub fn all(errors: Vec<Self>) -> Option<Self> {
@@ -133,16 +141,34 @@ impl Error {
         self
     }
 
-    /// What to do: the hint, or what a full table of open files or a full disk asks for.
+    /// What to do: the hint, or what a full table of open files, a full disk or a wrong path asks for.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
         if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        // Who knows which disk it is says what to do about it.
-        let general = self.hint.is_none() && says(says_full);
-        if general { Some(MORE_ROOM) } else { self.hint.as_deref() }
+        // Who knows which disk or file it is says what to do about it.
+        if self.hint.is_some() {
+            return self.hint.as_deref();
+        }
+        if says(says_full) { Some(MORE_ROOM) } else { self.about_the_path() }
+    }
+
+    /// What to do where a file operation failed for its path.
+    fn about_the_path(&self) -> Option<&'static str> {
+        use std::io::ErrorKind as Sort;
+        let below = self.source.as_ref()?.downcast_ref::<std::io::Error>()?;
+        match below.kind() {
+            _ if !self.message.starts_with("failed to ") => None,
+            Sort::NotFound => Some("check the path: nothing is there, or a folder on the way is missing"),
+            Sort::AlreadyExists => Some("name another path: something is there already"),
+            Sort::NotADirectory => Some("check the path: a file is where a folder must be"),
+            Sort::IsADirectory => Some("name a file, not a folder"),
+            Sort::PermissionDenied => Some("let this user read and write it, or name another path"),
+            Sort::ReadOnlyFilesystem => Some("name a path on a disk that can be written"),
+            _ => None,
+        }
     }
 }
 
@@ -216,6 +242,19 @@ mod tests {
         let full = || Error::io("write", Path::new("x"), std::io::Error::from_raw_os_error(nix::libc::ENOSPC));
         assert!(full().advice().unwrap().contains("the disk is full"));
         assert_eq!(full().hint("do y").advice(), Some("do y"));
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_says_what_to_do() {
+        let error = |kind| Error::io("write", Path::new("x"), std::io::Error::from(kind));
+        let advice = |error: &Error| error.advice().unwrap_or_default().to_owned();
+        assert!(advice(&error(std::io::ErrorKind::NotFound)).contains("a folder on the way is missing"));
+        assert!(advice(&error(std::io::ErrorKind::PermissionDenied)).contains("let this user"));
+        assert_eq!(advice(&error(std::io::ErrorKind::NotFound).hint("do y")), "do y");
+        assert_eq!(error(std::io::ErrorKind::TimedOut).advice(), None);
+        let gone = |kind| Error::unreadable(Path::new("x"), std::io::Error::from(kind)).kind;
+        assert_eq!(gone(std::io::ErrorKind::NotFound), Kind::Usage);
+        assert_eq!(gone(std::io::ErrorKind::PermissionDenied), Kind::Machine);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `autoexperiment curtail`: find the cheapest experiments that still tell right solutions from wrong ones.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::environment::EnvOptions;
 use super::model::parse_time;
+use super::naming::run_folder;
 use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs, parse_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
@@ -80,6 +81,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     suite.select(std::slice::from_ref(&paper))?;
     let loaded = LoadedPaper::load(&suite, &paper)?;
     let experiments = chosen(&loaded.paper, &arguments.experiments)?;
+    let runs = arguments.from.iter().map(|run| run_folder(run, &arguments.runs)).collect::<Result<Vec<_>>>()?;
     if loaded.dependencies.is_none() {
         talk!("warning: which experiment needs which function is not measured: `autoexperiment verify {}`", paper);
     }
@@ -89,10 +91,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     let bench = Arc::new(Bench::new(ready, machine, jobs, false)?);
     let mut pool = Pool::new(&bench, arguments.mutants, arguments.seed)?;
-    for run in &arguments.from {
-        let named = Path::new(run);
-        let folder = if named.is_dir() { named.to_owned() } else { arguments.runs.join(run) };
-        pool.add_run(&bench, &folder)?;
+    for folder in &runs {
+        pool.add_run(&bench, folder)?;
     }
     for note in &pool.notes {
         talk!("note: {}", crate::report::clean(note));

@@ -202,6 +202,7 @@ fn folder(suite: &Suite, id: &str) -> Result<std::path::PathBuf> {
     if folder.join("environment.yml").is_file() {
         Ok(folder)
     } else {
-        Err(Error::usage(format!("no env `{id}`: `{}` has no environment.yml", folder.display())))
+        Err(Error::usage(format!("no env `{id}`: `{}` has no environment.yml", folder.display()))
+            .hint("name a folder below the suite's `envs`, or a path with a `/`"))
     }
 }

@@ -21,7 +21,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.path.exists() {
-        return Err(Error::usage(format!("there is no `{}`", arguments.path.display())));
+        return Err(Error::usage(format!("there is no `{}`", arguments.path.display()))
+            .hint("name a Python file, or a folder with some"));
     }
     let mut rows: Vec<Row> = Vec::new();
     for (path, module) in index_tree(&arguments.path) {

@@ -27,6 +27,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
     let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
+    if folder.exists() && !folder.is_dir() {
+        return Err(Error::usage(format!("`{}` is not a folder", folder.display()))
+            .hint("name a new folder, as `autoexperiment init mysuite`"));
+    }
     let (suite, what, paper) = if arguments.bundled {
         (BUNDLED, "a copy of the bundled suite", "kmeanspp")
     } else {

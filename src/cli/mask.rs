@@ -110,7 +110,7 @@ fn source(path: &Path, functions: &[String]) -> Result<()> {
     } else {
         std::fs::read(path).map(|bytes| text = bytes)
     };
-    read.map_err(|error| Error::io("read", path, error))?;
+    read.map_err(|error| Error::unreadable(path, error))?;
     let module = Module::parse(path, text)?;
     let mut targets = Vec::new();
     for function in functions {

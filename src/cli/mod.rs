@@ -179,7 +179,7 @@ enum Verb {
 /// Parses the command line, runs the verb and renders its error, if any.
 #[must_use]
 pub fn main() -> ExitCode {
-    let matches = command().get_matches();
+    let matches = command().try_get_matches().unwrap_or_else(|error| refuse(&error));
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
         Err(error) => error.exit(),
@@ -193,9 +193,28 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Ends with what clap says of a command line, and the hint of ours where one of our own types refused a value.
+fn refuse(error: &clap::Error) -> ! {
+    // Who reads it may have gone away.
+    let _ = error.print();
+    let ours = std::error::Error::source(error).and_then(|below| below.downcast_ref::<Error>());
+    render_hint(ours.and_then(Error::advice));
+    std::process::exit(error.exit_code())
+}
+
+/// Lets every option take `-1`, so that it is refused as a value that is too small and not as an option that is unknown.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| {
+            let takes = argument.get_action().takes_values();
+            argument.allow_negative_numbers(takes)
+        })
+        .mut_subcommands(with_negative_numbers)
+}
+
 /// The command line, whose help lists the verbs in groups.
 fn command() -> clap::Command {
-    let command = Arguments::command();
+    let command = with_negative_numbers(Arguments::command());
     let verbs = verbs(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"

@@ -64,6 +64,16 @@ impl ModelOptions {
 }
 
 impl ModelOptions {
+    /// Refuses `--base-url` without `--model`: a run is kept with both, and would ask the server for nothing.
+    pub fn refuse_server_alone(&self) -> Result<()> {
+        if self.base_url.is_none() || self.model.is_some() {
+            return Ok(());
+        }
+        Err(Error::usage("`--base-url` is given without `--model`").hint(
+            "name the server's model with `--model NAME`; verifiers as `model:OTHER` are then asked at the same server",
+        ))
+    }
+
     /// The choice of a command that may name its models elsewhere, as `--verifier model:NAME` does: with a server and no
     /// model, one without a name.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
@@ -75,6 +85,11 @@ impl ModelOptions {
 
 /// A path that means the same in every working folder: a run may be resumed from another one.
 fn absolute(path: &Path) -> Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Err(
+            Error::usage("no file is named").hint("name it behind the colon, as `scripted:FILE` or `replay:FILE`")
+        );
+    }
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
 }
 

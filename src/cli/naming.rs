@@ -19,7 +19,7 @@ pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
     if Path::new(run).join("run.json").exists() {
         return Ok(PathBuf::from(run));
     }
-    if named.exists() {
+    if !run.is_empty() && named.exists() {
         return Ok(named);
     }
     if Path::new(run).exists() {

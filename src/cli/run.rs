@@ -269,6 +269,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
             .hint("raise it, or lower `--cost`"));
     }
+    arguments.model.refuse_server_alone()?;
     let verifiers = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     if let Some(verifier) = verifiers.iter().find(|spec| **spec != VerifierSpec::First && arguments.k == 1) {
         return Err(Error::usage(format!(

@@ -114,12 +114,14 @@ fn read(path: &Path) -> Result<String> {
     })
 }
 
+const GOLD: &str = "give a paper's `gold.json`, or any JSON with the numbers to look for";
+
 /// The results in a gold file, all protocols', or all numbers of any other JSON.
 fn gold_values(path: &Path) -> Result<Vec<f64>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| Error::suite("no JSON").at(path, None).because(error))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| Error::suite("not JSON").at(path, None).hint(GOLD).because(error))?;
     let mut values = Vec::new();
     match value.get("results").and_then(Value::as_object) {
         Some(protocols) => {
@@ -131,7 +133,7 @@ fn gold_values(path: &Path) -> Result<Vec<f64>> {
         None => result_numbers(&value, &mut |value| values.push(value)),
     }
     if values.is_empty() {
-        return Err(Error::suite("no results").at(path, None));
+        return Err(Error::suite("no results").at(path, None).hint(GOLD));
     }
     Ok(values)
 }

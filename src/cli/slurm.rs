@@ -71,7 +71,7 @@ impl SlurmOptions {
     pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<Job> {
         let template = match &self.slurm_template {
             None => String::new(),
-            Some(path) => std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?,
+            Some(path) => std::fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?,
         };
         let program =
             std::env::current_exe().map_err(|error| Error::machine("where is this program?").because(error))?;

@@ -85,7 +85,7 @@ fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<Evidence>> {
 }
 
 fn write_readme(path: &Path, table: &str) -> Result<()> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?;
     let new = replaced(&text, table).map_err(|message| {
         Error::usage(message)
             .at(path, None)

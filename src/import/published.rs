@@ -90,7 +90,7 @@ impl Published {
         if single {
             folders.push(std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?);
         } else {
-            let entries = std::fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))?;
+            let entries = std::fs::read_dir(folder).map_err(|error| Error::unreadable(folder, error))?;
             folders.extend(entries.flatten().map(|entry| entry.path()).filter(|path| is_paper(path)));
             folders.sort();
         }

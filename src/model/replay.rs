@@ -41,7 +41,9 @@ impl Replay {
             calls.entry(recording::key(&call.request)).or_default().outcomes.push(call.outcome);
         })?;
         if calls.is_empty() {
-            return Err(Error::usage("the recording is empty").at(path, None));
+            return Err(Error::usage("the recording is empty")
+                .at(path, None)
+                .hint("give a file that `--record` has written"));
         }
         Ok(Self { name: name.to_owned(), path: path.to_owned(), calls })
     }

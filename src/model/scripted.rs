@@ -80,7 +80,9 @@ impl Scripted {
             lines.map(|line| line.value.map_err(|error| wrong(line.number, error))).collect::<Result<_>>()?
         };
         if replies.is_empty() {
-            return Err(Error::usage("the script has no replies").at(path, None));
+            return Err(Error::usage("the script has no replies")
+                .at(path, None)
+                .hint("write one JSON object a line, as {\"text\": \"...\"}"));
         }
         if let Some(place) = replies.iter().position(|reply| !(reply.cost.is_finite() && reply.cost >= 0.0)) {
             return Err(Error::usage(format!("reply {place} (from 0) has a negative cost")).at(path, None));

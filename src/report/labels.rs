@@ -106,8 +106,9 @@ impl Labels {
                 [way] => way,
                 [] => return Err(unknown(ways, &known)),
                 [(first, _), (second, _), ..] => {
-                    return Err(Error::usage(format!("`--label {text}` could rename `{first}` or `{second}`"))
-                        .hint("put the run before an agent's name, as `RUN/AGENT=NEW`, or use a new name without `=`"));
+                    return Err(Error::usage(format!("`--label {text}` could rename `{first}` or `{second}`")).hint(
+                        "put the run before an agent's name, as `RUN/AGENT=NEW`, or use a new name without `=`",
+                    ));
                 }
             };
             if renamed.insert(old, new).is_some_and(|before| before != new) {

@@ -77,7 +77,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     let is_own = about.uid() == nix::unistd::geteuid().as_raw();
     let is_link = path.symlink_metadata().map_err(failed)?.is_symlink();
     if !about.is_dir() || !is_own || is_link && in_shared_folder(path) {
-        return Err(Error::machine(format!("`{}` belongs to somebody else", path.display()))
+        return Err(Error::machine(format!("`{}` is not a folder of this user's own", path.display()))
             .hint("remove it, or name another folder with `--scratch`"));
     }
     if about.mode() & WRITABLE_FOR_OTHERS != 0 {

@@ -110,8 +110,11 @@ impl Store {
                 .because(error)
                 .hint("name a run's folder, or a run under `--runs DIR`; `ls runs` lists them")
         })?;
-        let broken =
-            |error: serde_json::Error| Error::store(format!("broken run file: {error}")).at(&path, Some(error.line()));
+        let broken = |error: serde_json::Error| {
+            Error::store(format!("broken run file: {error}")).at(&path, Some(error.line())).hint(
+                "`autoexperiment report` and `view` show what can still be read; remove the folder if it is of no use",
+            )
+        };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
         let format = value.get("format").and_then(serde_json::Value::as_u64);
         if format != Some(u64::from(FORMAT)) {

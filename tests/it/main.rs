@@ -42,6 +42,7 @@ mod mutants;
 mod mutation;
 mod new;
 mod notebook;
+mod odd;
 mod page;
 mod partial_stores;
 mod programs;

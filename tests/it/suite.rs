@@ -53,7 +53,7 @@ fn a_readme_without_marks_is_refused_and_left_as_it_is() {
       hint: put a line `<!-- suite table: begin -->` and below it a line `<!-- suite table: end -->` where the table is to stand, each once
     ");
     assert_eq!(lab.read("README.md"), broken);
-    lab.fails(5, &["suite", "--readme", "missing.md"]);
+    lab.fails(2, &["suite", "--readme", "missing.md"]);
 }
 
 #[test]

@@ -28,9 +28,14 @@ pub type Questions = Vec<(String, Accepted)>;
 /// # Errors
 /// With the file: what is not a task; a question whose gold results are fewer than two or of several kinds.
 pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
-    let text = std::fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
-    let tasks: Vec<Value> = serde_json::from_str(&text)
-        .map_err(|error| Error::suite(format!("not a JSON list of tasks: {error}")).at(file, Some(error.line())))?;
+    let text = std::fs::read_to_string(file).map_err(|error| Error::unreadable(file, error))?;
+    let form = "the file must be a JSON list of tasks, each with `capsule_id` and `results`";
+    let tasks: Vec<Value> = serde_json::from_str(&text).map_err(|error| {
+        Error::suite(format!("not a JSON list of tasks: {error}")).at(file, Some(error.line())).hint(form)
+    })?;
+    if tasks.is_empty() {
+        return Err(Error::suite("the file holds no task").at(file, None).hint(form));
+    }
     tasks.iter().map(|task| of_task(task).map_err(|wrong| Error::suite(wrong).at(file, None))).collect()
 }
 

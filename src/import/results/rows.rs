@@ -62,12 +62,12 @@ pub(super) fn short(value: &Value) -> String {
 /// Calls `each` with the objects of a file, in order; empty lines are passed over.
 ///
 /// # Errors
-/// Kind `Suite`, with file and line, for a line that is not a JSON object, and what `each` says; kind `Machine` when the
-/// file cannot be read.
+/// Kind `Suite`, with file and line, for a line that is not a JSON object, and what `each` says, and for a file without
+/// any; kind `Usage` or `Machine` when the file cannot be read.
 pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
-    let unreadable = |error| Error::io("read", path, error);
+    let unreadable = |error| Error::unreadable(path, error);
     let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
-    let mut bytes = Vec::new();
+    let (mut bytes, mut is_empty) = (Vec::new(), true);
     for line in 1.. {
         bytes.clear();
         if reader.read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
@@ -79,6 +79,7 @@ pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> 
         if text.is_empty() {
             continue;
         }
+        is_empty = false;
         let fields = match read_python_json(text) {
             Ok(Value::Object(fields)) => fields,
             Ok(other) => {
@@ -91,6 +92,10 @@ pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> 
             }
         };
         each(Row { fields, path: path.to_owned(), line })?;
+    }
+    if is_empty {
+        let hint = "the file must have one JSON object per line: was it downloaded whole?";
+        return Err(Error::suite("the file is empty").at(path, None).hint(hint));
     }
     Ok(())
 }
