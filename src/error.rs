@@ -246,13 +246,13 @@ mod tests {
 
     #[test]
     fn a_path_that_does_not_fit_says_what_to_do() {
-        let error = |kind| Error::io("write", Path::new("x"), std::io::Error::from(kind));
+        let error = |kind: std::io::ErrorKind| Error::io("write", Path::new("x"), std::io::Error::from(kind));
         let advice = |error: &Error| error.advice().unwrap_or_default().to_owned();
         assert!(advice(&error(std::io::ErrorKind::NotFound)).contains("a folder on the way is missing"));
         assert!(advice(&error(std::io::ErrorKind::PermissionDenied)).contains("let this user"));
         assert_eq!(advice(&error(std::io::ErrorKind::NotFound).hint("do y")), "do y");
         assert_eq!(error(std::io::ErrorKind::TimedOut).advice(), None);
-        let gone = |kind| Error::unreadable(Path::new("x"), std::io::Error::from(kind)).kind;
+        let gone = |kind: std::io::ErrorKind| Error::unreadable(Path::new("x"), std::io::Error::from(kind)).kind;
         assert_eq!(gone(std::io::ErrorKind::NotFound), Kind::Usage);
         assert_eq!(gone(std::io::ErrorKind::PermissionDenied), Kind::Machine);
     }
