@@ -165,6 +165,7 @@ async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
         let spec = Spec {
             layers: Layers::Copy { dir: dir.path().to_path_buf() },
             read_only: Vec::new(),
+            sealed: Vec::new(),
             hidden: Vec::new(),
             variables: BTreeMap::new(),
             limits: SandboxLimits::default(),
