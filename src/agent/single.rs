@@ -3,16 +3,9 @@
 use async_trait::async_trait;
 
 use super::talk::Talk;
-use super::{Agent, Context, End, Ended, Task, experiment};
+use super::{Agent, Context, End, Ended, OneReply, Task, experiment};
 use crate::model::Role;
 use crate::sample::COMMAND;
-
-/// What a family gives to an agent that replies once: a prompt that says all, and how to reply.
-#[derive(Debug, Clone)]
-pub struct OneReply {
-    /// The prompt.
-    pub prompt: String,
-}
 
 /// The agent.
 #[derive(Debug)]

@@ -11,17 +11,18 @@ use serde::{Deserialize, Serialize};
 use super::external::{External, ProgramSpec};
 use super::function::{Function, FunctionSpec};
 use super::settings::{Kind, Overrides, Settings};
-use super::{Agent, copycat, fixed, forger, gold, mutant, noop, random, react, scripted, single};
+use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
 /// The forms that an agent's name can have.
-const FORMS: &str = "`react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
      `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and \
      `fixed:KEY=VALUE,...` with settings of their own";
 
 /// The words before the colon.
-pub const NAMES: [&str; 11] =
-    ["react", "fixed", "single", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli"];
+pub const NAMES: [&str; 12] = [
+    "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli",
+];
 
 /// An agent, as a user names it on the command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,8 @@ pub enum AgentSpec {
     Mutant(f64),
     /// `single`: one reply.
     Single,
+    /// `ml-agent`: finds the repo among all of the suite, then writes the program.
+    MlAgent,
     /// `gold`: the originals.
     Gold,
     /// `noop`: nothing.
@@ -112,6 +115,7 @@ impl AgentSpec {
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
+            Self::MlAgent => "ml-agent",
             Self::Gold => "gold",
             Self::Noop => "noop",
             Self::Forger => "forger",
@@ -136,6 +140,7 @@ impl AgentSpec {
             Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
+            Self::MlAgent => Arc::new(ml_agent::MlAgent),
             Self::Gold => Arc::new(gold::Gold),
             Self::Noop => Arc::new(noop::Noop),
             Self::Forger => Arc::new(forger::Forger),
@@ -185,6 +190,7 @@ impl FromStr for AgentSpec {
             ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
             ("single", "") => Self::Single,
+            ("ml-agent", "") => Self::MlAgent,
             ("gold", "") => Self::Gold,
             ("noop", "") => Self::Noop,
             ("forger", "") => Self::Forger,
@@ -214,7 +220,9 @@ impl fmt::Display for AgentSpec {
             Self::Function(function) => write!(f, ":{function}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
-            Self::Single | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
+            Self::Single | Self::MlAgent | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => {
+                Ok(())
+            }
         }
     }
 }
@@ -282,6 +290,7 @@ mod tests {
             "scripted:steps.jsonl",
             "mutant:0.3",
             "single",
+            "ml-agent",
             "gold",
             "noop",
             "forger",

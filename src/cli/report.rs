@@ -9,6 +9,7 @@ use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
+use crate::model::Cutoffs;
 use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, Options, clean};
 use crate::run::brief::Briefs;
 use crate::run::family::{Basis, Families, Family, Item};
@@ -16,6 +17,7 @@ use crate::run::reading::Detail;
 use crate::run::{AttemptRecord, RunFile};
 use crate::sample::Sample;
 use crate::stats::{Intervals, Population};
+use crate::suite::When;
 use crate::view::Reader;
 
 /// Print pass rates by agent and n from stored runs
@@ -38,6 +40,12 @@ pub struct Arguments {
     /// Show one row per agent and model, best first: all of k and any of k attempts, cost, and the Pareto front.
     #[arg(long, conflicts_with_all = ["how", "difficulty", "csv", "attempts", "values"])]
     leaderboard: bool,
+    /// Show pass rates on tasks that were public before and after each model's knowledge cutoff.
+    #[arg(long, conflicts_with_all = ["how", "difficulty", "leaderboard", "csv", "attempts", "values", "html", "figures"])]
+    dates: bool,
+    /// A model's knowledge cutoff, as `openai:gpt-5-mini=2024-05`, for --dates. Repeat it for several.
+    #[arg(long, value_name = "MODEL=DATE", requires = "dates")]
+    cutoff: Vec<String>,
     #[command(flatten)]
     output: OutputOptions,
     /// Write a page for a browser, with overview, samples and trajectories. Broken runs are shown as far as they can be
@@ -50,7 +58,7 @@ pub struct Arguments {
     /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
     #[arg(long, value_name = "OLD=NEW")]
     label: Vec<Label>,
-    /// Folder of the suite, for --html and --difficulty [default: each run's own].
+    /// Folder of the suite, for --html, --difficulty and --dates [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
     /// Folder of runs.
@@ -144,6 +152,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else {
         Names::default()
     };
+    let cutoffs = Cutoffs::with(&arguments.cutoff)?;
+    let dates =
+        if arguments.dates { dates(&merged.runs, arguments.suite.as_ref(), &families) } else { Dates::default() };
     let options = merged.options(arguments.output.k());
     let records = merged.take_records();
     if arguments.how {
@@ -151,6 +162,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if arguments.difficulty {
         return show_difficulty(arguments, &records, (&families, units), &options);
+    }
+    if arguments.dates {
+        return show_dates(arguments, &records, (&families, dates), &cutoffs, &options);
     }
     if arguments.leaderboard {
         let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
@@ -204,6 +218,53 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -
     print(&text)
 }
 
+/// When items became public, by family and item.
+#[derive(Default)]
+struct Dates {
+    since: BTreeMap<(String, String), When>,
+    /// Why some are not known, a sentence for each item.
+    notes: Vec<String>,
+}
+
+/// When the items of runs became public, as the suite says.
+fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Dates {
+    let mut found = Dates::default();
+    for ((family, id), (_, runs)) in tried(merged, families) {
+        let Ok(known) = families.get(&family) else { continue };
+        let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
+        match item(known.as_ref(), &id, &runs, suite).map(|item| item.facts().public_since) {
+            Ok(Some(since)) => {
+                found.since.insert((family, id), since);
+            }
+            Ok(None) => found.notes.push(format!("`{id}` has no date in the suite")),
+            Err(why) => found.notes.push(format!("`{id}` {why}: when it became public is not known")),
+        }
+    }
+    found
+}
+
+/// Pass rates before and after the models' cutoffs.
+fn show_dates(
+    arguments: &Arguments,
+    records: &[AttemptRecord],
+    (families, dates): (&Families, Dates),
+    cutoffs: &Cutoffs,
+    options: &Options,
+) -> Result<()> {
+    let since = |record: &AttemptRecord| {
+        let item = families.sample(record).ok()?.item().to_owned();
+        dates.since.get(&(record.family.clone(), item)).copied()
+    };
+    let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
+    let options = Options { intervals, ..options.clone() };
+    let rows = report::by_date(records, &options, |model| cutoffs.of(model), since);
+    let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
+    if arguments.output.json {
+        return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));
+    }
+    print(&report::by_date_console(&rows, &options, &notes))
+}
+
 /// Names of what samples withhold, as functions of papers, by item and place.
 #[derive(Default)]
 struct Names {
@@ -215,17 +276,8 @@ struct Names {
 /// The names of what the samples of runs withhold. An item that is not the one that was run may have other units in the
 /// same places. Each run's items are looked for in its own suite, unless one is named.
 fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Names {
-    // By item: its samples, and the runs that tried them.
-    let mut tried: BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)> = BTreeMap::new();
-    for (place, run) in merged.iter().enumerate() {
-        for sample in run.records.iter().filter_map(|record| families.sample(record).ok()) {
-            let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
-            item.0.insert(sample);
-            item.1.insert(place);
-        }
-    }
     let mut found = Names::default();
-    for ((family, id), (samples, runs)) in tried {
+    for ((family, id), (samples, runs)) in tried(merged, families) {
         let Ok(family) = families.get(&family) else { continue };
         let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
         match item(family.as_ref(), &id, &runs, suite) {
@@ -240,6 +292,22 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
         }
     }
     found
+}
+
+/// By family and item: the samples that were tried, and the places of the runs that tried them.
+type Tried = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
+
+/// What runs tried.
+fn tried(merged: &[MergedRun], families: &Families) -> Tried {
+    let mut tried = Tried::new();
+    for (place, run) in merged.iter().enumerate() {
+        for sample in run.records.iter().filter_map(|record| families.sample(record).ok()) {
+            let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
+            item.0.insert(sample);
+            item.1.insert(place);
+        }
+    }
+    tried
 }
 
 /// The item that all of these runs had, from the first suite that has it.

@@ -21,6 +21,7 @@ use crate::run::family::{CheckFacts, Item, ItemFacts, Listed, Parts, Question, R
 use crate::run::machine::Machine;
 use crate::sample::{COMMAND, Nesting, Sample, draw};
 use crate::score::{Rule, Tolerance, Verdict};
+use crate::suite::When;
 
 /// A repo with its instructions.
 pub struct CommandItem {
@@ -145,6 +146,7 @@ impl Item for CommandItem {
         ItemFacts {
             title: set.title.clone(),
             url: set.url.clone(),
+            public_since: When::earlier(set.published, set.first_commit),
             experiments: experiments.collect(),
             text: Some(docs.join("\n\n")),
             ..ItemFacts::default()

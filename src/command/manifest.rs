@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::score::ml_bench::{Argument, ProgramKind, read_arguments};
-use crate::suite::{ResultRule, Stdout};
+use crate::suite::{ResultRule, Stdout, When};
 
 /// The instructions of a repo.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,6 +22,12 @@ pub struct CommandSet {
     /// Where it comes from.
     #[serde(default)]
     pub url: String,
+    /// When the instructions became public, as `2026-11-22` or `2026-11`.
+    #[serde(default)]
+    pub published: Option<When>,
+    /// When the code became public.
+    #[serde(default)]
+    pub first_commit: Option<When>,
     /// The folder of `repos/` that attempts work in; none where `commands/<id>/` is all there is, as for a package that
     /// the env has.
     #[serde(default)]

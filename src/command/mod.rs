@@ -21,6 +21,7 @@ pub mod proof;
 pub mod ready;
 mod record;
 mod sample_id;
+mod shelf;
 mod task;
 
 pub use family::Commands;

@@ -13,8 +13,9 @@ use super::manifest::Instruction;
 use super::observe::{Extent, Observed, observe, read_file};
 use super::program::{Found, Program, find, kind_of_file};
 use super::sample_id::parts;
+use super::shelf::shelf;
 use super::task::task;
-use crate::agent::Check;
+use crate::agent::{Check, Shelved};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::run::check::Measurement;
@@ -38,6 +39,8 @@ pub struct ReadyCommands {
     pub snapshot: Snapshot,
     /// The env.
     pub env: Env,
+    /// All repos of the suite.
+    shelf: Arc<Vec<Shelved>>,
 }
 
 impl ReadyCommands {
@@ -71,7 +74,8 @@ impl ReadyCommands {
                 observer.on(RunEvent::Env(progress));
             })
             .await?;
-        Ok(Self { item, loaded, rule, snapshot, env })
+        let shelf = Arc::new(shelf(&loaded.suite)?);
+        Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
     /// Runs a program in a fresh sandbox.
@@ -173,7 +177,7 @@ impl Ready for ReadyCommands {
         let docs = loaded.docs.iter().filter(|_| sample.n() == README);
         let files: Vec<(PathBuf, Vec<u8>)> =
             docs.map(|(file, text)| (file.into(), text.clone().into_bytes())).collect();
-        let task = task(loaded, instruction, sample.n(), sample.id(), attempt);
+        let task = task(loaded, &self.shelf, instruction, sample.n(), sample.id(), attempt);
         let check = Check {
             id: RUN.to_owned(),
             key: RUN.to_owned(),

@@ -8,13 +8,21 @@ use super::context::context;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::program::file_name;
-use crate::agent::{OneReply, Solution, Task};
+use crate::agent::{OneReply, Shelved, Solution, Task};
 use crate::score::ml_bench::ProgramKind;
 use crate::suite::ResultRule;
 
 /// The task of an attempt at an instruction with this n.
-pub fn task(loaded: &LoadedCommands, instruction: &Instruction, n: usize, sample: &str, attempt: u32) -> Task {
+pub fn task(
+    loaded: &LoadedCommands,
+    shelf: &Arc<Vec<Shelved>>,
+    instruction: &Instruction,
+    n: usize,
+    sample: &str,
+    attempt: u32,
+) -> Task {
     let told = told(loaded, instruction, n);
+    let unplaced = order(loaded, instruction, n);
     let (noun, fence) = match instruction.kind {
         ProgramKind::Bash => ("script", "bash"),
         ProgramKind::Python => ("program", "python"),
@@ -36,12 +44,17 @@ pub fn task(loaded: &LoadedCommands, instruction: &Instruction, n: usize, sample
         answer,
         solution: solved(&instruction.gold),
         forgery: Some(solved(&forgery(instruction))),
-        part: Some(Arc::new(OneReply { prompt })),
+        part: Some(Arc::new(OneReply { prompt, unplaced, fence, shelf: shelf.clone() })),
     }
 }
 
-/// The instruction, how the program is run, and what is told of the documentation.
+/// The repo, the instruction, how the program is run, and what is told of the documentation.
 pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
+    format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
+}
+
+/// The same without the repo.
+fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     let kind = match instruction.kind {
         ProgramKind::Bash => "Bash script",
         ProgramKind::Python => "Python program",
@@ -58,9 +71,8 @@ pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> Str
         ResultRule::Regex(_) => "its standard output".to_owned(),
         ResultRule::JsonFile(file) => format!("the file `{file}`"),
     };
-    let title = &loaded.set.title;
     let mut text = format!(
-        "You work with the repository of {title}. Write a {kind} that does this:\n\n{}\n\n\
+        "Write a {kind} that does this:\n\n{}\n\n\
          It is run as `{run}` in {place}, from the repository as it is: only this one file of yours is taken over. It has \
          {} seconds and must end by itself with exit code 0. Its result is read from {result}. Options that the task does \
          not name keep their defaults.",

@@ -20,7 +20,7 @@ use crate::run::family::{Basis, CheckFacts, Item, ItemFacts, Listed, Parts, Ques
 use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
-use crate::suite::{GoldResult, LoadedPaper};
+use crate::suite::{GoldResult, LoadedPaper, When};
 use crate::workspace::repo_digest;
 
 /// A sample's paper and the places of its masked functions, from its id.
@@ -150,6 +150,7 @@ impl Item for PaperItem {
             authors: paper.authors.join(", "),
             year: Some(paper.year),
             url: paper.url.clone(),
+            public_since: When::earlier(paper.published, paper.first_commit),
             experiments: experiments.collect(),
             problem: None,
             text: Some(self.loaded.text.to_string()),

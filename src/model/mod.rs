@@ -6,6 +6,7 @@
 
 pub(crate) mod ask;
 mod cached;
+mod cutoff;
 pub(crate) mod embedding;
 mod failure;
 mod features;
@@ -30,6 +31,7 @@ mod wished;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cutoff::Cutoffs;
 pub(crate) use features::Description;
 pub use open::{Options, open};
 pub(crate) use open::{keys, prices};

@@ -18,6 +18,7 @@ use crate::run::family::{CheckFacts, Findings, Item, ItemFacts, Listed, Part, Pa
 use crate::run::machine::Machine;
 use crate::sample::{Sample, Units as _, Withheld, draw};
 use crate::score::{Tolerance, Verdict};
+use crate::suite::When;
 
 #[async_trait]
 impl Item for TaskItem {
@@ -109,8 +110,13 @@ impl Item for TaskItem {
             description: manifest.query.clone(),
             command: manifest.answer.command.clone(),
         };
-        let year = manifest.published.as_ref().and_then(|date| date.get(..4)?.parse().ok());
-        ItemFacts { title: manifest.title.clone(), year, experiments: vec![entry], ..ItemFacts::default() }
+        ItemFacts {
+            title: manifest.title.clone(),
+            year: manifest.published.and_then(|when| u16::try_from(when.first().year()).ok()),
+            public_since: When::earlier(manifest.published, manifest.first_commit),
+            experiments: vec![entry],
+            ..ItemFacts::default()
+        }
     }
 
     fn parts(&self, sample: &Sample) -> Result<Parts> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::sample::{MOST_STEPS, UpSets};
-use crate::suite::ResultRule;
+use crate::suite::{ResultRule, When};
 
 /// A task.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,9 +33,12 @@ pub struct Manifest {
     /// What else is to be heeded.
     #[serde(default)]
     pub instructions: Vec<String>,
-    /// When it was published, as `2026-11`.
+    /// When the task became public, as `2026-11-22` or `2026-11`.
     #[serde(default)]
-    pub published: Option<String>,
+    pub published: Option<When>,
+    /// When the repo's code became public.
+    #[serde(default)]
+    pub first_commit: Option<When>,
     /// What an attempt may spend.
     #[serde(default)]
     pub budget: Spending,

@@ -26,7 +26,7 @@ use crate::kernel::CellRecord;
 use crate::sample::{Sample, Withheld};
 use crate::sandbox::{Fault, Sandbox};
 use crate::score::{Rule, Tolerance, Verdict};
-use crate::suite::Protocol;
+use crate::suite::{Protocol, When};
 use crate::workspace::{Changes, Snapshot};
 
 /// What n counts where nobody says it.
@@ -361,6 +361,9 @@ pub struct ItemFacts {
     pub year: Option<u16>,
     /// Where it can be read.
     pub url: String,
+    /// When the first of it became public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_since: Option<When>,
     /// What it is scored by.
     pub experiments: Vec<CheckFacts>,
     /// What is missing of it.

@@ -5,6 +5,7 @@
 
 mod bundled;
 mod check;
+mod dates;
 mod dependencies;
 mod evidence;
 mod faults;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::{Problem, check};
+pub use dates::When;
 pub use dependencies::Dependencies;
 pub(crate) use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
 pub use gold::{EnvStamp, Gold, GoldResult};

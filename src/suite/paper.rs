@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::dates::When;
 use super::spans::Part;
 use crate::code::Bounds;
 
@@ -23,6 +24,12 @@ pub struct Paper {
     pub year: u16,
     /// Where it can be read.
     pub url: String,
+    /// When its text became public, as `2026-11-21` or `2026-11`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<When>,
+    /// When its code became public: the repo's first commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_commit: Option<When>,
     /// Folder name under `repos/`.
     pub repo: String,
     /// Folder name under `envs/`.
@@ -486,7 +493,7 @@ result = { json_line = "stdout" }
 
     #[test]
     fn faults_are_named_with_file_and_line() {
-        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
+        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);

@@ -31,7 +31,7 @@ fn all_faults_of_a_manifest_are_told_at_once() {
     );
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
     error: [lab]/papers/tiny/paper.toml:3: invalid type: string "x", expected u16
-        [lab]/papers/tiny/paper.toml:4: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`
+        [lab]/papers/tiny/paper.toml:4: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`
         [lab]/papers/tiny/paper.toml:12: unknown field `descripton`, expected one of `at`, `description`, `passages`, `equivalent`
     "#);
     let lab = Lab::new();
@@ -233,7 +233,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "golden"]), @r#"
     error: there is no agent `golden`
-      hint: the agents are `react`, `fixed`, `single`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and `fixed:KEY=VALUE,...` with settings of their own
+      hint: the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and `fixed:KEY=VALUE,...` with settings of their own
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model

@@ -204,6 +204,75 @@ fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() 
     }
 }
 
+/// A second repo beside the adder, about something else.
+const PAINTER: &str = r#"
+family = "command"
+title = "Painter"
+env = "tiny"
+readme = ["README.md"]
+
+[[instruction]]
+id = "p1"
+kind = "bash"
+text = "Paint it in the colour 7."
+oracle = { file = "README.md", heading = "Painting" }
+gold = "python paint.py --colour 7"
+arguments = { colour = 7 }
+
+[instruction.expect]
+outcome = true
+"#;
+
+#[test]
+fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
+    let lab = ready();
+    lab.write("commands/painter.toml", PAINTER);
+    lab.write("commands/painter/README.md", "# Painter\n\n## Painting\n\nPaints numbers, in first and second coats.\n");
+    lab.write("commands/painter/paint.py", "import sys\n\nprint(sys.argv)\n");
+    let replies = |texts: &[&str]| json_lines(&texts.iter().map(|text| json!({ "text": text })).collect::<Vec<_>>());
+    let program = "```bash\npython main.py --first 17 --second 25\n```";
+    let right =
+        ["add\nfirst number", "painter\nadder", "next", "accept\nmain.py first.", "read main.py", "hm", program];
+    lab.write("right.jsonl", &replies(&right));
+    let never = ["add", "adder\npainter", "accept", "reject", "next"];
+    lab.write("never.jsonl", &replies(&never));
+    for (name, passes) in [("right", true), ("never", false)] {
+        let model = format!("scripted:{name}.jsonl");
+        let run = ["run", "--family", "command", "--sample", "adder.a1_3", "--agent", "ml-agent"];
+        lab.ok(&[&run[..], &["--model", &model, "--name", name]].concat());
+        let record = &lab.records(name)[0];
+        assert_eq!(record["pass"], json!(passes), "{record:#}");
+        assert_eq!(record["steps"], json!(if passes { 7 } else { 5 }), "{record:#}");
+    }
+    let shown = lab.ok(&["show", "right", "adder.a1_3"]).stdout;
+    // The repo is not named before it is found; its files are shown where they are asked for.
+    assert!(shown.contains("# The repository `painter`") && shown.contains("parser.add_argument"), "{shown}");
+    assert!(!shown.contains("You work with the repository of Adder"), "{shown}");
+    assert_eq!(lab.records("right")[0]["format_errors"], json!(1));
+    assert_eq!(lab.records("never")[0]["end"], json!("gave_up"));
+}
+
+#[test]
+fn react_writes_a_script_tries_it_and_names_it() {
+    let lab = ready();
+    let call =
+        |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});
+    let script = "python main.py --first 17 --second 25\n";
+    let replies = [
+        call("read_file", json!({ "path": "main.py" })),
+        call("write_file", json!({ "path": "run.sh", "content": script })),
+        call("command_line", json!({ "command": "bash run.sh" })),
+        call("final_answer", json!({ "answer": "{\"file\": \"run.sh\"}" })),
+    ];
+    lab.write("model.jsonl", &json_lines(&replies));
+    let run = ["run", "--family", "command", "--sample", "adder.a1_3", "--agent", "react", "--name", "r"];
+    lab.ok(&[&run[..], &["--model", "scripted:model.jsonl"]].concat());
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["pass"], &record["steps"]), (&json!(true), &json!(4)), "{record:#}");
+    assert_eq!(measure(record, "by_namespace"), &json!(1.0), "{record:#}");
+    assert!(lab.ok(&["show", "r", "adder.a1_3"]).stdout.contains("\"sum\": 42"));
+}
+
 #[test]
 fn a_result_that_is_a_file_is_read_by_the_repos_probe() {
     let lab = bare();
@@ -228,6 +297,38 @@ fn a_result_that_is_a_file_is_read_by_the_repos_probe() {
         let record = &lab.records(&name)[0];
         assert_eq!(record["pass"], json!(passes), "{record:#}");
     }
+}
+
+#[test]
+fn rates_are_split_where_a_models_knowledge_ends() {
+    let lab = bare();
+    lab.edit(
+        "commands/adder.toml",
+        "env = \"tiny\"",
+        "env = \"tiny\"\npublished = \"2026-11\"\nfirst_commit = \"2025-03-31\"",
+    );
+    lab.ok(&["gold", "--family", "command", "--repeats", "1", "adder"]);
+    lab.write("model.jsonl", &json_lines(&[json!({ "text": "```bash\npython main.py --first 17 --second 25\n```" })]));
+    let run = ["run", "--family", "command", "-n", "3", "--agent", "single", "--name", "r"];
+    lab.ok(&[&run[..], &["--model", "scripted:model.jsonl"]].concat());
+    let model = lab.records("r")[0]["model"].as_str().unwrap().to_owned();
+    for (cutoff, public) in [("2025-03-30", "after"), ("2025-03", "before"), ("", "unknown")] {
+        let given = format!("{model}={cutoff}");
+        let mut arguments = vec!["report", "r", "--dates", "--json"];
+        arguments.extend(["--cutoff", &given].iter().filter(|_| !cutoff.is_empty()));
+        let shown: Value = serde_json::from_str(&lab.ok(&arguments).stdout).unwrap();
+        let row = &shown["rows"][0];
+        assert_eq!(
+            (&row["public"], &row["samples"], &row["pass"]),
+            (&json!(public), &json!(2), &json!(0.5)),
+            "{shown:#}"
+        );
+    }
+    let shown = lab.ok(&["report", "r", "--dates"]).stdout;
+    assert!(shown.contains("unknown") && shown.contains("--cutoff MODEL=DATE"), "{shown}");
+    lab.edit("commands/adder.toml", "2025-03-31", "soon");
+    let broken = lab.fails(3, &["run", "--family", "command", "--agent", "gold"]);
+    assert!(broken.contains("`soon` is not a date"), "{broken}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 pub mod dynamic;
 pub mod external;
 pub mod fixed;
+pub mod ml_agent;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -54,10 +55,15 @@ const TEMPLATES: [(&str, &str); 32] = [
 ];
 
 /// What agents are told in families that have no prompts of their own.
-const GENERAL: [(&str, &str); 3] = [
+const GENERAL: [(&str, &str); 8] = [
     ("general_system", include_str!("general_system.md")),
     ("general_task", include_str!("general_task.md")),
     ("general_external", include_str!("general_external.md")),
+    ("ml_agent_keywords", include_str!("ml_agent_keywords.md")),
+    ("ml_agent_sort", include_str!("ml_agent_sort.md")),
+    ("ml_agent_plan", include_str!("ml_agent_plan.md")),
+    ("ml_agent_generate", include_str!("ml_agent_generate.md")),
+    ("ml_agent_told", include_str!("ml_agent_told.md")),
 ];
 
 /// What `react:preset=super` is told in place of these.
@@ -286,6 +292,11 @@ mod tests {
             fixed::feedback("f", "def f(): ...", "It does not pass."),
             dynamic::feedback(3, &[dynamic::TestTold::default()]),
             fixed::material(&passages, &snippets).unwrap(),
+            ml_agent::keywords("Add.", 8),
+            ml_agent::sort(&[("adder", "# Adder")]),
+            ml_agent::plan("Add.", "adder", "main.py", "# Adder"),
+            ml_agent::generate("bash", 8),
+            ml_agent::told("There is no file `x`.", 7),
         ];
         for prompt in &rendered {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");

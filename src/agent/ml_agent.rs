@@ -1,0 +1,202 @@
+//! `ml-agent`: finds the repo that an instruction belongs to among all repos of the suite, then writes the program. As
+//! ML-Bench's agent of that name, in four stages:
+//!
+//! 1. *Retrieve.* The model gives words, and BM25 ranks the documentation of all repos by them.
+//! 2. *Sort.* The model puts the first of them in order.
+//! 3. *Plan.* For one repo after another the model is shown its files and documentation, and accepts it or goes on.
+//! 4. *Generate.* In a loop, the model reads files, writes the program, or rejects the repo, and planning goes on.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+
+use super::prompts::ml_agent as prompts;
+use super::retrieval::bm25::{Bm25, ranked};
+use super::talk::{Stop, Talk};
+use super::tools::cut_middle;
+use super::{Agent, Context, End, Ended, OneReply, Shelved, Task, experiment};
+use crate::model::{Model, Role};
+use crate::sample::COMMAND;
+
+/// Words to search with.
+const MOST_WORDS: usize = 8;
+/// Repos that are looked at, as published.
+const MOST_REPOS: usize = 5;
+/// Replies in which files can be read, until there is a program.
+const MOST_ACTIONS: usize = 8;
+/// Characters of a repo's documentation in a list, of its documentation alone, and of a file.
+const BEGINNING: usize = 1500;
+const DOCS: usize = 12_000;
+const FILE: usize = 8000;
+/// Most paths of a repo that are listed.
+const MOST_PATHS: usize = 200;
+
+/// The agent.
+#[derive(Debug)]
+pub struct MlAgent;
+
+#[async_trait]
+impl Agent for MlAgent {
+    fn name(&self) -> &'static str {
+        "ml-agent"
+    }
+
+    fn needs_model(&self) -> bool {
+        true
+    }
+
+    fn only(&self) -> Option<&'static str> {
+        Some(COMMAND)
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+        let Some(task) = task.part::<OneReply>() else {
+            return End::GaveUp.because("`ml-agent` attempts tasks only that one reply can answer");
+        };
+        let Some(model) = context.model else {
+            return End::ModelDenied.because("`ml-agent` needs a model and was given none");
+        };
+        match work(task, model, context).await {
+            Ok(Some(program)) => {
+                experiment::answer_raw(program, context);
+                End::Answered.into()
+            }
+            Ok(None) => End::GaveUp.because("no repo was accepted and given a program"),
+            Err(stop) => stop.into(),
+        }
+    }
+}
+
+/// The reply that holds the program, from the first repo that gets one.
+async fn work(task: &OneReply, model: &dyn Model, context: &mut Context<'_>) -> Result<Option<String>, Stop> {
+    let mut talk = Talk::over(model, Vec::new());
+    talk.say(Role::User, prompts::keywords(&task.unplaced, MOST_WORDS), context);
+    let words = talk.ask(None, context).await?.text;
+    let docs = task.shelf.iter().map(|repo| repo.docs.as_str());
+    let found = ranked(&Bm25::new(docs).scores(&words));
+    let found: Vec<&Shelved> = found.into_iter().take(MOST_REPOS).map(|place| &task.shelf[place]).collect();
+    let beginnings: Vec<(&str, String)> =
+        found.iter().map(|repo| (repo.id.as_str(), repo.docs.chars().take(BEGINNING).collect())).collect();
+    let shown: Vec<(&str, &str)> = beginnings.iter().map(|(id, text)| (*id, text.as_str())).collect();
+    talk.say(Role::User, prompts::sort(&shown), context);
+    let order = talk.ask(None, context).await?.text;
+    for repo in sorted(found, &order) {
+        let program = attempt(repo, task, model, context).await?;
+        if program.is_some() {
+            return Ok(program);
+        }
+    }
+    Ok(None)
+}
+
+/// Repos in the order in which a reply names them; those that it leaves out come last, as they were.
+fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
+    let named: Vec<&str> = reply.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))).collect();
+    let mut found = found;
+    found.sort_by_key(|repo| named.iter().position(|name| *name == repo.id).unwrap_or(usize::MAX));
+    found
+}
+
+/// Planning and writing for one repo; `None` when the model gives it up.
+async fn attempt(
+    repo: &Shelved,
+    task: &OneReply,
+    model: &dyn Model,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, Stop> {
+    let mut paths: Vec<&str> = repo.files.iter().map(|(path, _)| path.as_str()).collect();
+    let more = paths.len().saturating_sub(MOST_PATHS);
+    paths.truncate(MOST_PATHS);
+    let mut files = paths.join("\n");
+    if more > 0 {
+        let _ = write!(files, "\n[and {more} more]");
+    }
+    let mut talk = Talk::over(model, Vec::new());
+    let prompt = prompts::plan(&task.unplaced, &repo.id, &files, &cut_middle(&repo.docs, DOCS));
+    talk.say(Role::User, prompt, context);
+    let accepts = talk.ask(None, context).await?.text;
+    if first_word(&accepts) != "accept" {
+        return Ok(None);
+    }
+    let mut question = prompts::generate(task.fence, MOST_ACTIONS);
+    for done in 1..=MOST_ACTIONS {
+        talk.say(Role::User, question, context);
+        let reply = talk.ask(None, context).await?.text;
+        let told = match Action::of(&reply) {
+            Action::Write => return Ok(Some(reply)),
+            Action::Reject => return Ok(None),
+            Action::Read(path) => match repo.files.iter().find(|(known, _)| *known == path) {
+                Some((_, text)) => cut_middle(text, FILE).into_owned(),
+                None => format!("There is no file `{path}`."),
+            },
+            Action::Unclear => {
+                let told = format!("Write `read PATH`, `reject`, or the program in one ```{} block.", task.fence);
+                context.budget.format_errors += 1;
+                context.trajectory.push(&super::Event::FormatError { step: context.budget.steps, what: told.clone() });
+                told
+            }
+        };
+        question = prompts::told(&told, MOST_ACTIONS - done);
+    }
+    Ok(None)
+}
+
+/// What a reply does.
+#[derive(Debug, PartialEq, Eq)]
+enum Action {
+    Read(String),
+    Write,
+    Reject,
+    Unclear,
+}
+
+impl Action {
+    fn of(reply: &str) -> Self {
+        if reply.contains("```") {
+            return Self::Write;
+        }
+        let line = reply.trim().lines().next().unwrap_or_default().trim_matches(['`', '*', ' ']);
+        match (first_word(line).as_str(), line.split_once(char::is_whitespace)) {
+            ("reject", _) => Self::Reject,
+            ("read", Some((_, path))) => {
+                Self::Read(path.trim_matches(['`', '\'', '"', ' ']).trim_start_matches("./").to_owned())
+            }
+            _ => Self::Unclear,
+        }
+    }
+}
+
+/// The first word of a reply, in small letters and without punctuation.
+fn first_word(reply: &str) -> String {
+    let word = reply.split_whitespace().next().unwrap_or_default();
+    word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_reads_writes_or_rejects() {
+        for (reply, action) in [
+            ("read `./src/a b.py`", Action::Read("src/a b.py".into())),
+            ("`read main.py`\n", Action::Read("main.py".into())),
+            ("Reject.", Action::Reject),
+            ("So:\n```bash\nls\n```", Action::Write),
+            ("I would read main.py", Action::Unclear),
+            ("", Action::Unclear),
+        ] {
+            assert_eq!(Action::of(reply), action, "{reply}");
+        }
+    }
+
+    #[test]
+    fn repos_come_in_the_order_in_which_they_are_named() {
+        let repo = |id: &str| Shelved { id: id.to_owned(), docs: String::new(), files: Vec::new() };
+        let (a, b, c) = (repo("a"), repo("b-2"), repo("c"));
+        let names =
+            |reply| sorted(vec![&a, &b, &c], reply).iter().map(|it| it.id.as_str()).collect::<Vec<_>>().join(" ");
+        assert_eq!(names("1. `b-2`\n2. a"), "b-2 a c");
+        assert_eq!(names("none of them"), "a b-2 c");
+    }
+}

@@ -1,0 +1,31 @@
+//! What `ml-agent` tells its model.
+
+use minijinja::context;
+
+use super::render;
+
+/// Asks for words to search with.
+pub fn keywords(task: &str, most: usize) -> String {
+    render("ml_agent_keywords", context! { task => task.trim(), most })
+}
+
+/// Shows what was found, each with its name and how its documentation begins, and asks for an order.
+pub fn sort(repos: &[(&str, &str)]) -> String {
+    let repos: Vec<_> = repos.iter().map(|(id, beginning)| context! { id => *id, beginning => *beginning }).collect();
+    render("ml_agent_sort", context! { repos })
+}
+
+/// Asks whether the task belongs to a repo.
+pub fn plan(task: &str, repo: &str, files: &str, docs: &str) -> String {
+    render("ml_agent_plan", context! { task => task.trim(), repo, files, docs })
+}
+
+/// Asks for the program, in a block of this language.
+pub fn generate(fence: &str, most: usize) -> String {
+    render("ml_agent_generate", context! { fence, most })
+}
+
+/// Answers a reply that was not the program.
+pub fn told(told: &str, left: usize) -> String {
+    render("ml_agent_told", context! { told, left })
+}

@@ -1,0 +1,68 @@
+//! Until when models have read: the dates that their providers say, and those that the user gives.
+
+use crate::error::{Error, Result};
+use crate::suite::When;
+
+/// Knowledge cutoffs by the beginning of a model's name, as the providers' own pages say. A model that is not here has no
+/// known one: nobody's guess is taken.
+const KNOWN: [(&str, &str); 5] = [
+    ("gpt-3.5-turbo", "2021-09"),
+    ("gpt-4o-mini", "2023-10"),
+    ("gpt-4o", "2023-10"),
+    ("gemini-2.5-pro", "2025-01"),
+    ("gemini-2.5-flash", "2025-01"),
+];
+
+/// Cutoffs by model.
+#[derive(Debug, Clone, Default)]
+pub struct Cutoffs(Vec<(String, When)>);
+
+impl Cutoffs {
+    /// Those that are known, with these before them, each as `MODEL=DATE`.
+    ///
+    /// # Errors
+    /// Kind `Usage` for what is not of this form.
+    pub fn with(own: &[String]) -> Result<Self> {
+        let mut all = Vec::new();
+        for pair in own {
+            let wrong = |hint: String| Error::usage(format!("`{}` is not a cutoff", pair.escape_debug())).hint(hint);
+            let (model, date) = pair
+                .rsplit_once('=')
+                .ok_or_else(|| wrong("write MODEL=DATE, as `openai:gpt-5-mini=2024-05`".to_owned()))?;
+            all.push((model.to_owned(), date.parse().map_err(wrong)?));
+        }
+        Ok(Self(all))
+    }
+
+    /// That of the model of this name, which may begin with its provider.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<When> {
+        let name = model.split_once(':').map_or(model, |(_, name)| name);
+        let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
+        // A model's versions are its name and a date: `gpt-4o-2024-08-06`.
+        let is = |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with("-20"));
+        own.or_else(|| KNOWN.iter().find(|(known, _)| is(known)).and_then(|(_, date)| date.parse().ok()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_models_cutoff_is_its_providers_or_the_users_and_never_guessed() {
+        let cutoffs = Cutoffs::with(&["gpt-4o=2024-01-31".to_owned(), "openai:new=2026-03".to_owned()]).unwrap();
+        let of = |model: &str| cutoffs.of(model).map(|when| when.to_string()).unwrap_or_default();
+        assert_eq!(of("openai:gpt-4o"), "2024-01-31");
+        assert_eq!(of("openai:gpt-4o-2024-08-06"), "2023-10");
+        assert_eq!(of("gpt-4o-mini-2024-07-18"), "2023-10");
+        assert_eq!((of("openai:new"), of("new")), ("2026-03".to_owned(), String::new()));
+        assert_eq!(of("gpt-4o-audio-preview"), "");
+        for wrong in ["gpt-4o", "gpt-4o=soon"] {
+            assert!(Cutoffs::with(&[wrong.to_owned()]).is_err());
+        }
+        for (_, date) in KNOWN {
+            assert!(date.parse::<When>().is_ok());
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Pass rates on what was public before a model's knowledge ends, and on what became public after that.
+//!
+//! What became public before the cutoff can have been read in training. A month counts as it says the least for the model:
+//! a task's from its first day, a cutoff's to its last one.
+
+use serde::Serialize;
+
+use super::clean::clean;
+use super::leaderboard::leaderboard;
+use super::names::short_name;
+use super::summary::{Options, summarise};
+use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
+use crate::run::AttemptRecord;
+use crate::stats::{FEWEST_SAMPLES, Interval};
+use crate::suite::When;
+
+/// When a sample's task became public, as a model sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Public {
+    /// Not after its cutoff.
+    Before,
+    /// After its cutoff.
+    After,
+    /// The task has no date, or the model no known cutoff.
+    Unknown,
+}
+
+impl Public {
+    const ALL: [Self; 3] = [Self::Before, Self::After, Self::Unknown];
+
+    /// Of a task that is public since then, for a model with this cutoff.
+    #[must_use]
+    pub fn of(since: Option<When>, cutoff: Option<When>) -> Self {
+        match (since, cutoff) {
+            (Some(since), Some(cutoff)) if since.first() > cutoff.last() => Self::After,
+            (Some(_), Some(_)) => Self::Before,
+            _ => Self::Unknown,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The pass rate of an agent and model on some of its samples.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ByDate {
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// Its cutoff, if it is known.
+    pub cutoff: Option<String>,
+    /// Which samples.
+    pub public: Public,
+    /// Number of them.
+    pub samples: usize,
+    /// Attempts that were not lost.
+    pub attempts: usize,
+    /// pass@1.
+    pub pass: Option<f64>,
+    /// Its interval.
+    pub interval: Option<Interval>,
+}
+
+/// One row for each agent and model, and for each of before, after and unknown that has samples. `cutoff` is by the model's
+/// name, `since` by the record's item.
+pub fn by_date(
+    records: &[AttemptRecord],
+    options: &Options,
+    cutoff: impl Fn(&str) -> Option<When>,
+    since: impl Fn(&AttemptRecord) -> Option<When>,
+) -> Vec<ByDate> {
+    let ends = |model: Option<&str>| model.and_then(&cutoff);
+    let mut rows = Vec::new();
+    for public in Public::ALL {
+        let is = |record: &&AttemptRecord| Public::of(since(record), ends(record.model.as_deref())) == public;
+        let some: Vec<AttemptRecord> = records.iter().filter(is).cloned().collect();
+        for place in leaderboard(&summarise(&some, options)) {
+            rows.push(ByDate {
+                cutoff: ends(place.model.as_deref()).map(|when| when.to_string()),
+                agent: place.agent,
+                model: place.model,
+                public,
+                samples: place.samples,
+                attempts: place.attempts,
+                pass: place.pass,
+                interval: place.interval,
+            });
+        }
+    }
+    rows.sort_by(|a, b| (&a.agent, &a.model, a.public).cmp(&(&b.agent, &b.model, b.public)));
+    rows
+}
+
+/// The rows as a table with a legend.
+#[must_use]
+pub fn by_date_console(rows: &[ByDate], options: &Options, notes: &[String]) -> String {
+    let mut table = plain_table();
+    table.set_header(["agent", "cutoff", "public", "samples", "attempts", "pass@1"]);
+    for row in rows {
+        let bounds = row.interval.map(|it| format!("[{}, {}]", percent(Some(it.low)), percent(Some(it.high))));
+        table.add_row([
+            short_name(&row.agent, row.model.as_deref()),
+            row.cutoff.clone().unwrap_or_else(|| "unknown".to_owned()),
+            row.public.name().to_owned(),
+            row.samples.to_string(),
+            row.attempts.to_string(),
+            format!("{} {}", percent(row.pass), bounds.as_deref().unwrap_or(TOO_FEW)),
+        ]);
+    }
+    let legend = format!(
+        "pass@1 in percent with its {:.0}% interval ({}). public: whether the task's text or code was public before the \
+         model's knowledge ends, and can have been read in training, or became public after that. unknown: the suite has no \
+         date for the task, or the model has no known cutoff (`--cutoff MODEL=DATE` gives one).",
+        100.0 * options.intervals.level,
+        options.intervals.population.legend()
+    );
+    let mut below = vec![wrap(&legend, "")];
+    if rows.iter().any(|row| row.interval.is_none()) {
+        below.push(wrap(&too_few_legend(FEWEST_SAMPLES), ""));
+    }
+    below.extend(notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));
+    format!("{}\n\n{}\n", trimmed(table, &[0]), below.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::sample::masked;
+
+    #[test]
+    fn rates_are_split_at_each_models_cutoff_and_what_is_unknown_is_told() {
+        let record = |model: Option<&str>, paper: &str, i: u32, passes: u32| AttemptRecord {
+            pass: i < passes,
+            end: End::Answered,
+            model: model.map(str::to_owned),
+            ..AttemptRecord::blank("react", &masked(&format!("{paper}_{i}")), 0)
+        };
+        let all: Vec<AttemptRecord> = [Some("new"), Some("old"), Some("nobody's")]
+            .into_iter()
+            .flat_map(|model| {
+                let of = move |paper: &'static str, passes| (0..10).map(move |i| record(model, paper, i, passes));
+                of("early", 9).chain(of("late", 3)).chain(of("undated", 5))
+            })
+            .collect();
+        let date = |text: &str| text.parse::<When>().ok();
+        let cutoff = |model: &str| match model {
+            "new" => date("2025-06"),
+            "old" => date("2023-10"),
+            _ => None,
+        };
+        let since = |record: &AttemptRecord| match record.paper.as_str() {
+            "early" => date("2024-03-01"),
+            // Of the month in which the new model's knowledge ends: it can have read it.
+            "late" => date("2025-06"),
+            _ => None,
+        };
+        let options = Options { ks: vec![1], ..Options::default() };
+        let rows = by_date(&all, &options, cutoff, since);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.model.as_deref().unwrap(), row.public, row.samples, row.pass.unwrap()))
+            .collect();
+        let expected = [
+            ("new", Public::Before, 20, 0.6),
+            ("new", Public::Unknown, 10, 0.5),
+            ("nobody's", Public::Unknown, 30, 17.0 / 30.0),
+            ("old", Public::After, 20, 0.6),
+            ("old", Public::Unknown, 10, 0.5),
+        ];
+        for (row, expected) in told.iter().zip(expected) {
+            assert_eq!((row.0, row.1, row.2), (expected.0, expected.1, expected.2), "{told:?}");
+            assert!((row.3 - expected.3).abs() < 1e-9, "{told:?}");
+        }
+        assert_eq!(told.len(), expected.len());
+        assert!(rows[0].interval.is_some_and(|it| it.low < 0.6 && 0.6 < it.high));
+        let text = by_date_console(&rows, &options, &[]);
+        assert!(text.contains("2023-10") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,96 @@
+//! When something became public: to tell whether a model can have seen it.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+/// A day, or a month where no more is known: `2026-11-21`, `2026-11`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct When {
+    first: Date,
+    last: Date,
+}
+
+impl When {
+    /// The first day that it can mean.
+    #[must_use]
+    pub const fn first(self) -> Date {
+        self.first
+    }
+
+    /// The last day that it can mean.
+    #[must_use]
+    pub const fn last(self) -> Date {
+        self.last
+    }
+
+    /// The earlier of two, where any is known.
+    #[must_use]
+    pub fn earlier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        one.into_iter().chain(other).min_by_key(|it| (it.first, it.last))
+    }
+}
+
+impl std::str::FromStr for When {
+    type Err = String;
+
+    /// # Errors
+    /// A fragment for what is neither a day nor a month.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            |_| format!("`{}` is not a date: write a day as `2026-11-21` or a month as `2026-11`", text.escape_debug());
+        if text.len() == "2026-11".len() {
+            let first: Date = format!("{text}-01").parse().map_err(wrong)?;
+            return Ok(Self { first, last: first.last_of_month() });
+        }
+        let day = Date::strptime("%Y-%m-%d", text).map_err(wrong)?;
+        Ok(Self { first: day, last: day })
+    }
+}
+
+impl TryFrom<String> for When {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<When> for String {
+    fn from(when: When) -> Self {
+        when.to_string()
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}", self.first.strftime("%Y-%m"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_a_day_or_a_whole_month() {
+        let read = |text: &str| text.parse::<When>();
+        let month = read("2024-02").unwrap();
+        assert_eq!((month.first().to_string(), month.last().to_string()), ("2024-02-01".into(), "2024-02-29".into()));
+        for text in ["2024-02", "2026-11-21"] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+        for wrong in ["", "2024", "2024-13", "2024-02-30", "21.11.2026", "2026-11-21T00:00"] {
+            assert!(read(wrong).unwrap_err().contains("is not a date"), "{wrong}");
+        }
+        let day = read("2024-02-10").unwrap();
+        assert_eq!(When::earlier(Some(day), Some(month)), Some(month));
+        assert_eq!(When::earlier(None, Some(day)), Some(day));
+    }
+}
