@@ -121,5 +121,5 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     let (baseline, accept_changes) = (!arguments.no_baseline, arguments.changed_suite);
     let options = Options { baseline, accept_changes, shards, ..Options::on(machine) };
-    show(Run::resume(store, run, suite, options)?, &shown).await
+    Box::pin(show(Run::resume(store, run, suite, options)?, &shown)).await
 }

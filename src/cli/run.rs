@@ -351,7 +351,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     if arguments.slurm.is_dry() {
         return plan::show(&run, &arguments.runs).map(|()| Exit::Done);
     }
-    show(run, &shown).await
+    Box::pin(show(run, &shown)).await
 }
 
 /// Whether this is a plain file name.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::suite::When;
 
-/// Knowledge cutoffs by the beginning of a model's name, as the providers' own pages say. A model that is not here has no
+/// Knowledge cutoffs by the beginning of a model's name, as their providers have told them. A model that is not here has no
 /// known one: nobody's guess is taken.
 const KNOWN: [(&str, &str); 5] = [
     ("gpt-3.5-turbo", "2021-09"),

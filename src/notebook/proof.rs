@@ -99,14 +99,14 @@ impl Plan {
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Proof {
         let mut proof = Proof::new(&self.task.id);
         for record in whole {
-            if record.agent == "gold" { self.gold(record, &mut proof) } else { self.forged(record, &mut proof) }
+            if record.agent == "gold" { self.gold(record, &mut proof) } else { Self::forged(record, &mut proof) }
         }
         for (block, id) in self.without_each().iter().enumerate() {
             for record in parts.iter().filter(|record| record.sample == *id) {
                 if record.agent == "gold" {
-                    self.left_out(block, record, &mut proof)
+                    self.left_out(block, record, &mut proof);
                 } else {
-                    self.nothing(block, record, &mut proof)
+                    self.nothing(block, record, &mut proof);
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Plan {
         }
     }
 
-    fn forged(&self, record: &AttemptRecord, proof: &mut Proof) {
+    fn forged(record: &AttemptRecord, proof: &mut Proof) {
         proof.count(record, |proof| &mut proof.forger);
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
             proof.fault(format!("the forger has {value:.3} in `verified_{name}`"));

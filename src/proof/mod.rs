@@ -147,7 +147,7 @@ impl Place {
             file.configuration.jobs = self.jobs;
             let run = Run::resume(store, file, self.suite.clone(), self.options(families()).await?);
             let done = match run {
-                Ok(run) => finish(run, observer).await,
+                Ok(run) => Box::pin(finish(run, observer)).await,
                 Err(error) => Err(error),
             };
             match done {
@@ -158,7 +158,7 @@ impl Place {
         }
         forget(&folder)?;
         let run = Run::open(self.configuration(trials)?, Folder::New(folder), self.options(families()).await?)?;
-        finish(run, observer).await
+        Box::pin(finish(run, observer)).await
     }
 
     async fn options(&self, families: Families) -> Result<Options> {

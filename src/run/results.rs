@@ -83,7 +83,7 @@ impl Results {
     /// What ran beside graphics processors is another machine's.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
-            self.machine += &format!(", graphics processors: {kind}");
+            self.machine.extend([", graphics processors: ", kind]);
         }
     }
 
