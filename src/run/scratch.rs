@@ -133,7 +133,7 @@ mod tests {
         if nix::unistd::geteuid().is_root() {
             std::os::unix::fs::chown(&made, Some(65_534), Some(65_534)).unwrap();
             let error = Scratch::create(&made).map(drop).unwrap_err();
-            assert!(error.message.contains("somebody else"), "{error}");
+            assert!(error.message.contains("not a folder of this user's own"), "{error}");
         }
     }
 }

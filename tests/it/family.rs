@@ -140,7 +140,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let attempts = std::fs::read_to_string(&tables[0]).unwrap();
     let heading = attempts.lines().next().unwrap();
     assert!(
-        heading.ends_with(",answer,family,score,lost,lines,cached_checks,cached_replies,reported_right,verified_right"),
+        heading.ends_with(",answer,family,score,lost,lines,cached_checks,cached_replies,gpu,reported_right,verified_right"),
         "{heading}"
     );
     assert_eq!(
