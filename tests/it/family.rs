@@ -140,11 +140,13 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let attempts = std::fs::read_to_string(&tables[0]).unwrap();
     let heading = attempts.lines().next().unwrap();
     assert!(
-        heading.ends_with(",answer,family,score,lost,lines,cached_checks,cached_replies,gpu,reported_right,verified_right"),
+        heading.ends_with(
+            ",answer,family,score,lost,lines,cached_checks,cached_replies,gpu,reported_right,verified_right"
+        ),
         "{heading}"
     );
     assert_eq!(
-        attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,false,,0,0,3.0,3.0")).count(),
+        attempts.lines().filter(|line| line.ends_with(",puzzles,1.0,false,,0,0,,3.0,3.0")).count(),
         4 * 2,
         "{attempts}"
     );

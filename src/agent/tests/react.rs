@@ -242,7 +242,12 @@ async fn what_tools_ask_the_model_is_charged_and_recorded_but_is_no_step() {
 fn an_agent_that_does_not_exist_is_an_error_that_lists_those_that_do() {
     let error = open("raect", &Settings::default(), None).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), "there is no agent `raect`");
-    assert!(error.hint.unwrap().starts_with("the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, "));
+    assert!(
+        error
+            .hint
+            .unwrap()
+            .starts_with("the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, ")
+    );
 }
 
 #[tokio::test]
