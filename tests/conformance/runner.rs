@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::fixture::{Case, Fixture};
 use super::{confinement, files, harness, kernel, leftovers, listener, probes, processes, resources, visibility};
 
-const ENOUGH: Duration = Duration::from_secs(25);
+const ENOUGH: Duration = Duration::from_mins(5);
 /// Cases that run at once; most of them wait for a time limit most of the time.
 const AT_ONCE: usize = 3;
 /// Set for the copy of this program that runs as an ordinary user: the program to start sandboxes with.
