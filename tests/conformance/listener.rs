@@ -10,6 +10,8 @@ use crate::ensure;
 
 crate::cases! {
     a_command_reaches_the_harness_and_much_goes_both_ways_at_once(fixture) {
+        // A hundred shells at once, where the machine is slow.
+        fixture.limits.processes = 256;
         let mut inside = fixture.start().await?;
         let listened = inside.sandbox.listen().await;
         if !fixture.backend.listens() {
