@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// attempts to keep several busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
+/// Blocks whose records are kept apart before they are put behind the others: enough for every processor.
+const AT_ONCE: usize = 16;
+
 /// Bytes by which a block is read on to the end of its last line.
 const REST: u64 = 1 << 16;
 
@@ -190,20 +193,30 @@ impl Followed {
         // What a run that goes on appends meanwhile is left for the next time.
         let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = Line { file: place, at: self.read };
-        let read: Vec<_> = (0..blocks)
-            .into_par_iter()
-            .map_init(Vec::new, |bytes, number| read_block(file, base, number as u64, bytes, keep))
-            .collect();
         self.is_torn = false;
-        for block in read {
-            let mut block = block.map_err(failed)?;
-            records.append(&mut block.records.0);
-            lines.append(&mut block.records.1);
-            self.broken.extend(block.broken.into_iter().map(|(line, what)| (self.lines + line, what)));
-            self.unnamed += block.unnamed;
-            self.lines += block.lines;
-            self.is_torn |= block.is_torn;
-            self.read = block.end.unwrap_or(self.read);
+        for first in (0..blocks).step_by(AT_ONCE) {
+            let behind = blocks.min(first + AT_ONCE);
+            let read: Vec<_> = (first..behind)
+                .into_par_iter()
+                .map_init(Vec::new, |bytes, number| read_block(file, base, number as u64, bytes, keep))
+                .collect();
+            let before = records.len();
+            for block in read {
+                let mut block = block.map_err(failed)?;
+                records.append(&mut block.records.0);
+                lines.append(&mut block.records.1);
+                self.broken.extend(block.broken.into_iter().map(|(line, what)| (self.lines + line, what)));
+                self.unnamed += block.unnamed;
+                self.lines += block.lines;
+                self.is_torn |= block.is_torn;
+                self.read = block.end.unwrap_or(self.read);
+            }
+            if first == 0 {
+                // Room for as many in each of the others, at once: growing by doubling would hold everything twice.
+                let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
+                records.reserve(more);
+                lines.reserve(more);
+            }
         }
         self.before = last_bytes(file, self.read).map_err(failed)?;
         Ok(())
