@@ -105,6 +105,12 @@ impl Context<'_> {
         Sampling { seed, ..self.sampling.clone() }
     }
 
+    /// Counts and records what was wrong with a reply.
+    pub fn count_format_error(&mut self, what: &str) {
+        self.budget.format_errors += 1;
+        self.trajectory.push(&Event::FormatError { step: self.budget.steps, what: what.to_owned() });
+    }
+
     /// Records an event and shows the model what it is to see of it.
     pub fn tell(&mut self, messages: &mut Vec<Message>, event: &Event) {
         conversation::take(messages, event);

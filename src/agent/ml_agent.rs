@@ -50,11 +50,9 @@ impl Agent for MlAgent {
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
-        let Some(task) = task.part::<OneReply>() else {
-            return End::GaveUp.because("`ml-agent` attempts tasks only that one reply can answer");
-        };
-        let Some(model) = context.model else {
-            return End::ModelDenied.because("`ml-agent` needs a model and was given none");
+        let (task, model) = match OneReply::given(self.name(), task, context) {
+            Ok(given) => given,
+            Err(ended) => return ended,
         };
         match work(task, model, context).await {
             Ok(Some(program)) => {
@@ -131,8 +129,7 @@ async fn attempt(
             },
             Action::Unclear => {
                 let told = format!("Write `read PATH`, `reject`, or the program in one ```{} block.", task.fence);
-                context.budget.format_errors += 1;
-                context.trajectory.push(&super::Event::FormatError { step: context.budget.steps, what: told.clone() });
+                context.count_format_error(&told);
                 told
             }
         };

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use super::{Context, End, Ended, Task};
+use crate::model::Model;
+
 /// What a family gives to agents whose answer is one reply.
 #[derive(Debug, Clone)]
 pub struct OneReply {
@@ -13,6 +16,23 @@ pub struct OneReply {
     pub fence: &'static str,
     /// All repos of the suite.
     pub shelf: Arc<Vec<Shelved>>,
+}
+
+impl OneReply {
+    /// The task and the model for the agent of this name; how its attempt ends where one of them is missing.
+    pub(super) fn given<'a, 'b>(
+        agent: &str,
+        task: &'a Task,
+        context: &Context<'b>,
+    ) -> Result<(&'a Self, &'b dyn Model), Ended> {
+        let task = task
+            .part::<Self>()
+            .ok_or_else(|| End::GaveUp.because(format!("`{agent}` attempts tasks only that one reply can answer")))?;
+        let model = context
+            .model
+            .ok_or_else(|| End::ModelDenied.because(format!("`{agent}` needs a model and was given none")))?;
+        Ok((task, model))
+    }
 }
 
 /// A repo as somebody who has to choose one sees it.

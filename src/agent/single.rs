@@ -26,11 +26,9 @@ impl Agent for Single {
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
-        let Some(task) = task.part::<OneReply>() else {
-            return End::GaveUp.because("`single` attempts tasks only that one reply can answer");
-        };
-        let Some(model) = context.model else {
-            return End::ModelDenied.because("`single` needs a model and was given none");
+        let (task, model) = match OneReply::given(self.name(), task, context) {
+            Ok(given) => given,
+            Err(ended) => return ended,
         };
         let mut talk = Talk::over(model, Vec::new());
         talk.say(Role::User, task.prompt.clone(), context);

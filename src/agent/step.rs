@@ -3,10 +3,13 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value};
+
+use super::experiment::answer_raw;
 use super::prompts::dynamic;
 use super::protocol::{self, Call};
 use super::tool_calling::ToolCalling;
-use super::tools::{Answering, Failure, OBSERVATION_LIMIT, Outcome, Session, cut_middle, final_answer};
+use super::tools::{Answering, AnyTool, Failure, OBSERVATION_LIMIT, Outcome, Session, cut_middle, final_answer};
 use super::trajectory::seconds;
 use super::{Context, End, Ended, Event};
 use crate::model::{Message, Reply, Role};
@@ -30,13 +33,13 @@ const STEP_LIMIT: usize = 4 * OBSERVATION_LIMIT;
 const LEAST_SHOWN: usize = 3000;
 
 /// What one call led to.
-enum Ran {
+pub(super) enum Ran {
     /// An observation, with the seconds of tool time that it took.
     Observed(String, f64),
     /// Nothing: the call is malformed.
     Wrong(String),
     /// The attempt's end.
-    End(Next),
+    End(Ended),
 }
 
 /// Acts upon a reply: its calls are run in order, and each is answered by itself. A call that is malformed is answered with
@@ -78,18 +81,18 @@ pub async fn act(
             Ran::Wrong(what) => {
                 let what = in_short(&what, reply, context);
                 if !wrong {
-                    count(&what, context);
+                    context.count_format_error(&what);
                 }
                 wrong = true;
                 let content = dynamic::format_error(&what, tool_calling);
                 let role = if call.id.is_some() { Role::Tool } else { Role::User };
                 context.tell(messages, &Event::Message { role, content, call_id: call.id.clone() });
             }
-            Ran::End(next) => return next,
+            Ran::End(ended) => return Next::End(ended),
         }
     }
     if !others.is_empty() && !wrong {
-        count(&too_many(calls.len(), to_run.len()), context);
+        context.count_format_error(&too_many(calls.len(), to_run.len()));
     }
     for other in others.iter().filter(|other| other.id.is_some()) {
         let content = format!("not run: {}", too_many(calls.len(), to_run.len()));
@@ -120,22 +123,35 @@ async fn run(
         Ok(arguments) => arguments,
         Err(what) => return Ran::Wrong(format!("the arguments of `{}` are {what}", call.name)),
     };
-    let tool_time = context.budget.tool_time;
-    let content = match tool.call(arguments.clone(), context, session).await {
-        Ok(Outcome::Observation(text)) => text,
-        Ok(Outcome::Answer(raw)) => return Ran::End(answered(raw, context)),
-        Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
-        Err(Failure::Lost(loss)) => return Ran::End(Next::End(loss.into())),
-        Err(Failure::Model(error)) => return Ran::End(Next::End(Ended::from(&error))),
+    let (content, seconds) = match use_tool(tool, arguments.clone(), session, context).await {
+        Ran::Observed(content, seconds) => (content, seconds),
+        other => return other,
     };
-    let seconds = seconds(context.budget.tool_time.saturating_sub(tool_time));
     let content = cut_middle(&content, limit).into_owned();
     let same = session.same_as_before(&call.name, arguments, &content);
     if same && !tool.waits() && session.history.still_shows(messages, &content) {
         return Ran::Observed(dynamic::same_as_before(tool_calling), seconds);
     }
     Ran::Observed(content, seconds)
+}
+
+/// Uses a tool. What it observes is whole.
+pub(super) async fn use_tool(
+    tool: &dyn AnyTool,
+    arguments: Map<String, Value>,
+    session: &mut Session,
+    context: &mut Context<'_>,
+) -> Ran {
+    let before = context.budget.tool_time;
+    let observed = match tool.call(arguments, context, session).await {
+        Ok(Outcome::Observation(text)) => text,
+        Ok(Outcome::Answer(raw)) => return Ran::End(answered(raw, context)),
+        Err(Failure::Refused(what)) => format!("error: {what}"),
+        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
+        Err(Failure::Lost(loss)) => return Ran::End(loss.into()),
+        Err(Failure::Model(error)) => return Ran::End(Ended::from(&error)),
+    };
+    Ran::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
 /// Goes on after an answer: providers demand that every call is answered, so the first one that is not yet gets `told`.
@@ -162,7 +178,7 @@ pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &m
         Answering::Tool(name) => match tool_calling.calls(reply) {
             Ok(calls) => match calls.iter().find(|call| call.name == name) {
                 Some(Call { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
-                    Some(raw) => return answered(raw, context),
+                    Some(raw) => return Next::End(answered(raw, context)),
                     None => format!("`{name}` without an answer"),
                 },
                 Some(Call { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
@@ -179,30 +195,18 @@ pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &m
             let commands = tool_calling.calls(reply).unwrap_or_default();
             let texts = std::iter::once(reply.text.clone()).chain(commands.iter().filter_map(called));
             match texts.filter_map(|text| protocol::results(&text)).next_back() {
-                Some(raw) => return answered(raw, context),
+                Some(raw) => return Next::End(answered(raw, context)),
                 None => "no results in the last reply".to_owned(),
             }
         }
     };
-    count(&what, context);
+    context.count_format_error(&what);
     Next::End(why.because(what))
 }
 
-fn answered(raw: String, context: &mut Context<'_>) -> Next {
-    report(raw, context);
-    Next::End(End::Answered.into())
-}
-
-/// Records an answer.
-pub(super) fn report(raw: String, context: &mut Context<'_>) {
-    context.trajectory.push(&Event::Answer { raw: raw.clone() });
-    context.answer = Some(raw);
-}
-
-/// Counts and records what was wrong with a reply.
-pub(super) fn count(what: &str, context: &mut Context<'_>) {
-    context.budget.format_errors += 1;
-    context.trajectory.push(&Event::FormatError { step: context.budget.steps, what: what.to_owned() });
+fn answered(raw: String, context: &mut Context<'_>) -> Ended {
+    answer_raw(raw, context);
+    End::Answered.into()
 }
 
 /// What was wrong with a reply, cut to what a model can use. Not being told that its reply was cut off, a model writes the
@@ -225,7 +229,7 @@ fn refuse(
     context: &mut Context<'_>,
 ) -> Next {
     let what = in_short(what, reply, context);
-    count(&what, context);
+    context.count_format_error(&what);
     let content = dynamic::format_error(&what, tool_calling);
     match reply.tool_calls.split_first() {
         None => context.tell(messages, &Event::Message { role: Role::User, content, call_id: None }),

@@ -28,15 +28,7 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     if let Some((uid, gid)) = backend.owner() {
         std::os::unix::fs::chown(dir, Some(uid), Some(gid)).unwrap();
     }
-    let spec = Spec {
-        layers: Layers::Copy { dir: dir.to_path_buf() },
-        read_only: Vec::new(),
-        sealed: Vec::new(),
-        hidden: Vec::new(),
-        variables: BTreeMap::new(),
-        limits: SandboxLimits::default(),
-        gpu: None,
-    };
+    let spec = plain(dir.to_path_buf(), None);
     backend.start(&spec).await.unwrap()
 }
 
@@ -86,20 +78,25 @@ fn running(command: &str) -> Option<i32> {
     pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(command)))
 }
 
+/// A sandbox over a copy of this folder, with nothing else of its own but a device.
+fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
+    Spec {
+        layers: Layers::Copy { dir },
+        read_only: Vec::new(),
+        sealed: Vec::new(),
+        hidden: Vec::new(),
+        variables: BTreeMap::new(),
+        limits: SandboxLimits::default(),
+        gpu,
+    }
+}
+
 #[tokio::test]
 async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
     let dir = tempfile::tempdir().unwrap();
     for wrong in ["/bin/true", "/bin/cat", "/nowhere/autoexperiment"] {
         let backend = LocalBackend::with_mode(Mode::Landlock, Some(Path::new(wrong)));
-        let spec = Spec {
-            layers: Layers::Copy { dir: dir.path().to_path_buf() },
-            read_only: Vec::new(),
-            sealed: Vec::new(),
-            hidden: Vec::new(),
-            variables: BTreeMap::new(),
-            limits: SandboxLimits::default(),
-            gpu: None,
-        };
+        let spec = plain(dir.path().to_path_buf(), None);
         let error = backend.start(&spec).await.map(drop).unwrap_err();
         assert_eq!(error.kind, Kind::Infrastructure, "{wrong}: {error}");
     }
@@ -108,15 +105,7 @@ async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
 #[tokio::test]
 async fn a_workspace_that_is_not_there_is_named() {
     let backend = LocalBackend::with_mode(Mode::Namespaces, Some(program()));
-    let spec = Spec {
-        layers: Layers::Copy { dir: PathBuf::from("/nowhere/at/all") },
-        read_only: Vec::new(),
-        sealed: Vec::new(),
-        hidden: Vec::new(),
-        variables: BTreeMap::new(),
-        limits: SandboxLimits::default(),
-        gpu: None,
-    };
+    let spec = plain(PathBuf::from("/nowhere/at/all"), None);
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Infrastructure);
     let at_fault = error.message.contains("/nowhere/at/all");
@@ -162,15 +151,7 @@ async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
             println!("skipped: no namespaces here, so every device is shown");
             return;
         }
-        let spec = Spec {
-            layers: Layers::Copy { dir: dir.path().to_path_buf() },
-            read_only: Vec::new(),
-            sealed: Vec::new(),
-            hidden: Vec::new(),
-            variables: BTreeMap::new(),
-            limits: SandboxLimits::default(),
-            gpu,
-        };
+        let spec = plain(dir.path().to_path_buf(), gpu);
         let mut sandbox = backend.start(&spec).await.unwrap();
         let script = "[ -c /dev/tty ] && echo $CUDA_VISIBLE_DEVICES shown || echo ${CUDA_VISIBLE_DEVICES-none}";
         let said = sandbox.exec(&Command::shell(script), &LIMITS).await.unwrap();

@@ -20,7 +20,7 @@ use super::prompts::fixed::Missing;
 use super::retrieval::{Code, CodeChoice, Passage, Retriever, Wanted};
 use super::settings::{Fill, Settings};
 use super::talk::{Stop, Talk};
-use super::{Agent, Context, End, Ended, Event, Replication, Task, TaskFunction, prompts, repo};
+use super::{Agent, Context, End, Ended, Replication, Task, TaskFunction, prompts, repo};
 use crate::code::{Module, Spliced};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
@@ -270,8 +270,7 @@ impl Fixed {
         let spliced = splice(function, &work.code, work.regions.get(&place), reply);
         match spliced {
             Err(what) => {
-                context.budget.format_errors += 1;
-                context.trajectory.push(&Event::FormatError { step: context.budget.steps, what: what.clone() });
+                context.count_format_error(&what);
                 work.faults.insert(place, what);
                 Ok(())
             }

@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::account::Asker;
 use super::prompts::super_task;
-use super::step::{count, report};
-use super::tools::{Failure, Outcome, Session, ToolChoice, ToolSet, cut_middle};
-use super::trajectory::seconds;
+use super::step::{Ran, use_tool};
+use super::tools::{Session, ToolChoice, ToolSet, cut_middle};
 use super::{Context, End, Ended, Event, Limits, Task};
 use crate::model::{Message, Model, Request, Role, Wishes};
 use history::Past;
@@ -76,13 +75,13 @@ async fn steps(
             Err(what) => Ran::Wrong(what),
         };
         match ran {
-            Ran::Observed(observation) => {
+            Ran::Observed(observation, _) => {
                 errors = 0;
                 past.add(said, observation);
             }
             Ran::Wrong(what) => {
                 let what = cut_middle(&what, FAULT).into_owned();
-                count(&what, context);
+                context.count_format_error(&what);
                 errors += 1;
                 if errors >= FORMAT_ERRORS_IN_A_ROW {
                     return End::FormatErrors.because(format!("{errors} replies in a row could not be acted upon"));
@@ -94,16 +93,7 @@ async fn steps(
     }
 }
 
-/// What an action led to.
-enum Ran {
-    /// An observation, as the model is shown it.
-    Observed(String),
-    /// Nothing: it is malformed.
-    Wrong(String),
-    /// The attempt's end.
-    End(Ended),
-}
-
+/// Does an action. What it observes is cleaned and cut as the model is shown it.
 async fn run(
     tools: &ToolSet,
     name: String,
@@ -116,28 +106,18 @@ async fn run(
         let name: String = name.chars().take(80).collect();
         return Ran::Wrong(format!("there is no action `{name}`; the actions are {}", known.join(", ")));
     };
-    let before = context.budget.tool_time;
-    let shown = match tool.call(arguments.clone(), context, session).await {
-        Ok(Outcome::Observation(text)) => text,
-        Ok(Outcome::Answer(raw)) => {
-            report(raw, context);
-            return Ran::End(End::Answered.into());
-        }
-        Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
-        Err(Failure::Lost(loss)) => return Ran::End(loss.into()),
-        Err(Failure::Model(error)) => return Ran::End(Ended::from(&error)),
+    let (shown, seconds) = match use_tool(tool, arguments.clone(), session, context).await {
+        Ran::Observed(shown, seconds) => (shown, seconds),
+        other => return other,
     };
-    let content = history::newest(&clean::clean(&shown));
-    let (step, seconds) = (context.budget.steps, seconds(context.budget.tool_time.saturating_sub(before)));
-    let observation = content.clone();
+    let observation = history::newest(&clean::clean(&shown));
     context.trajectory.push(&Event::Observation {
-        step,
+        step: context.budget.steps,
         call_id: None,
         tool: name,
         arguments: arguments.into(),
-        content,
+        content: observation.clone(),
         seconds,
     });
-    Ran::Observed(observation)
+    Ran::Observed(observation, seconds)
 }
