@@ -4,6 +4,7 @@
 //! `gemini:NAME`, or any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`).
 //! Agents see only the trait. Keys stay in this process and never appear in an error.
 
+mod answer;
 pub(crate) mod ask;
 mod cached;
 mod cutoff;

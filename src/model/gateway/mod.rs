@@ -7,14 +7,17 @@
 //! call is handed on as an [`Ask`], and whoever takes it answers or refuses. What cannot be handed on is told of, and where
 //! the answer would mean something else without it, refused here.
 
+mod answers;
 mod anthropic;
 mod broken;
+mod coming;
 mod gemini;
 mod openai;
 mod parts;
 mod protocol;
 mod responses;
 mod serve;
+mod shared;
 mod stops;
 mod stream;
 mod thoughts;

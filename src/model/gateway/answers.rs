@@ -1,0 +1,45 @@
+//! Answers of the gateway as HTTP: bodies, events, refusals, and the one model that is listed.
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::protocol::Protocol;
+use super::{Refusal, Why};
+
+pub(super) fn refuse(protocol: Protocol, refusal: &Refusal) -> Response {
+    json_response(refusal.why.status(), &protocol.error(refusal))
+}
+
+pub(super) fn closed() -> Refusal {
+    Refusal { why: Why::Closed, message: "the attempt is over".into() }
+}
+
+pub(super) fn json_response(status: u16, body: &Value) -> Response {
+    respond(status, "application/json", Body::from(body.to_string()))
+}
+
+pub(super) fn event_stream(body: Body) -> Response {
+    respond(200, "text/event-stream; charset=utf-8", body)
+}
+
+fn respond(status: u16, kind: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    if status != 200 {
+        // Both providers' clients keep to it.
+        headers.insert("x-should-retry", header::HeaderValue::from_static("false"));
+    }
+    response
+}
+
+/// A model as the lists of both protocols have it.
+pub(super) fn listed(name: &str) -> Value {
+    json!({
+        "id": name, "object": "model", "created": 0, "owned_by": "gateway",
+        "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
+    })
+}

@@ -1,0 +1,154 @@
+//! What ledgers say: who has paid how much, and what was cut off.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use super::{Entry, Payer, Usage};
+use crate::error::{Error, Result};
+
+/// What somebody has paid.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Paid {
+    /// Dollars of calls that have ended.
+    pub settled: f64,
+    /// Dollars that are reserved for calls that are under way, or were cut off.
+    pub open: f64,
+    /// Tokens of calls that have ended.
+    pub usage: Usage,
+}
+
+impl Paid {
+    /// Dollars that count as spent.
+    #[must_use]
+    pub fn dollars(&self) -> f64 {
+        self.settled + self.open
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.settled += other.settled;
+        self.open += other.open;
+        self.usage += other.usage;
+    }
+}
+
+/// What all ledgers of a run say.
+#[derive(Debug, Default, PartialEq)]
+pub struct Books {
+    /// What each has paid.
+    pub payers: HashMap<Payer, Paid>,
+    /// Dollars that attempts had cost before the run had a ledger.
+    pub carried_attempts: f64,
+    /// Likewise verifiers.
+    pub carried_verifiers: f64,
+    /// Lines that cannot be read, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Books {
+    /// What one ledger says.
+    ///
+    /// # Errors
+    /// Kind `Store` when it cannot be read.
+    pub fn of(path: &Path) -> Result<Self> {
+        let mut books = Self::default();
+        books.read(path).map_err(|error| read_failed(path, error))?;
+        Ok(books)
+    }
+
+    /// What attempts have cost.
+    #[must_use]
+    pub fn attempts(&self) -> Paid {
+        self.sum(self.carried_attempts, false)
+    }
+
+    /// What verifiers have cost.
+    #[must_use]
+    pub fn verifiers(&self) -> Paid {
+        self.sum(self.carried_verifiers, true)
+    }
+
+    /// What everything has cost.
+    #[must_use]
+    pub fn total(&self) -> Paid {
+        let mut total = self.attempts();
+        total.add(&self.verifiers());
+        total
+    }
+
+    fn sum(&self, carried: f64, of_verifiers: bool) -> Paid {
+        let mut sum = Paid { settled: carried, ..Paid::default() };
+        for (payer, paid) in &self.payers {
+            if payer.verifier.is_some() == of_verifiers {
+                sum.add(paid);
+            }
+        }
+        sum
+    }
+
+    /// Adds one ledger; gives the number of its next call.
+    pub(super) fn read(&mut self, path: &Path) -> io::Result<u64> {
+        let mut open: HashMap<u64, (Payer, f64)> = HashMap::new();
+        let (mut next, mut broken) = (0, 0_usize);
+        let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            // A line without its end is torn: what it was to say has not happened yet.
+            let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<Entry>);
+            match entry {
+                Some(Ok(Entry::Carried { attempts, verifiers })) => {
+                    self.carried_attempts += attempts;
+                    self.carried_verifiers += verifiers;
+                }
+                Some(Ok(Entry::Reserved { call, payer, dollars })) => {
+                    next = next.max(call + 1);
+                    open.insert(call, (payer, dollars));
+                }
+                Some(Ok(Entry::Settled { call, dollars, usage })) => {
+                    let payer = open.remove(&call).map(|(payer, _)| payer).unwrap_or_default();
+                    self.payers.entry(payer).or_default().add(&Paid { settled: dollars, open: 0.0, usage });
+                }
+                Some(Err(_)) if !line.trim_ascii().is_empty() => broken += 1,
+                _ => {}
+            }
+            line.clear();
+        }
+        for (payer, dollars) in open.into_values() {
+            self.payers.entry(payer).or_default().open += dollars;
+        }
+        if broken > 0 {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            self.notes.push(format!("left out of `{name}`: {broken} broken line(s); what they cost is not counted"));
+        }
+        Ok(next)
+    }
+}
+
+/// What the ledgers of a run in this folder say; `None` where it has none, as runs of earlier versions.
+///
+/// # Errors
+/// Kind `Store` when one cannot be read.
+pub fn books(folder: &Path) -> Result<Option<Books>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| read_failed(folder, error))? {
+        let entry = entry.map_err(|error| read_failed(folder, error))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("ledger") && name.ends_with(".jsonl") {
+            paths.push(entry.path());
+        }
+    }
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let mut books = Books::default();
+    for path in &paths {
+        books.read(path).map_err(|error| read_failed(path, error))?;
+    }
+    Ok(Some(books))
+}
+
+fn read_failed(path: &Path, error: io::Error) -> Error {
+    Error::store(format!("failed to read `{}`", path.display())).because(error)
+}
