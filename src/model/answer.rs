@@ -1,8 +1,10 @@
 //! One try of a call: its time limit, and its answer, whole or in pieces, as a reply.
 
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
@@ -10,21 +12,23 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::failure::Failure;
 use super::provider::{Provider, told_nothing};
-use super::{ModelError, Piece, Reply, Usage, responses, wire};
+use super::{ModelError, Piece, Reply, Request, Usage, responses, wire};
 
 /// What is said of a stream that ends before its reply does, or that is none.
 const BROKEN_OFF: &str = "the stream breaks off";
 
 impl Provider {
-    /// One try of an attempt's first call, if that is of our own making, or of another one.
+    /// One try of a call, with the conversation as `genai` has it.
     pub(super) async fn ask(
         &self,
+        request: &Request,
         chat: ChatRequest,
         options: &ChatOptions,
-        first: bool,
         pieces: Option<&UnboundedSender<Piece>>,
     ) -> Result<Reply, Failure> {
         let settings = &self.settings;
+        // What a program of its own has written may be wrong at its first call, too.
+        let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let mut sent = false;
         let answer = async {
@@ -41,22 +45,32 @@ impl Provider {
                 }
             }
         };
-        let answer = tokio::time::timeout(settings.request_timeout, answer).await.unwrap_or_else(|_| {
-            let seconds = settings.request_timeout.as_secs_f64();
-            Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
-        });
-        let (reply, told) = answer.map_err(|failure| Failure { retry: failure.retry && !sent, ..failure })?;
-        if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage)) {
+        // Counts and items are a stranger's, and `genai` adds and unpacks them as they come.
+        let answer = AssertUnwindSafe(answer).catch_unwind();
+        let answer = match tokio::time::timeout(settings.request_timeout, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(Failure::unanswered("the answer cannot be read: its reader broke down over it")),
+            Err(_) => {
+                let seconds = settings.request_timeout.as_secs_f64();
+                Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
+            }
+        };
+        let (mut reply, told) = answer.map_err(|failure| {
+            // What no call can have taken was not charged.
+            let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
+            Failure { retry: failure.retry && !sent, usage, ..failure }
+        })?;
+        if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage, request)) {
             let what = format!(
-                "the server says that one call took {} tokens, which no model takes: what it cost is not known",
+                "the server says that one call took {} tokens, which no model takes for it: what it cost is not known",
                 absurd.input.max(absurd.output)
             );
             return Err(Failure::lasting(ModelError::Unavailable(what)));
         }
-        let mut reply = reply;
         if told_nothing(&reply.usage) && !told_nothing(&told) {
             (reply.usage, reply.estimated) = (told, true);
         }
+        name_calls(&mut reply);
         Ok(reply)
     }
 
@@ -110,8 +124,8 @@ impl Provider {
         pieces: &UnboundedSender<Piece>,
         sent: &mut bool,
     ) -> Result<(Reply, Usage), Failure> {
-        let failed = |error: genai::Error| Failure::from_genai(&error, self.settings.key.as_deref(), first);
-        let kind = self.settings.target.kind;
+        let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
+        let failed = |error: genai::Error| Failure::from_genai(&error, key, first);
         let mut options = wire::streaming(kind, options);
         let collected = Arc::new(responses::Collected::default());
         if kind == AdapterKind::OpenAIResp {
@@ -120,7 +134,21 @@ impl Provider {
         let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
-            let piece = match event.map_err(failed)? {
+            let event = match event {
+                // It does not say why it breaks off, so it is asked for as a whole.
+                Err(genai::Error::ChatResponse { ref body, .. })
+                    if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
+                {
+                    break;
+                }
+                Err(error) => {
+                    let told = collected.failed();
+                    let told = told.map(|body| Failure::from_odd_body(&body, "it failed", key, first));
+                    return Err(told.unwrap_or_else(|| failed(error)));
+                }
+                Ok(event) => event,
+            };
+            let piece = match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
                     Piece::Text(chunk.content)
@@ -131,9 +159,14 @@ impl Provider {
                 }
                 ChatStreamEvent::End(end) => {
                     let stop = end.captured_stop_reason.clone();
-                    let reply = match responses::streamed(&collected) {
-                        Some(reply) => reply,
-                        None => wire::streamed_reply(kind, text, thoughts, end),
+                    let reply = match kind {
+                        // Their readers take the end of the connection for that of the reply.
+                        AdapterKind::Gemini if stop.is_none() => break,
+                        AdapterKind::OpenAIResp => match collected.reply() {
+                            Some(reply) => reply,
+                            None => break,
+                        },
+                        kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
                     return Ok((unless_withheld(reply, stop)?, Usage::default()));
                 }
@@ -164,5 +197,18 @@ fn unless_withheld(mut reply: Reply, stop: Option<StopReason>) -> Result<Reply, 
             })
         }
         _ => Ok(reply),
+    }
+}
+
+/// Gives calls without an id, or with another one's, one of their own: by it their results are told apart.
+fn name_calls(reply: &mut Reply) {
+    let mut known = HashSet::new();
+    for (place, call) in reply.tool_calls.iter_mut().enumerate() {
+        if call.id.is_empty() || known.contains(&call.id) {
+            call.id = format!("call-{place}");
+        }
+        while !known.insert(call.id.clone()) {
+            call.id.push_str("-again");
+        }
     }
 }

@@ -115,7 +115,8 @@ impl Failure {
             }
             // Of a stream: an error event, what is no event, and whatever ends it.
             genai::Error::ChatResponse { body, .. } => {
-                Self::from_odd_body(&json!({"error": body}), "an error in its stream", key, first)
+                let body = if body.get("error").is_some() { body.clone() } else { json!({"error": body}) };
+                Self::from_odd_body(&body, "an error in its stream", key, first)
             }
             genai::Error::StreamParse { serde_error, .. } => {
                 Self::unanswered(format!("the answer is a broken stream: {serde_error}"))
@@ -126,6 +127,10 @@ impl Failure {
                 }
                 let causes = quote(&without(key, &with_causes(error.as_ref())));
                 if causes.contains(NO_CONNECTION) { Self::passing(causes) } else { Self::unanswered(causes) }
+            }
+            // Of an event that lacks what its kind has.
+            genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
+                Self::unanswered(format!("the answer is no reply: {}", quote(&without(key, &error.to_string()))))
             }
             other => Self::lasting(ModelError::Denied(quote(&without(key, &other.to_string())))),
         }
@@ -197,8 +202,7 @@ impl Failure {
     /// A successful status with a body that is no reply: some gateways report errors like this.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let text = without(key, &body.to_string());
-        // What no call can have taken was not charged.
-        let usage = Some(wire::reported_usage(body)).filter(wire::is_possible).unwrap_or_default();
+        let usage = wire::reported_usage(body);
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
             let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
             let status = status.filter(|code| *code >= 400).unwrap_or(500);

@@ -125,7 +125,7 @@ impl Provider {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
         let options = ChatOptions::default().with_max_tokens(REPLY);
-        match self.ask(chat, &options, true, None).await {
+        match self.ask(&request, chat, &options, None).await {
             Err(Failure { error: error @ ModelError::Denied(_), .. }) => Err(error),
             _ => Ok(()),
         }

@@ -127,8 +127,7 @@ impl Provider {
         let mut tries: u32 = 1;
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
-        let first = request.call == 0 && !request.foreign;
-        let outcome = (|| self.ask(chat.clone(), options, first, pieces))
+        let outcome = (|| self.ask(request, chat.clone(), options, pieces))
             .retry(waits)
             .sleep(tokio::time::sleep)
             .when(|failure| failure.retry)

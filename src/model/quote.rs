@@ -11,6 +11,9 @@ const BYTES: usize = 3;
 /// Tokens that a picture is taken for: what the providers count for one of a screen's size, whatever its bytes are.
 const PICTURE: u64 = 1600;
 
+/// Tokens that no picture is charged more than: some small models count one for fifty thousand.
+const LARGEST_PICTURE: u64 = 100_000;
+
 /// Tokens without which no reply says anything; some providers take no smaller bound.
 pub(super) const LEAST_REPLY: u32 = 16;
 
@@ -61,6 +64,18 @@ impl Quote {
 
 /// How many tokens a request has, as estimated from its bytes: rather too many than too few.
 pub(super) fn tokens_read(request: &Request) -> u64 {
+    let (bytes, pictures) = measured(request);
+    bytes.div_ceil(BYTES) as u64 + pictures * PICTURE
+}
+
+/// Tokens that a request cannot have more of, whatever its language: no token is shorter than a byte.
+pub(super) fn most_read(request: &Request) -> u64 {
+    let (bytes, pictures) = measured(request);
+    bytes as u64 + pictures * LARGEST_PICTURE
+}
+
+/// Bytes of a request's text, and its pictures.
+fn measured(request: &Request) -> (usize, u64) {
     struct Counted(usize);
     impl Write for Counted {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -76,7 +91,7 @@ pub(super) fn tokens_read(request: &Request) -> u64 {
     let _ = serde_json::to_writer(&mut counted, &(&request.messages, &request.tools));
     let images = request.messages.iter().flat_map(|message| &message.images);
     let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image.data.len()));
-    (counted.0.saturating_sub(bytes)).div_ceil(BYTES) as u64 + count * PICTURE
+    (counted.0.saturating_sub(bytes), count)
 }
 
 #[cfg(test)]

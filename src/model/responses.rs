@@ -4,7 +4,7 @@
 //! Rules, from OpenAI's documentation: nothing is stored (`store` off), so reasoning comes encrypted and goes back without
 //! its id, before what it led to; the conversation's beginning is cached under a key.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef};
 use serde_json::{Map, Value, json};
@@ -124,33 +124,62 @@ fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {
 
 /// What comes of a response in a stream: its items, whole and one by one, which not all servers say again at the end.
 #[derive(Debug, Default)]
-pub(super) struct Collected(Mutex<(Vec<Value>, Option<Value>)>);
+pub(super) struct Collected(Mutex<Came>);
 
-impl ChatFrameSink for Collected {
-    fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
-        let is_one = ["response.output_item.done", "response.completed", "response.incomplete"];
-        if !is_one.iter().any(|kind| frame.data.contains(kind)) {
-            return;
+#[derive(Debug, Default)]
+struct Came {
+    items: Vec<Value>,
+    response: Option<Map<String, Value>>,
+    failed: Option<Value>,
+}
+
+impl Collected {
+    fn lock(&self) -> MutexGuard<'_, Came> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The response as it failed, or the error that came in its place.
+    pub(super) fn failed(&self) -> Option<Value> {
+        self.lock().failed.take()
+    }
+
+    /// The reply that came; `None` where none did.
+    pub(super) fn reply(&self) -> Option<Reply> {
+        let mut came = self.lock();
+        let mut body = came.response.take()?;
+        let items = std::mem::take(&mut came.items);
+        if !items.is_empty() {
+            body.insert("output".to_owned(), Value::Array(items));
         }
-        let Some(mut event) = frame.json() else { return };
-        let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if event["type"] == is_one[0] {
-            collected.0.push(event["item"].take());
-        } else if is_one[1..].iter().any(|kind| event["type"] == *kind) {
-            collected.1 = Some(event["response"].take());
-        }
+        reply(&Value::Object(body))
     }
 }
 
-/// The reply of a stream; `None` where none was collected.
-pub(super) fn streamed(collected: &Collected) -> Option<Reply> {
-    let mut collected = collected.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut body = collected.1.take()?;
-    let items = std::mem::take(&mut collected.0);
-    if !items.is_empty() {
-        body["output"] = Value::Array(items);
+impl ChatFrameSink for Collected {
+    fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
+        let kinds = ["output_item.done", "response.completed", "response.incomplete", "response.failed", "error"];
+        if !kinds.iter().any(|kind| frame.data.contains(kind)) {
+            return;
+        }
+        // A stranger's event may be any value.
+        let Some(Value::Object(mut event)) = frame.json() else { return };
+        let mut came = self.lock();
+        match event.get("type").and_then(Value::as_str) {
+            Some("response.output_item.done") => came.items.extend(event.remove("item")),
+            Some("response.completed" | "response.incomplete") => {
+                if let Some(Value::Object(response)) = event.remove("response") {
+                    came.response = Some(response);
+                }
+            }
+            Some("response.failed") => came.failed = event.remove("response"),
+            Some("error") => {
+                // Its fields are an error's, or it holds one.
+                let error = event.remove("error").filter(Value::is_object);
+                came.failed = Some(json!({"error": error.unwrap_or(Value::Object(event))}));
+            }
+            _ => {}
+        }
     }
-    reply(&body)
 }
 
 /// The tokens that a response reports.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::features::Target;
+use super::quote::most_read;
 use super::{
     Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, responses, shown, thinking, wished,
 };
@@ -358,12 +359,15 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     })
 }
 
-/// Most tokens that one call can have read or written: far more than any model takes.
-const MOST_TOKENS: u64 = 100_000_000;
+/// Most tokens that one call can have written: far more than any model writes.
+const MOST_WRITTEN: u64 = 1_000_000;
 
-/// Whether one call can have taken so many tokens.
-pub(super) fn is_possible(usage: &Usage) -> bool {
-    usage.input <= MOST_TOKENS && usage.output <= MOST_TOKENS
+/// Most tokens that a provider reads beside a request: how tools are called, a system message of its own.
+const MOST_ADDED: u64 = 100_000;
+
+/// Whether a call of this request can have taken so many tokens: no token is shorter than a byte.
+pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
+    usage.input <= most_read(request).saturating_add(MOST_ADDED) && usage.output <= MOST_WRITTEN
 }
 
 /// The tokens that a provider's body reports, in whichever shape; 0 where it reports none.

@@ -26,7 +26,7 @@ fn good() -> Answer {
 fn raw(content_type: &str, length: usize, body: &str) -> Answer {
     Answer::Raw(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ))
+    ).into_bytes())
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn what_may_pass_is_tried_again() {
         ("a body that breaks off", raw("application/json", whole.len(), half)),
         ("broken JSON", raw("application/json", half.len(), half)),
         ("a page instead of JSON", raw("text/html", 15, "<html>!</html>\n")),
-        ("no HTTP at all", Answer::Raw("SSH-2.0-OpenSSH\r\n".into())),
+        ("no HTTP at all", Answer::Raw(b"SSH-2.0-OpenSSH\r\n".to_vec())),
         ("a list of no choices", Answer::ok(json!({"choices": []}))),
         ("an error in a good answer", Answer::ok(json!({"error": {"code": 502, "message": "upstream"}}))),
         ("silence", Answer::Hang),
@@ -246,11 +246,47 @@ async fn the_tokens_of_a_server_that_reports_none_are_estimated_unless_it_costs_
 #[tokio::test]
 async fn a_prompt_that_gemini_blocks_is_refused() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 1000}});
-    let server = Server::start(vec![Answer::ok(blocked)]).await;
+    let server = Server::start(vec![Answer::ok(blocked.clone())]).await;
     let error = open_here("gemini:m", &options(&server.url)).query(&request()).await.unwrap_err();
     assert_eq!(error.to_string(), "the provider refused the conversation: the prompt was blocked: SAFETY");
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
     assert_eq!(server.asked().len(), 1);
+
+    // In a stream, too, whose reader does not say why there is no reply.
+    let event = super::providers::events(&[&format!("data: {blocked}")]);
+    let server = Server::start(vec![event, Answer::ok(blocked)]).await;
+    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let (to, _from) = tokio::sync::mpsc::unbounded_channel();
+    let streamed = open_here("gemini:m", &free).stream(&request(), &to).await.unwrap_err();
+    assert_eq!(streamed.error, error.error);
+}
+
+#[tokio::test]
+async fn a_response_that_fails_in_its_stream_says_why_and_is_charged() {
+    let failed = |code: &str| {
+        let response = json!({"id": "r", "object": "response", "status": "failed", "model": "m", "output": [],
+            "error": {"code": code, "message": "said so"}, "usage": {"input_tokens": 1000, "output_tokens": 10}});
+        json!({"type": "response.failed", "response": response})
+    };
+    let error = |code: &str| json!({"type": "error", "code": code, "message": "said so", "param": null});
+    for (event, is_refused, input) in [
+        (failed("invalid_prompt"), true, 1000),
+        (failed("server_error"), false, 3000),
+        (error("invalid_prompt"), true, 0),
+        (error("server_error"), false, 0),
+    ] {
+        let server = Server::start(vec![super::providers::events(&[&format!("data: {event}")])]).await;
+        let free = Options {
+            price: Some((0.0, 0.0)),
+            description: "api=responses".parse().unwrap(),
+            ..options(&format!("{}/v1", server.url))
+        };
+        let (to, _from) = tokio::sync::mpsc::unbounded_channel();
+        let failed = open_here("openai:m", &free).stream(&request(), &to).await.unwrap_err();
+        assert_eq!(matches!(failed.error, ModelError::Refused(_)), is_refused, "{event}: {failed}");
+        assert!(failed.to_string().contains("said so"), "{failed}");
+        assert_eq!(failed.usage.input, input, "{event}");
+    }
 }
 
 #[tokio::test]

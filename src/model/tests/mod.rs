@@ -2,6 +2,7 @@
 
 mod caching;
 mod errors;
+mod faulty;
 mod files;
 mod one_call;
 mod opening;

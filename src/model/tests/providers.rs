@@ -221,7 +221,10 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
 /// An answer of these events, as a stream.
 pub(super) fn events(events: &[&str]) -> Answer {
     let body = events.join("\n\n");
-    Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}\n\n"))
+    Answer::Raw(
+        format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}\n\n")
+            .into_bytes(),
+    )
 }
 
 /// The text and the reasoning that came in pieces.

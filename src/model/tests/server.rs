@@ -13,7 +13,7 @@ pub(super) enum Answer {
     /// A status, more headers and a JSON body.
     Json(u16, Vec<(&'static str, String)>, Value),
     /// These bytes as they stand, then the end.
-    Raw(String),
+    Raw(Vec<u8>),
     /// Nothing, for ever.
     Hang,
     /// A good head, then a byte of an endless body every 20 ms.
@@ -50,6 +50,7 @@ pub(super) struct Server {
     /// Its address, without a path.
     pub(super) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    answers: Arc<Mutex<Vec<Answer>>>,
 }
 
 impl Server {
@@ -59,15 +60,21 @@ impl Server {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
+        let answers = Arc::new(Mutex::new(answers));
+        let left = Arc::clone(&answers);
         tokio::spawn(async move {
-            let mut turn = 0;
             while let Ok((stream, _)) = listener.accept().await {
-                let answer = answers[turn.min(answers.len() - 1)].clone();
-                turn += 1;
+                let mut left = left.lock().unwrap();
+                let answer = if left.len() > 1 { left.remove(0) } else { left[0].clone() };
                 tokio::spawn(serve(stream, answer, Arc::clone(&log)));
             }
         });
-        Self { url, asked }
+        Self { url, asked, answers }
+    }
+
+    /// Gives this answer from now on.
+    pub(super) fn says(&self, answer: Answer) {
+        *self.answers.lock().unwrap() = vec![answer];
     }
 
     /// Everything it was asked so far.
@@ -90,7 +97,7 @@ async fn serve(mut stream: TcpStream, answer: Answer, log: Arc<Mutex<Vec<Asked>>
             );
             stream.write_all((head + &body).as_bytes()).await.unwrap();
         }
-        Answer::Raw(bytes) => stream.write_all(bytes.as_bytes()).await.unwrap(),
+        Answer::Raw(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
         Answer::Hang => tokio::time::sleep(Duration::from_hours(1)).await,
         Answer::Drip => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n";

@@ -13,7 +13,7 @@ use crate::agent::conversation;
 use crate::model::{Message, Options, Reply, Request, Role};
 
 /// The request after this reply: the conversation with it, as the trajectory's record gives it back, and results of its calls.
-fn next(reply: &Reply) -> Request {
+pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();
     let event = Event::reply(2, reply, std::time::Duration::ZERO);
     let recorded: Event = serde_json::from_value(serde_json::to_value(&event).unwrap()).unwrap();
