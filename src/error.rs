@@ -20,6 +20,8 @@ pub enum Kind {
     Baseline,
     /// This machine lacks something: an interpreter, a kernel feature, disk space, a container engine.
     Machine,
+    /// A folder that the program needs (cache, scratch, data) cannot be used by this user, or not by that of the sandboxes.
+    Place,
     /// The model's provider refused or could not be reached, or its price is unknown.
     Model,
     /// The model's provider is down, or refuses whatever it is asked.

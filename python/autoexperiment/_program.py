@@ -21,6 +21,7 @@ __all__ = [
     "Interrupted",
     "MachineError",
     "ModelError",
+    "PlaceError",
     "StoreError",
     "SuiteError",
     "Unfinished",
@@ -59,6 +60,10 @@ class MachineError(Error):
     """The machine lacks something; ``autoexperiment doctor`` says what."""
 
 
+class PlaceError(MachineError):
+    """The cache, the scratch folder or the data folder cannot be used; the hint names the setting."""
+
+
 class ModelError(Error):
     """No key, an unknown model or price, or a provider that is down."""
 
@@ -90,6 +95,7 @@ _KINDS: dict[int, type[Error]] = {
     7: StoreError,
     8: AttemptsLost,
     11: ModelError,
+    12: PlaceError,
     130: Interrupted,
 }
 

@@ -42,14 +42,15 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
-    let mut hidden = private(&cache, &arguments.places.scratch());
+    let scratch = arguments.places.scratch();
+    let mut hidden = private(&cache, &scratch);
     // A folder without a suite needs no hiding.
     hidden.extend(arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()));
     if let Some(spec) = &arguments.probe {
         let description = arguments.describe.clone().unwrap_or_default();
         return probe::probe(spec, arguments.base_url.as_deref(), arguments.price, description).await;
     }
-    let mut findings = doctor::examine(None, &cache, &hidden).await;
+    let mut findings = doctor::examine(None, &cache, &scratch, &hidden).await;
     findings.extend(model::keys().into_iter().map(|key| doctor::Finding {
         name: key.variable,
         ok: key.is_set,

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::shared::{PlaceOptions, SuiteOptions, print, table};
 use crate::env::{EnvKind, Options, State, cached, remove_cached, remove_downloads};
 use crate::error::{Error, Kind, Result};
+use crate::files::usable::CACHE;
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
 
@@ -75,6 +76,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let options = arguments.env.options();
     let progress = Progress::new(false);
     let on_progress = |told| progress.on(RunEvent::Env(told));
+    if matches!(arguments.verb, Verb::Lock { .. } | Verb::Build { .. }) {
+        CACHE.writable(&cache)?;
+    }
     match &arguments.verb {
         Verb::Lock { envs, here } => {
             let options = Options { here: *here, ..options };

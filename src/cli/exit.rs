@@ -31,6 +31,8 @@ pub enum Exit {
     CostLimit = 10,
     /// The model's provider is down, or refuses whatever it is asked.
     Provider = 11,
+    /// A folder that the program needs cannot be used.
+    Place = 12,
     /// Ctrl-C or a termination signal.
     Interrupted = 130,
 }
@@ -61,6 +63,7 @@ impl From<Kind> for Exit {
             Kind::Suite => Self::Suite,
             Kind::Baseline => Self::Baseline,
             Kind::Machine => Self::Machine,
+            Kind::Place => Self::Place,
             Kind::Model => Self::Model,
             Kind::Provider => Self::Provider,
             Kind::Store => Self::Store,

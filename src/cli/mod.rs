@@ -132,7 +132,8 @@ Examples:
 Exit codes:
   0 done                  1 bug in autoexperiment   2 wrong usage      3 faulty suite
   4 gold not reproduced   5 missing on machine      6 model or price   7 run store
-  8 attempts lost         9 --require-pass         10 --max-cost     130 interrupted";
+  8 attempts lost         9 --require-pass         10 --max-cost      11 provider down
+  12 folder not usable    130 interrupted";
 
 #[derive(Subcommand)]
 enum Verb {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{OnProgress, Progress};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
@@ -57,14 +57,14 @@ pub struct Cached {
 /// else `~/.cache/autoexperiment`.
 ///
 /// # Errors
-/// Kind `Machine` when none of the three variables is set.
+/// Kind `Place` when none of the three variables is set.
 pub fn default_cache() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("AUTOEXPERIMENT_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/autoexperiment")))
         .ok_or_else(|| {
-            Error::machine("there is no place for the cache")
+            Error::new(Kind::Place, "there is no place for the cache")
                 .hint("set `AUTOEXPERIMENT_CACHE` to a folder, or set `HOME`")
         })
 }

@@ -1,8 +1,8 @@
 //! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
 //! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
 //! made and written ([`Parts`], [`hex`]), values kept by their digest ([`Kept`]), names of files that fit ([`bounded`]), what
-//! the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), and TOML with all of
-//! its faults ([`from_toml`]).
+//! the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), whether a folder can be used at all ([`usable`]), and
+//! TOML with all of its faults ([`from_toml`]).
 
 mod clock;
 mod digest;
@@ -13,6 +13,7 @@ mod name;
 mod once;
 mod temporary;
 mod toml;
+pub mod usable;
 mod whole;
 
 pub use clock::now;

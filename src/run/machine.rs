@@ -7,7 +7,8 @@ use super::gpus::{Graphics, Lease};
 use super::results::Results;
 use super::scratch::Scratch;
 use crate::env::{self, Env};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::files::usable::{CACHE, SCRATCH};
 use crate::sandbox::{Backend, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
 use crate::workspace::{Snapshot, Workspace};
 
@@ -56,7 +57,7 @@ impl MachineOptions {
     /// Local sandboxes with the usual limits, and the folders that the command line uses by default.
     ///
     /// # Errors
-    /// Kind `Machine` when the user has no home folder.
+    /// Kind `Place` when the user has no home folder.
     pub fn local() -> Result<Self> {
         Ok(Self {
             cache: env::default_cache()?,
@@ -86,14 +87,19 @@ impl Machine {
     /// Finds out what the machine can do, and makes a scratch folder.
     ///
     /// # Errors
-    /// Kind `Machine` when it lacks what is asked of it.
+    /// Kind `Machine` when it lacks what is asked of it; `Place` when the cache or the scratch folder cannot be used.
     pub async fn open(options: &MachineOptions) -> Result<Self> {
         let cache = &options.cache;
-        std::fs::create_dir_all(cache).map_err(|error| {
-            Error::io("create", cache, error).hint("choose a folder that can be written with `--cache DIR`")
-        })?;
+        CACHE.writable(cache)?;
+        SCRATCH.writable(&options.scratch)?;
         sweep_folders();
         let backend = choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?;
+        if let Some(user) = backend.walker() {
+            CACHE.passable(cache, user)?;
+            SCRATCH.passable(&options.scratch, user)?;
+        }
+        std::fs::create_dir_all(cache)
+            .map_err(|error| Error { kind: Kind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint()))?;
         // What runs without a sandbox could write there.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;

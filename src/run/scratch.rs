@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::workspace::remove_tree;
 
 /// Permissions that the group and all others must not have.
@@ -24,9 +24,9 @@ impl Scratch {
     /// Makes a folder under `root` and removes those of processes that are gone.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be made.
+    /// Kind `Place` when it cannot be made.
     pub fn create(root: &Path) -> Result<Self> {
-        let failed = |error| Error::io("create", root, error);
+        let failed = |error| not_made(root, error);
         let root = own_folder(root)?;
         sweep(&root);
         // The lock lies beside the folder and exists, locked, before it: a sweep never meets an unlocked live folder.
@@ -60,9 +60,13 @@ impl Drop for Scratch {
     }
 }
 
+fn not_made(folder: &Path, error: std::io::Error) -> Error {
+    Error { kind: Kind::Place, ..Error::io("create", folder, error) }
+}
+
 /// Makes a folder, or takes one that is there, if nobody else can write to it: what is laid there runs as code.
 fn own_folder(path: &Path) -> Result<PathBuf> {
-    let failed = |error| Error::io("create", path, error);
+    let failed = |error| not_made(path, error);
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above).map_err(failed)?;
     }
@@ -77,7 +81,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     let is_own = about.uid() == nix::unistd::geteuid().as_raw();
     let is_link = path.symlink_metadata().map_err(failed)?.is_symlink();
     if !about.is_dir() || !is_own || is_link && in_shared_folder(path) {
-        return Err(Error::machine(format!("`{}` is not a folder of this user's own", path.display()))
+        return Err(Error::new(Kind::Place, format!("`{}` is not a folder of this user's own", path.display()))
             .hint("remove it, or name another folder with `--scratch`"));
     }
     if about.mode() & WRITABLE_FOR_OTHERS != 0 {

@@ -69,7 +69,7 @@ impl RunContext {
                     let Found { results, stderr } = found;
                     return Ok(Verification { ignored, results, cached, stderr, seconds });
                 }
-                Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine) => {
+                Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) => {
                     killed &= was_killed(&error);
                     last = Some(error);
                 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::docker::{Flavour, inspect};
 use super::exposed::{exposures, system};
 use super::local::Report;
+use crate::files::usable::{CACHE, Needed, SCRATCH, closed};
 
 /// Bytes of free disk that building an env and making a few attempts may need.
 const ENOUGH_DISK: u64 = 5 << 30;
@@ -26,14 +27,17 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Checks everything. `exe` is as for [`super::choose`]; `folder` is where envs and attempts will be kept, `hidden` what no
-/// agent may see.
-pub async fn examine(exe: Option<&Path>, folder: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
+/// Checks everything. `exe` is as for [`super::choose`]; `cache` and `scratch` are where envs and attempts will be kept, `hidden`
+/// what no agent may see.
+pub async fn examine(exe: Option<&Path>, cache: &Path, scratch: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
     let report = Report::collect(exe).await;
     let mut findings = sandbox(&report);
     findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
-    findings.push(python());
-    findings.push(disk(folder));
+    let walker = report.walker();
+    findings.push(python(walker));
+    findings.push(place("cache", CACHE, cache, walker));
+    findings.push(place("scratch folder", SCRATCH, scratch, walker));
+    findings.push(disk(cache));
     findings.push(out_of_sight(&in_sight(hidden), report.namespaces.is_ok()));
     findings
 }
@@ -163,9 +167,34 @@ async fn engine(flavour: Flavour) -> Finding {
     }
 }
 
-/// The first `python3` or `python` in PATH that is 3.9 or newer.
-fn python() -> Finding {
+/// Whether a folder that is needed can be used by this user, and by the one as whom sandboxes run, where that is another.
+fn place(name: &'static str, needed: Needed, folder: &Path, walker: Option<u32>) -> Finding {
+    let usable = needed.writable(folder).and_then(|()| walker.map_or(Ok(()), |user| needed.passable(folder, user)));
+    Finding {
+        name,
+        ok: usable.is_ok(),
+        detail: usable.as_ref().err().map_or_else(|| format!("`{}`", folder.display()), ToString::to_string),
+        remedy: usable.err().and_then(|error| error.hint),
+    }
+}
+
+/// The first `python3` or `python` in PATH that is 3.9 or newer. Where sandboxes run as another user, he must reach it.
+fn python(walker: Option<u32>) -> Finding {
     let found = interpreter();
+    if let Some(found) = found.as_ref().filter(|found| found.is_good())
+        && let Some(folder) = walker.and_then(|user| closed(&found.prefix, user))
+    {
+        return Finding {
+            name: "python",
+            ok: false,
+            detail: format!(
+                "{} is below `{}`, which is closed to the user as whom sandboxes run here",
+                found.path.display(),
+                folder.display()
+            ),
+            remedy: Some("use a Python that every user can reach, as the system's own: put it first in PATH".into()),
+        };
+    }
     let is_good = found.as_ref().is_some_and(Interpreter::is_good);
     let describe = |Interpreter { path, version: (major, minor), .. }| format!("{major}.{minor} at {}", path.display());
     Finding {

@@ -248,6 +248,11 @@ pub trait Backend: Send + Sync {
     fn layers(&self) -> LayersKind;
     /// The host user that owns a workspace's files, where that is not the current one.
     fn owner(&self) -> Option<(u32, u32)>;
+    /// The host user as whom sandboxes walk this machine's own folders, where that is another than the current one: he must be
+    /// able to pass to the cache and to the workspaces.
+    fn walker(&self) -> Option<u32> {
+        None
+    }
     /// Whether [`Sandbox::listen`] works.
     fn listens(&self) -> bool {
         true

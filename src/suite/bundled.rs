@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::files::{Temporary, hex, sweep};
 
 /// How the names of folders begin in which a suite is being unpacked.
@@ -28,7 +28,7 @@ pub const STARTER: Packed = Packed(include_bytes!(concat!(env!("OUT_DIR"), "/sta
 /// and its files are compared with the archive each time.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be unpacked; `Suite` when somebody has changed it.
+/// Kind `Place` when it cannot be unpacked; `Suite` when somebody has changed it.
 pub fn bundled() -> Result<PathBuf> {
     BUNDLED.unpacked_in(&default_data()?.join("suites"))
 }
@@ -42,14 +42,14 @@ pub fn is_bundled(suite: &Path) -> bool {
 /// Where what outlives the cache is kept: `AUTOEXPERIMENT_DATA`, or `autoexperiment` in the user's data folder.
 ///
 /// # Errors
-/// Kind `Machine` when the variables that say where are not set.
+/// Kind `Place` when the variables that say where are not set.
 fn default_data() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("AUTOEXPERIMENT_DATA")
         .or_else(|| variable("XDG_DATA_HOME").map(|data| data.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".local/share/autoexperiment")))
         .ok_or_else(|| {
-            Error::machine("there is no place for the bundled suite")
+            Error::new(Kind::Place, "there is no place for the bundled suite")
                 .hint("set `AUTOEXPERIMENT_DATA` to a folder, or set `HOME`")
         })?;
     std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
@@ -71,7 +71,8 @@ impl Packed {
         let folder = place.join(format!("{}-{}", env!("CARGO_PKG_VERSION"), &self.digest()[..16]));
         if !folder.is_dir() {
             self.place(place, &folder).map_err(|error| {
-                Error::io("unpack the bundled suite to", &folder, error).hint(
+                let failed = Error::io("unpack the bundled suite to", &folder, error);
+                Error { kind: Kind::Place, ..failed }.hint(
                     "set `AUTOEXPERIMENT_DATA` to a folder that can be written to, or name another suite with `--suite DIR`",
                 )
             })?;

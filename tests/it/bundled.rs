@@ -128,5 +128,5 @@ fn a_home_that_cannot_be_written_to_is_an_error_with_a_way_out() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(5) && said.contains("set `AUTOEXPERIMENT_DATA`"), "{said}");
+    assert!(output.status.code() == Some(12) && said.contains("set `AUTOEXPERIMENT_DATA`"), "{said}");
 }

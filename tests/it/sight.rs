@@ -76,3 +76,38 @@ fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs(
     assert!(said.contains(&format!("agents would see `/{prefix}`")) && said.contains("hint: move"), "{said}");
     assert!(!lab.path("runs/r").exists());
 }
+
+#[test]
+#[ignore = "needs root, whose sandboxes by landlock alone run as another user"]
+fn a_cache_below_a_closed_home_is_refused_at_once_where_sandboxes_run_as_another_user_on_the_host() {
+    let lab = Lab::new();
+    let open = |path: &str, mode| {
+        std::fs::create_dir_all(lab.path(path)).unwrap();
+        std::fs::set_permissions(lab.path(path), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    open("", 0o755);
+    open("open", 0o755);
+    open("home", 0o700);
+    // Without this right of root's there are no namespaces, as in a container that is not privileged.
+    let without_namespaces = |arguments: &[&str], home: &str| {
+        let own = lab.command(arguments);
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--bounding-set=-sys_admin", "--inh-caps=-sys_admin", crate::support::PROGRAM]).args(arguments);
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_remove("AUTOEXPERIMENT_CACHE").env_remove("XDG_CACHE_HOME").env("HOME", lab.path(home));
+        let output = command.current_dir(lab.path("")).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, _, said) = without_namespaces(&["run", "-n", "1", "--agent", "noop", "--name", "r"], "home");
+    assert_eq!(code, Some(12), "{said}");
+    let closed = format!("`{}` is closed to the user as whom sandboxes run", lab.path("home").display());
+    assert!(said.contains("home/.cache/autoexperiment` cannot be used") && said.contains(&closed), "{said}");
+    assert!(said.contains("hint: name a folder") && said.contains("`AUTOEXPERIMENT_CACHE`"), "{said}");
+    assert!(!lab.path("runs").exists() && !lab.path("home/.cache").exists());
+    let (_, told, _) = without_namespaces(&["doctor"], "home");
+    assert!(told.contains("missing  cache: ") && told.contains(&closed), "{told}");
+    assert!(told.contains("ok       scratch folder: "), "{told}");
+    let (_, told, _) = without_namespaces(&["doctor"], "open");
+    assert!(told.contains("ok       cache: "), "{told}");
+}

@@ -8,7 +8,7 @@ mod image;
 mod probe;
 
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use super::init::wire::{Place, Setup};
 use super::{Backend, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
+use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
 use client::LocalSandbox;
 
@@ -112,6 +113,10 @@ impl Backend for LocalBackend {
         self.owner
     }
 
+    fn walker(&self) -> Option<u32> {
+        self.owner.filter(|_| self.mode == Mode::Landlock).map(|(user, _)| user)
+    }
+
     fn listens(&self) -> bool {
         self.mode != Mode::Landlock
     }
@@ -177,9 +182,9 @@ impl Backend for LocalBackend {
             Layers::Copy { dir } => (dir, dir.as_path(), None),
             Layers::Image { .. } => return Err(Error::internal("a local sandbox was given an image")),
         };
-        if !namespaces && let Some((uid, _)) = self.owner {
+        if let Some(user) = self.walker() {
             for path in spec.read_only.iter().map(PathBuf::as_path).chain([workdir]) {
-                reachable(path, uid)?;
+                reachable(path, user)?;
             }
         }
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| self.lost("socket", error))?;
@@ -266,20 +271,12 @@ impl LocalBackend {
 }
 
 /// Without a file system view of its own a sandbox reaches a folder only if its user may pass all those above.
-fn reachable(path: &Path, uid: u32) -> Result<()> {
-    let closed = |folder: &&Path| {
-        folder.metadata().is_ok_and(|about| {
-            let bit = if about.uid() == uid { 0o100 } else { 0o001 };
-            about.mode() & bit == 0
-        })
-    };
-    let Some(folder) = path.ancestors().skip(1).find(closed) else { return Ok(()) };
-    Err(Error::machine(format!(
-        "`{}` is closed to the sandbox's user, who needs `{}`",
-        folder.display(),
-        path.display()
-    ))
-    .hint("keep caches, runs and interpreters where every user may pass, such as /opt or /var/tmp"))
+fn reachable(path: &Path, user: u32) -> Result<()> {
+    let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
+    let message =
+        format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
+    Err(Error::new(Kind::Place, message)
+        .hint("keep caches, runs and interpreters where every user may pass, such as /opt or /var/tmp"))
 }
 
 #[cfg(test)]

@@ -39,6 +39,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// As [`Backend::walker`] of the sandbox that is chosen here.
+    #[must_use]
+    pub fn walker(&self) -> Option<u32> {
+        let mode = if self.namespaces.is_ok() { Mode::Namespaces } else { Mode::Landlock };
+        LocalBackend::with_mode(mode, None).walker()
+    }
+
     /// Tries everything out. `exe` as for [`LocalBackend::probe`].
     pub async fn collect(exe: Option<&Path>) -> Self {
         let cgroups = cgroup::Parents::find();

@@ -1,0 +1,153 @@
+//! Whether a folder that the program needs can be used: by the user who started it, and by the one as whom sandboxes run.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::unistd::{AccessFlags, eaccess};
+
+use crate::error::{Error, Kind, Result};
+
+/// A folder that the program needs, and how another one is chosen for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Needed {
+    /// What it is, as `the cache`.
+    pub name: &'static str,
+    /// The settings that name it.
+    pub settings: &'static str,
+    /// A place for it that fits where a user's home does not.
+    pub instead: &'static str,
+}
+
+/// What can be made again.
+pub const CACHE: Needed = Needed {
+    name: "the cache",
+    settings: "`--cache DIR` or `AUTOEXPERIMENT_CACHE`",
+    instead: "/var/cache/autoexperiment",
+};
+/// Workspaces of attempts.
+pub const SCRATCH: Needed = Needed {
+    name: "the scratch folder",
+    settings: "`--scratch DIR` or `AUTOEXPERIMENT_SCRATCH`",
+    instead: "/var/tmp/autoexperiment",
+};
+
+impl Needed {
+    /// What to do where a folder cannot be used for it.
+    #[must_use]
+    pub fn hint(self) -> String {
+        format!(
+            "name a folder that can be written and that every user may pass with {}, such as `{}`",
+            self.settings, self.instead
+        )
+    }
+
+    fn refused(self, folder: &Path, why: &str) -> Error {
+        Error::new(Kind::Place, format!("{} `{}` cannot be used: {why}", self.name, folder.display())).hint(self.hint())
+    }
+
+    /// Checks that this user can write there, or make the folder where it is not there yet. What somebody else has filled
+    /// may be read-only.
+    ///
+    /// # Errors
+    /// Kind `Place`, naming the folder that is in the way and the settings.
+    pub fn writable(self, folder: &Path) -> Result<()> {
+        let is_filled = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        // Of a folder below a closed one nothing is known, so that the closed one is the first that is found.
+        let Some((above, about)) = folder.ancestors().find_map(|above| Some((above, above.metadata().ok()?))) else {
+            return Err(self.refused(folder, "no folder above it is there"));
+        };
+        if !about.is_dir() {
+            return Err(self.refused(folder, &format!("`{}` is not a folder", above.display())));
+        }
+        match eaccess(above, AccessFlags::W_OK | AccessFlags::X_OK) {
+            Err(error) if !is_filled => {
+                let why = format!("this user cannot write in `{}`: {}", above.display(), error.desc());
+                Err(self.refused(folder, &why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the user as whom sandboxes run may pass to what is in it.
+    ///
+    /// # Errors
+    /// As [`Needed::writable`].
+    pub fn passable(self, folder: &Path, user: u32) -> Result<()> {
+        match closed(folder, user) {
+            None => Ok(()),
+            Some(closed) => {
+                let why = "is closed to the user as whom sandboxes run here, who is not the one that started them";
+                Err(self.refused(folder, &format!("`{}` {why}", closed.display())))
+            }
+        }
+    }
+}
+
+/// The folder, this one or one above it, through which this user may not pass.
+#[must_use]
+pub fn closed(folder: &Path, user: u32) -> Option<std::path::PathBuf> {
+    // A link leads elsewhere; what is not there yet will be made open.
+    let there = folder.ancestors().find_map(|above| above.canonicalize().ok())?;
+    let is_closed = |folder: &&Path| {
+        folder.metadata().is_ok_and(|about| {
+            let bit = if about.uid() == user { 0o100 } else { 0o001 };
+            about.is_dir() && about.mode() & bit == 0
+        })
+    };
+    there.ancestors().find(is_closed).map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, create_dir_all, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const NOBODY: u32 = 1_978_000_001;
+
+    fn mode(path: &Path, mode: u32) {
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_folder_below_a_closed_one_cannot_be_passed_to_and_the_closed_one_is_named() {
+        let base = tempfile::tempdir().unwrap();
+        let home = base.path().join("home");
+        create_dir_all(home.join("there")).unwrap();
+        mode(base.path(), 0o755);
+        mode(&home, 0o700);
+        symlink(&home, base.path().join("link")).unwrap();
+        for place in ["home/there", "home/.cache/new", "link/new", "home"] {
+            let error = CACHE.passable(&base.path().join(place), NOBODY).unwrap_err();
+            assert_eq!(error.kind, Kind::Place);
+            assert!(error.message.contains("home` is closed to the user"), "{error}");
+            assert!(error.hint.unwrap().contains("`AUTOEXPERIMENT_CACHE`"));
+        }
+        mode(&home, 0o711);
+        assert!(SCRATCH.passable(&home.join("there"), NOBODY).is_ok());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_refused_and_one_that_is_full_of_things_may_be_read_only() {
+        let base = tempfile::tempdir().unwrap();
+        write(base.path().join("file"), "").unwrap();
+        let error = CACHE.writable(&base.path().join("file/cache")).unwrap_err();
+        assert!(error.message.contains("file` is not a folder"), "{error}");
+        assert!(CACHE.writable(&base.path().join("not/there/yet")).is_ok());
+        if nix::unistd::geteuid().is_root() {
+            // Nobody keeps root from writing.
+            return;
+        }
+        let closed = base.path().join("closed");
+        create_dir_all(closed.join("filled/envs")).unwrap();
+        for (folder, permissions) in [("closed/filled", 0o555), ("closed", 0o555)] {
+            mode(&base.path().join(folder), permissions);
+        }
+        let error = CACHE.writable(&closed.join("new")).unwrap_err();
+        assert!(error.message.contains("this user cannot write in"), "{error}");
+        assert!(CACHE.writable(&closed.join("filled")).is_ok());
+        mode(&closed, 0o755);
+        mode(&closed.join("filled"), 0o755);
+    }
+}
