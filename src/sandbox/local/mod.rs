@@ -273,8 +273,7 @@ impl LocalBackend {
 /// Without a file system view of its own a sandbox reaches a folder only if its user may pass all those above.
 fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
-    let message =
-        format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
+    let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
     Err(Error::new(Kind::Place, message)
         .hint("keep caches, runs and interpreters where every user may pass, such as /opt or /var/tmp"))
 }
