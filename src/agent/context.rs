@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::account::{Account, Asker, NotAsked, Unanswered};
-use super::review::{self, Asked, Reviewer};
+use super::review::{Asked, Reviewer};
 use super::{Budget, Ended, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
@@ -146,8 +146,7 @@ impl Context<'_> {
         let (round, steps, cost) = (self.round, self.budget.steps, self.budget.cost);
         let asked = Asked { level, round, steps, cost };
         self.round += 1;
-        let told = reviewer.review(asked, self.answer.as_deref(), self.trajectory).await;
-        told.map_err(|error| review::lost(&error))
+        reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }
 
     /// Charges the time that something took that was cut when none was left. A sandbox that was stopped in the midst

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 
 use super::prompts::ml_agent as prompts;
+use super::reach::Reach;
 use super::retrieval::bm25::{Bm25, ranked};
 use super::talk::{Stop, Talk};
 use super::tools::cut_middle;
@@ -18,27 +19,29 @@ use super::{Agent, Context, End, Ended, OneReply, Shelved, Task, experiment};
 use crate::model::{Model, Role};
 use crate::sample::COMMAND;
 
-/// Words to search with.
-const MOST_WORDS: usize = 8;
-/// Repos that are looked at, as published.
-const MOST_REPOS: usize = 5;
-/// Replies in which files can be read, until there is a program.
-const MOST_ACTIONS: usize = 8;
-/// Characters of a repo's documentation in a list, of its documentation alone, and of a file.
+/// Characters of a repo's documentation in a list.
 const BEGINNING: usize = 1500;
-const DOCS: usize = 12_000;
-const FILE: usize = 8000;
 /// Most paths of a repo that are listed.
 const MOST_PATHS: usize = 200;
 
 /// The agent.
 #[derive(Debug)]
-pub struct MlAgent;
+pub struct MlAgent {
+    label: String,
+    reach: Reach,
+}
+
+impl MlAgent {
+    /// Under this label.
+    pub const fn new(label: String, reach: Reach) -> Self {
+        Self { label, reach }
+    }
+}
 
 #[async_trait]
 impl Agent for MlAgent {
-    fn name(&self) -> &'static str {
-        "ml-agent"
+    fn name(&self) -> &str {
+        &self.label
     }
 
     fn needs_model(&self) -> bool {
@@ -54,7 +57,7 @@ impl Agent for MlAgent {
             Ok(given) => given,
             Err(ended) => return ended,
         };
-        match work(task, model, context).await {
+        match work(task, self.reach, model, context).await {
             Ok(Some(program)) => {
                 experiment::answer_raw(program, context);
                 End::Answered.into()
@@ -66,20 +69,25 @@ impl Agent for MlAgent {
 }
 
 /// The reply that holds the program, from the first repo that gets one.
-async fn work(task: &OneReply, model: &dyn Model, context: &mut Context<'_>) -> Result<Option<String>, Stop> {
+async fn work(
+    task: &OneReply,
+    reach: Reach,
+    model: &dyn Model,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, Stop> {
     let mut talk = Talk::over(model, Vec::new());
-    talk.say(Role::User, prompts::keywords(&task.unplaced, MOST_WORDS), context);
+    talk.say(Role::User, prompts::keywords(&task.unplaced, reach.words), context);
     let words = talk.ask(None, context).await?.text;
     let docs = task.shelf.iter().map(|repo| repo.docs.as_str());
     let found = ranked(&Bm25::new(docs).scores(&words));
-    let found: Vec<&Shelved> = found.into_iter().take(MOST_REPOS).map(|place| &task.shelf[place]).collect();
+    let found: Vec<&Shelved> = found.into_iter().take(reach.repos).map(|place| &task.shelf[place]).collect();
     let beginnings: Vec<(&str, String)> =
         found.iter().map(|repo| (repo.id.as_str(), repo.docs.chars().take(BEGINNING).collect())).collect();
     let shown: Vec<(&str, &str)> = beginnings.iter().map(|(id, text)| (*id, text.as_str())).collect();
     talk.say(Role::User, prompts::sort(&shown), context);
     let order = talk.ask(None, context).await?.text;
     for repo in sorted(found, &order) {
-        let program = attempt(repo, task, model, context).await?;
+        let program = attempt(repo, (task, reach), model, context).await?;
         if program.is_some() {
             return Ok(program);
         }
@@ -98,7 +106,7 @@ fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
 /// Planning and writing for one repo; `None` when the model gives it up.
 async fn attempt(
     repo: &Shelved,
-    task: &OneReply,
+    (task, reach): (&OneReply, Reach),
     model: &dyn Model,
     context: &mut Context<'_>,
 ) -> Result<Option<String>, Stop> {
@@ -110,21 +118,21 @@ async fn attempt(
         let _ = write!(files, "\n[and {more} more]");
     }
     let mut talk = Talk::over(model, Vec::new());
-    let prompt = prompts::plan(&task.unplaced, &repo.id, &files, &cut_middle(&repo.docs, DOCS));
+    let prompt = prompts::plan(&task.unplaced, &repo.id, &files, &cut_middle(&repo.docs, reach.docs));
     talk.say(Role::User, prompt, context);
     let accepts = talk.ask(None, context).await?.text;
     if first_word(&accepts) != "accept" {
         return Ok(None);
     }
-    let mut question = prompts::generate(task.fence, MOST_ACTIONS);
-    for done in 1..=MOST_ACTIONS {
+    let mut question = prompts::generate(task.fence, reach.replies);
+    for done in 1..=reach.replies {
         talk.say(Role::User, question, context);
         let reply = talk.ask(None, context).await?.text;
         let told = match Action::of(&reply) {
             Action::Write => return Ok(Some(reply)),
             Action::Reject => return Ok(None),
             Action::Read(path) => match repo.files.iter().find(|(known, _)| *known == path) {
-                Some((_, text)) => cut_middle(text, FILE).into_owned(),
+                Some((_, text)) => cut_middle(text, reach.file).into_owned(),
                 None => format!("There is no file `{path}`."),
             },
             Action::Unclear => {
@@ -133,7 +141,7 @@ async fn attempt(
                 told
             }
         };
-        question = prompts::told(&told, MOST_ACTIONS - done);
+        question = prompts::told(&told, reach.replies - done);
     }
     Ok(None)
 }

@@ -31,6 +31,7 @@ pub(crate) mod protocol;
 pub(crate) mod python;
 mod python_session;
 mod random;
+mod reach;
 mod react;
 mod reflexion;
 mod replication;
@@ -110,10 +111,6 @@ pub trait Agent: Send + Sync {
     }
     /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
     fn needs_listener(&self) -> bool {
-        false
-    }
-    /// Whether its work is looked at between rounds, while its sandbox lives.
-    fn is_reviewed(&self) -> bool {
         false
     }
     /// What it is beside this program, such as another program's version and how it is started: two runs with the same

@@ -241,10 +241,6 @@ impl Agent for React {
         (self.settings.preset == Preset::Super).then(prompts::preset_digest)
     }
 
-    fn is_reviewed(&self) -> bool {
-        self.settings.feedback.is_some()
-    }
-
     fn goes_without(&self) -> &'static [&'static str] {
         if self.settings.paper_file { &[] } else { &[files::PAPER] }
     }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::{End, Ended, Trajectory};
 use crate::error::Error;
+use crate::sandbox::Sandbox;
 
 /// Most that feedback can say.
 pub const MOST_FEEDBACK: u32 = 4;
@@ -13,17 +14,18 @@ pub const MOST_FEEDBACK: u32 = 4;
 /// Who looks at an attempt's work between its rounds.
 #[async_trait]
 pub trait Reviewer: Send + Sync {
-    /// Looks at the work as it is now and at what was reported. What the agent is told; nothing when the attempt ends
-    /// here. `round` counts from 1, and `spent` are the steps and dollars so far.
+    /// Looks at the work as it is now in its sandbox, and at what was reported. What the agent is told; nothing when the
+    /// attempt ends here.
     ///
     /// # Errors
-    /// When the work cannot be looked at: the attempt is lost.
+    /// The attempt's end, when the work cannot be looked at.
     async fn review(
         &self,
         asked: Asked,
         answer: Option<&str>,
+        sandbox: &mut dyn Sandbox,
         trajectory: &mut Trajectory,
-    ) -> Result<Option<String>, Error>;
+    ) -> Result<Option<String>, Ended>;
 }
 
 /// Which look is asked for.
@@ -40,7 +42,7 @@ pub struct Asked {
 }
 
 /// The end of an attempt whose work could not be looked at.
-pub(super) fn lost(error: &Error) -> Ended {
+pub(crate) fn lost(error: &Error) -> Ended {
     let end = if error.kind == crate::error::Kind::Interrupted { End::Cancelled } else { End::SandboxLost };
     end.because(format!("feedback: {}", crate::error::with_causes(error)))
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::history::History;
 use super::prompts::dynamic::Prompting;
 use super::protocol::Protocol;
+use super::reach::Reach;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::review::MOST_FEEDBACK;
 use super::tools::ToolChoice;
@@ -96,6 +97,9 @@ pub struct Settings {
     /// Most rounds that follow feedback.
     #[serde(skip_serializing_if = "is_usual")]
     pub rounds: u32,
+    /// How far `ml-agent` looks.
+    #[serde(skip_serializing_if = "Reach::is_default")]
+    pub reach: Reach,
 }
 
 /// Rounds that follow feedback, unless others are asked for.
@@ -129,6 +133,7 @@ impl Default for Settings {
             reflexion: 0,
             feedback: None,
             rounds: ROUNDS,
+            reach: Reach::default(),
         }
     }
 }
@@ -140,6 +145,8 @@ pub(crate) enum Kind {
     React,
     /// The fixed one.
     Fixed,
+    /// The one that finds the repo first.
+    MlAgent,
 }
 
 impl Kind {
@@ -147,13 +154,14 @@ impl Kind {
         match self {
             Self::React => "react",
             Self::Fixed => "fixed",
+            Self::MlAgent => "ml-agent",
         }
     }
 
     /// What of paper and code it is given by default.
     const fn context(self) -> (PaperChoice, CodeChoice) {
         match self {
-            Self::React => (PaperChoice::None, CodeChoice::Agent),
+            Self::React | Self::MlAgent => (PaperChoice::None, CodeChoice::Agent),
             Self::Fixed => (PaperChoice::Bm25, CodeChoice::Bm25),
         }
     }
@@ -190,8 +198,9 @@ struct Key {
     heeded: fn(Kind, &Settings) -> bool,
 }
 
-const fn by_all(_: Kind, _: &Settings) -> bool {
-    true
+/// By the dynamic agent and the fixed one.
+fn by_both(kind: Kind, _: &Settings) -> bool {
+    kind != Kind::MlAgent
 }
 
 fn by_fixed(kind: Kind, _: &Settings) -> bool {
@@ -202,13 +211,17 @@ fn by_react(kind: Kind, _: &Settings) -> bool {
     kind == Kind::React
 }
 
+fn by_ml_agent(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::MlAgent
+}
+
 /// By a dynamic agent that follows no preset.
 fn by_free_react(kind: Kind, settings: &Settings) -> bool {
     kind == Kind::React && settings.preset == Preset::None
 }
 
 /// All that can be set for an agent alone, in the order of labels.
-static KEYS: [Key; 18] = [
+static KEYS: [Key; 23] = [
     Key {
         name: "paper",
         option: "--paper-text",
@@ -217,7 +230,7 @@ static KEYS: [Key; 18] = [
             Ok(())
         },
         write: |settings| settings.paper.map(written).unwrap_or_default(),
-        heeded: by_all,
+        heeded: by_both,
     },
     Key {
         name: "paper-file",
@@ -237,7 +250,7 @@ static KEYS: [Key; 18] = [
             Ok(())
         },
         write: |settings| settings.code.map(written).unwrap_or_default(),
-        heeded: by_all,
+        heeded: by_both,
     },
     Key {
         name: "passages",
@@ -248,7 +261,8 @@ static KEYS: [Key; 18] = [
         },
         write: |settings| settings.passages.to_string(),
         heeded: |kind, settings| {
-            kind == Kind::Fixed || matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding))
+            let ranks = matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding));
+            kind == Kind::Fixed || (kind == Kind::React && ranks)
         },
     },
     Key {
@@ -261,7 +275,7 @@ static KEYS: [Key; 18] = [
         write: |settings| settings.snippets.to_string(),
         heeded: |kind, settings| {
             let ranks = matches!(settings.code, Some(CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding));
-            kind == Kind::Fixed || ranks
+            kind == Kind::Fixed || (kind == Kind::React && ranks)
         },
     },
     Key {
@@ -373,7 +387,7 @@ static KEYS: [Key; 18] = [
             Ok(())
         },
         write: |settings| settings.reasoning_tokens.to_string(),
-        heeded: by_all,
+        heeded: by_both,
     },
     Key {
         name: "feedback",
@@ -387,7 +401,7 @@ static KEYS: [Key; 18] = [
             Ok(())
         },
         write: |settings| settings.feedback.map(|level| level.to_string()).unwrap_or_default(),
-        heeded: by_all,
+        heeded: by_both,
     },
     Key {
         name: "rounds",
@@ -397,7 +411,57 @@ static KEYS: [Key; 18] = [
             Ok(())
         },
         write: |settings| settings.rounds.to_string(),
-        heeded: |_, settings| settings.feedback.is_some(),
+        heeded: |kind, settings| by_both(kind, settings) && settings.feedback.is_some(),
+    },
+    Key {
+        name: "words",
+        option: "ml-agent:words",
+        read: |settings, text| {
+            settings.reach.words = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.words.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "retrieve",
+        option: "ml-agent:retrieve",
+        read: |settings, text| {
+            settings.reach.repos = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.repos.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "replies",
+        option: "ml-agent:replies",
+        read: |settings, text| {
+            settings.reach.replies = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.replies.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "docs",
+        option: "ml-agent:docs",
+        read: |settings, text| {
+            settings.reach.docs = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.docs.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "file",
+        option: "ml-agent:file",
+        read: |settings, text| {
+            settings.reach.file = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.file.to_string(),
+        heeded: by_ml_agent,
     },
 ];
 
@@ -411,14 +475,17 @@ fn keys_of(kinds: &[Kind]) -> String {
     };
     let heeded = |key: &Key, kind: Kind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
     let names = KEYS.iter().filter(|key| heeded(key, Kind::Fixed) && heeded(key, Kind::React));
+    let names = names.filter(|key| heeded(key, Kind::MlAgent));
     names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The keys of agents' own settings, for hints and help.
 #[must_use]
 pub fn setting_keys() -> String {
-    let (all, fixed, react) = (keys_of(&[Kind::Fixed, Kind::React]), keys_of(&[Kind::Fixed]), keys_of(&[Kind::React]));
-    format!("{all}; {fixed} of `fixed`; {react} of `react`")
+    let both = keys_of(&[Kind::Fixed, Kind::React]);
+    let own =
+        [Kind::Fixed, Kind::React, Kind::MlAgent].map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
+    format!("{both}; {}", own.join("; "))
 }
 
 /// Settings of an agent's own, over those of its run: `paper=none,repair=2`.
@@ -557,6 +624,12 @@ fn number(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "`{key}` takes a whole number".to_owned())
 }
 
+/// A whole number from 1; likewise.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "`{key}` takes a whole number from 1".to_owned())
+}
+
 /// As a choice is written.
 pub(crate) fn written<T: ValueEnum + Copy>(choice: T) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -585,7 +658,8 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`");
+        insta::assert_snapshot!(hint("retrieve=0"), @"`retrieve` takes a whole number from 1");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 
 /// The forms that an agent's name can have.
 const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
-     `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...` and \
-     `fixed:KEY=VALUE,...` with settings of their own";
+     `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
+     `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
 
 /// The words before the colon.
 pub const NAMES: [&str; 12] = [
@@ -44,7 +44,7 @@ pub enum AgentSpec {
     /// `single`: one reply.
     Single,
     /// `ml-agent`: finds the repo among all of the suite, then writes the program.
-    MlAgent,
+    MlAgent(Overrides),
     /// `gold`: the originals.
     Gold,
     /// `noop`: nothing.
@@ -63,6 +63,7 @@ impl AgentSpec {
         match self {
             Self::React(own) => Some((Kind::React, own)),
             Self::Fixed(own) => Some((Kind::Fixed, own)),
+            Self::MlAgent(own) => Some((Kind::MlAgent, own)),
             _ => None,
         }
     }
@@ -76,7 +77,7 @@ impl AgentSpec {
     /// Whether it asks for embeddings in a run with these settings.
     #[must_use]
     pub fn embeds(&self, run: &Settings) -> bool {
-        self.configurable().is_some_and(|(_, own)| run.with(own).embeds())
+        self.configurable().is_some_and(|(kind, own)| kind != Kind::MlAgent && run.with(own).embeds())
     }
 
     /// Its name in file names and tables: with the settings that are not its defaults behind it. A colon, which not every
@@ -115,7 +116,7 @@ impl AgentSpec {
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
-            Self::MlAgent => "ml-agent",
+            Self::MlAgent(_) => Kind::MlAgent.name(),
             Self::Gold => "gold",
             Self::Noop => "noop",
             Self::Forger => "forger",
@@ -140,7 +141,7 @@ impl AgentSpec {
             Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
-            Self::MlAgent => Arc::new(ml_agent::MlAgent),
+            Self::MlAgent(_) => Arc::new(ml_agent::MlAgent::new(label, settings().reach)),
             Self::Gold => Arc::new(gold::Gold),
             Self::Noop => Arc::new(noop::Noop),
             Self::Forger => Arc::new(forger::Forger),
@@ -190,7 +191,7 @@ impl FromStr for AgentSpec {
             ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
             ("single", "") => Self::Single,
-            ("ml-agent", "") => Self::MlAgent,
+            ("ml-agent", own) => Self::MlAgent(own.parse()?),
             ("gold", "") => Self::Gold,
             ("noop", "") => Self::Noop,
             ("forger", "") => Self::Forger,
@@ -214,15 +215,13 @@ impl fmt::Display for AgentSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            Self::React(own) | Self::Fixed(own) if own.is_empty() => Ok(()),
-            Self::React(own) | Self::Fixed(own) => write!(f, ":{own}"),
+            Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) if own.is_empty() => Ok(()),
+            Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) => write!(f, ":{own}"),
             Self::Program(program) => write!(f, ":{program}"),
             Self::Function(function) => write!(f, ":{function}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
-            Self::Single | Self::MlAgent | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => {
-                Ok(())
-            }
+            Self::Single | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
         }
     }
 }
@@ -291,6 +290,7 @@ mod tests {
             "mutant:0.3",
             "single",
             "ml-agent",
+            "ml-agent:words=4,retrieve=10,replies=12,docs=6000,file=4000",
             "gold",
             "noop",
             "forger",
@@ -321,6 +321,8 @@ mod tests {
             ("fixed:paper=bm25,repair=2,prompt=planning", "fixed+repair=2"),
             ("fixed:paper=none,passages=9,reasoning=512", "fixed+paper=none+passages=9+reasoning=512"),
             ("fixed:paper=embedding", "fixed+paper=embedding"),
+            ("ml-agent:retrieve=5", "ml-agent"),
+            ("ml-agent:retrieve=10,paper=bm25,passages=9", "ml-agent+retrieve=10"),
             ("mutant:0.30", "mutant-0.3"),
             ("cli:agents/mine,mode=text", "mine+mode=text"),
             ("scripted:a/b.jsonl", "scripted"),

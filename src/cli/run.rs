@@ -216,7 +216,8 @@ fn agent_help() -> String {
         "Agent: `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
          `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md); or a function in Python: \
          `python:FILE.py:NAME` (docs/python.md). Can be repeated, or a list as `gold,noop`. `react` and \
-         `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; the keys are \
+         `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`, and so does \
+         `ml-agent`; the keys are \
          {}",
         setting_keys()
     )

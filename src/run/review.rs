@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{RunContext, Under};
 use super::family::{Evidence, Findings, Work};
 use super::record::Round;
-use crate::agent::Trajectory;
 use crate::agent::prompts::dynamic::{TestTold, feedback};
-use crate::agent::review::{Asked, Reviewer};
-use crate::error::{Error, Result};
+use crate::agent::review::{Asked, Reviewer, lost};
+use crate::agent::{Ended, Trajectory};
+use crate::error::Result;
+use crate::sandbox::Sandbox;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
 use crate::workspace::{ChangeLimits, Workspace};
 
@@ -52,9 +53,27 @@ impl Reviewer for Review<'_> {
         &self,
         asked: Asked,
         answer: Option<&str>,
+        sandbox: &mut dyn Sandbox,
         trajectory: &mut Trajectory,
-    ) -> Result<Option<String>, Error> {
-        let changes = tokio::task::block_in_place(|| self.workspace.changes(&ChangeLimits::default()))?;
+    ) -> Result<Option<String>, Ended> {
+        let is_aside = sandbox.look(&self.workspace.aside()).await?;
+        self.judged(asked, answer, is_aside, trajectory).await.map_err(|error| lost(&error))
+    }
+}
+
+impl Review<'_> {
+    /// What the agent is told of its files, which are the workspace's own or were copied aside.
+    async fn judged(
+        &self,
+        asked: Asked,
+        answer: Option<&str>,
+        is_aside: bool,
+        trajectory: &mut Trajectory,
+    ) -> Result<Option<String>> {
+        let limits = ChangeLimits::default();
+        let changes = tokio::task::block_in_place(|| {
+            if is_aside { self.workspace.changes_aside(&limits) } else { self.workspace.changes(&limits) }
+        })?;
         let (observed, none) = (Map::new(), Map::new());
         let Under { ready, job, .. } = self.under;
         let item = ready.item();

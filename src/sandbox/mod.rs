@@ -235,6 +235,12 @@ pub trait Sandbox: Send {
     fn out_of_memory(&self) -> Option<Cause> {
         None
     }
+    /// Copies what the workspace holds now into `upper`, a new folder on the host, in the form of an overlay's upper layer.
+    /// What runs inside stands still meanwhile, and goes on afterwards. `false` where the workspace's own folders hold it,
+    /// and nothing was copied.
+    async fn look(&mut self, _upper: &Path) -> Result<bool, Fault> {
+        Ok(false)
+    }
     /// Kills everything inside and waits until it is gone. Dropping a sandbox does the same without waiting.
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }

@@ -47,6 +47,13 @@ fn process(pid: i32) -> Option<Process> {
     Some(Process { identity: (pid, started), parent, zombie })
 }
 
+/// Whether a process is stopped, or has ended.
+pub(super) fn stands_still(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().next();
+    state.is_none_or(|state| matches!(state, "T" | "t" | "Z" | "X"))
+}
+
 /// Whether a thread has ended or is about to, though others of its process may live.
 pub(super) fn is_dead(task: i32) -> bool {
     // PF_EXITING of the kernel: its memory and its files go first, which may take a while.

@@ -13,7 +13,6 @@ use crate::run::family::Family;
 use crate::run::{Configuration, Planned, VerifierSpec};
 use crate::sample::Sample;
 use crate::sandbox::Backend;
-use crate::workspace::LayersKind;
 
 /// Opens the run's agents under their labels.
 pub(super) fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<LabelledAgent>> {
@@ -64,19 +63,6 @@ pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) 
             backend.name()
         ))
         .hint("use `--sandbox docker` or `--sandbox podman`, or a machine that allows user namespaces")),
-    }
-}
-
-/// Refuses feedback between rounds where the harness cannot read an attempt's files while its sandbox lives.
-pub(super) fn require_readable(agents: &[LabelledAgent], backend: &dyn Backend) -> Result<()> {
-    match agents.iter().find(|agent| agent.agent.is_reviewed() && backend.layers() == LayersKind::Image) {
-        None => Ok(()),
-        Some(agent) => Err(Error::usage(format!(
-            "agent `{}` is given feedback between rounds, and the files of a `{}` sandbox are read at its end only",
-            agent.label,
-            backend.name()
-        ))
-        .hint("use `--sandbox local`, or leave `--feedback` out")),
     }
 }
 

@@ -128,7 +128,6 @@ impl Run {
         let agents = agents::open_agents(&configuration, &options.machine.cache)?;
         let model = agents::open_model(&agents, &configuration)?;
         agents::require_listener(&agents, options.machine.backend.as_ref())?;
-        agents::require_readable(&agents, options.machine.backend.as_ref())?;
         let verifiers = choosing::open_all(
             &configuration.verifiers,
             configuration.orders,

@@ -118,9 +118,29 @@ impl Workspace {
     /// # Errors
     /// Kind `Machine` when the tree cannot be read.
     pub fn changes(&self, limits: &ChangeLimits) -> Result<Changes> {
-        let base = Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides };
         let view = if matches!(self.layers, Layers::Copy { .. }) { View::Whole } else { View::Upper };
-        collect(self.writable(), view, base, limits)
+        collect(self.writable(), view, self.base(), limits)
+    }
+
+    /// A new folder beside the workspace's own, that is removed with it, for an upper layer which a sandbox copies out.
+    pub fn aside(&self) -> PathBuf {
+        self.dir.join("look")
+    }
+
+    /// What was changed by what is [`aside`](Self::aside) now, which is removed.
+    ///
+    /// # Errors
+    /// As [`Workspace::changes`].
+    pub fn changes_aside(&self, limits: &ChangeLimits) -> Result<Changes> {
+        let aside = self.aside();
+        let changes = collect(&aside, View::Upper, self.base(), limits)?;
+        remove_tree(&aside).map_err(|error| Error::io("remove", &aside, error))?;
+        Ok(changes)
+    }
+
+    /// What the attempt was given.
+    fn base(&self) -> Base<'_> {
+        Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides }
     }
 
     /// Makes another attempt's changes in this fresh workspace, before any sandbox has seen it: what verification

@@ -236,14 +236,22 @@ fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
     lab.write("right.jsonl", &replies(&right));
     let never = ["add", "adder\npainter", "accept", "reject", "next"];
     lab.write("never.jsonl", &replies(&never));
-    for (name, passes) in [("right", true), ("never", false)] {
+    // With one repo to look at, nothing comes after it.
+    lab.write("one.jsonl", &replies(&["add\nfirst number", "adder", "next"]));
+    for (name, agent, passes, steps) in [
+        ("right", "ml-agent", true, 7),
+        ("never", "ml-agent", false, 5),
+        ("one", "ml-agent:retrieve=1,words=2", false, 3),
+    ] {
         let model = format!("scripted:{name}.jsonl");
-        let run = ["run", "--family", "command", "--sample", "adder.a1_3", "--agent", "ml-agent"];
+        let run = ["run", "--family", "command", "--sample", "adder.a1_3", "--agent", agent];
         lab.ok(&[&run[..], &["--model", &model, "--name", name]].concat());
         let record = &lab.records(name)[0];
         assert_eq!(record["pass"], json!(passes), "{record:#}");
-        assert_eq!(record["steps"], json!(if passes { 7 } else { 5 }), "{record:#}");
+        assert_eq!(record["steps"], json!(steps), "{record:#}");
     }
+    assert_eq!(lab.records("one")[0]["agent"], json!("ml-agent+words=2+retrieve=1"));
+    assert_eq!(lab.records("one")[0]["end"], json!("gave_up"));
     let shown = lab.ok(&["show", "right", "adder.a1_3"]).stdout;
     // The repo is not named before it is found; its files are shown where they are asked for.
     assert!(shown.contains("# The repository `painter`") && shown.contains("parser.add_argument"), "{shown}");

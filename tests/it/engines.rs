@@ -430,4 +430,23 @@ fn the_python_session_of_super_lives_in_containers_from_call_to_call(kind: Kind)
     // What it left running in the background is gone with its container.
     assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
     println!("{}: the session lived", kind.name());
+
+    // It lives on after feedback, for which the files are copied out of the container and verified in fresh ones.
+    let mut again = crate::support::session::replies("    return math.fsum(values)", answer);
+    let right = json!({"path": "tiny/means.py", "old_lines": "    return math.fsum(values)",
+        "new_lines": "    return math.fsum(values) / len(values)"});
+    let call = |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]});
+    again.push(call("execute", json!({"code": "print('still', sum(x))"})));
+    again.push(call("edit", right));
+    again.push(call("submit", json!({ "answer": answer })));
+    lab.write("model.jsonl", &crate::support::json_lines(&again));
+    let settings = ["--agent", "react:tools=super,feedback=3", "--model", "scripted:model.jsonl", "--no-baseline"];
+    let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--rounds", "1", "--name", "told"];
+    ok(&lab, &engine, &[&place[..], &settings].concat());
+    let record = &lab.records("told")[0];
+    let verified: Vec<&Value> = record["rounds"].as_array().unwrap().iter().map(|round| &round["verified"]).collect();
+    assert_eq!((verified, &record["verified"]["pass"]), (vec![&json!(false)], &json!(true)), "{record:#}");
+    let told = trajectories(&lab, "told");
+    assert!(told.contains("still 20") && told.contains("`arithmetic` is wrong"), "{told}");
+    assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
 }

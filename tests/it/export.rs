@@ -1,6 +1,6 @@
 //! Exports, read back by the projects whose formats they are in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -266,30 +266,82 @@ fn harbor_reads_the_tasks_and_the_trajectories() {
     assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
 }
 
-#[test]
-fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
+/// The exported task of a sample, ready for its verifier.
+fn harbor_task(lab: &Lab, sample: &str) -> PathBuf {
     let python = Path::new("/usr/bin/python3");
     assert!(python.exists(), "this test needs /usr/bin/python3, which every user can run");
-    let lab = Lab::new();
-    lab.ok(&["run", "--sample", "tiny_0,1", "--agent", "noop", "--name", "r"]);
+    lab.ok(&["run", "--sample", sample, "--agent", "noop", "--name", "r"]);
     lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
-    let task = lab.path("harbor/tasks/tiny_0-1");
+    let task = lab.path("harbor/tasks").join(sample.replace(',', "-"));
     std::fs::create_dir(lab.path("bin")).unwrap();
     std::os::unix::fs::symlink(python, lab.path("bin/python")).unwrap();
     // Experiments run as nobody, who has to reach the interpreter, and must not read gold.
     for (path, mode) in [(lab.path(""), 0o755), (lab.path("bin"), 0o755), (task.join("tests"), 0o700)] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     }
-    let run = |arguments: &[&Path]| {
-        let path = format!("{}:/usr/bin:/bin", lab.path("bin").display());
-        let ran = Command::new(python).args(arguments).env("PATH", path).output().unwrap();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    };
+    task
+}
+
+/// Runs a script of a task.
+fn harbor_python(lab: &Lab, arguments: &[&Path]) {
+    let path = format!("{}:/usr/bin:/bin", lab.path("bin").display());
+    let ran = Command::new("/usr/bin/python3").args(arguments).env("PATH", path).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// What a task's verifier rewards a workspace with.
+fn harbor_reward(lab: &Lab, task: &Path, workspace: &Path) -> Value {
+    harbor_python(lab, &[&task.join("tests/verify.py"), &task.join("tests"), workspace, &lab.path("logs")]);
+    serde_json::from_str(&lab.read("logs/reward.json")).unwrap()
+}
+
+#[test]
+fn a_harbor_task_of_a_function_and_a_part_of_another_is_told_and_verified_as_such() {
+    let lab = Lab::new();
+    let region = "\n[[region]]\nname = \"sum\"\nat = \"tiny/means.py::arithmetic\"\nfirst = \"for value in values:\"\n\
+                  description = \"Adds all values.\"\npassages = [\"Means\"]\n";
+    lab.write("papers/tiny/paper.toml", &(lab.read("papers/tiny/paper.toml") + region));
+    // Every experiment counts where it was not measured which ones need the region.
+    std::fs::remove_file(lab.path("papers/tiny/dependencies.json")).unwrap();
+    let task = harbor_task(&lab, "tiny_1,4");
+    let told = std::fs::read_to_string(task.join("instruction.md")).unwrap();
+    for part in [
+        "These functions and parts of functions are missing.",
+        "- `tiny/means.py::geometric`: The geometric mean, by logarithms. (in the paper: Means)",
+        "- `tiny/means.py::arithmetic[sum]`: Adds all values. Only this part of `arithmetic` in `tiny/means.py` is missing, \
+         about 2 lines of code: a `raise NotImplementedError` is in its place. (in the paper: Means)",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let masked = task.join("environment/workspace");
+    let code = std::fs::read_to_string(masked.join("tiny/means.py")).unwrap();
+    assert!(code.contains("body-of-arithmetic") && !code.contains("body-of-geometric"), "{code}");
+    assert_eq!(code.matches("    raise NotImplementedError\n").count(), 2, "{code}");
+    assert_eq!(harbor_reward(&lab, &task, &masked), json!({ "reward": 0.0, "reported": 0.0, "verified": 0.0 }));
+
+    let solved = lab.path("solved");
+    crate::support::copy(&masked, &solved);
+    crate::support::copy(&task.join("solution/files"), &solved);
+    harbor_python(&lab, &[&task.join("solution/measure.py"), &task.join("solution/experiments.json"), &solved]);
+    let all = json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 });
+    assert_eq!(harbor_reward(&lab, &task, &solved), all);
+    // Other statements that do the same, and some that do not.
+    let (before, after) = code.split_once("    raise NotImplementedError\n").unwrap();
+    let after = after.replace("    raise NotImplementedError", "    return math.prod(values) ** (1 / len(values))");
+    for (region, verified) in [("total += sum(values)", 1.0), ("total += values[0]", 0.0)] {
+        lab.write("solved/tiny/means.py", &format!("{before}    {region}\n{after}"));
+        let expected = json!({ "reward": verified, "reported": 1.0, "verified": verified });
+        assert_eq!(harbor_reward(&lab, &task, &solved), expected, "{region}");
+    }
+}
+
+#[test]
+fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
+    let lab = Lab::new();
+    let task = harbor_task(&lab, "tiny_0,1");
     let logs = lab.path("logs");
-    let reward = |workspace: &Path| -> Value {
-        run(&[&task.join("tests/verify.py"), &task.join("tests"), workspace, &logs]);
-        serde_json::from_str(&lab.read("logs/reward.json")).unwrap()
-    };
+    let run = |arguments: &[&Path]| harbor_python(&lab, arguments);
+    let reward = |workspace: &Path| harbor_reward(&lab, &task, workspace);
     let masked = task.join("environment/workspace");
     assert_eq!(reward(&masked), json!({ "reward": 0.0, "reported": 0.0, "verified": 0.0 }));
 

@@ -56,7 +56,7 @@ fn settings_of_a_run_are_kept_and_it_resumes_with_them() {
     let wrong = lab.fails(2, &["run", "--agent", "fixed:repare=1", "--model", &prose]);
     insta::assert_snapshot!(wrong, @r"
     error: `repare=1` is not a setting of an agent
-      hint: the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`
+      hint: the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`
     ");
 }
 

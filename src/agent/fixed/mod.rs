@@ -95,10 +95,6 @@ impl Agent for Fixed {
         Some(MASKED)
     }
 
-    fn is_reviewed(&self) -> bool {
-        self.settings.feedback.is_some()
-    }
-
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
         let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let Some(model) = context.model else {

@@ -175,7 +175,10 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     save(&environment.join("Dockerfile"), paper.dockerfile(&rest).as_bytes())?;
     save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
     save(&folder.join("instruction.md"), instruction(&task, sample).as_bytes())?;
-    save(&folder.join("task.toml"), configuration(source, &task, sample, loaded)?.as_bytes())?;
+    save(
+        &folder.join("task.toml"),
+        configuration(source, &task, (sample, loaded.masked_lines(functions)), loaded)?.as_bytes(),
+    )?;
 
     // What it is measured by.
     let tests = folder.join("tests");
@@ -263,11 +266,21 @@ fn instruction(task: &Replication, sample: &str) -> String {
     if task.functions.is_empty() {
         text.push_str("No function is missing: the experiments only have to be run and reported.\n");
     } else {
-        text.push_str("These functions are missing: their bodies only raise `NotImplementedError`. Write them again from the paper and the code around them.\n\n");
+        let what = match (
+            task.functions.iter().any(|it| it.region.is_some()),
+            task.functions.iter().any(|it| it.region.is_none()),
+        ) {
+            (false, _) => "These functions are missing: their bodies only raise `NotImplementedError`.",
+            (true, false) => "These parts of functions are missing.",
+            (true, true) => {
+                "These functions and parts of functions are missing. The bodies of functions that are missing as a whole only raise `NotImplementedError`."
+            }
+        };
+        let _ = write!(text, "{what} Write them again from the paper and the code around them.\n\n");
         for function in &task.functions {
             let passages = function.passages.join(", ");
             let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
-            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.description.trim());
+            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.told());
         }
     }
     text.push_str("\n## Experiments to report\n\n");
@@ -293,7 +306,12 @@ fn instruction(task: &Replication, sample: &str) -> String {
     text
 }
 
-fn configuration(source: &Source, task: &Replication, sample: &str, loaded: &LoadedPaper) -> Result<String> {
+fn configuration(
+    source: &Source,
+    task: &Replication,
+    (sample, masked_lines): (&str, usize),
+    loaded: &LoadedPaper,
+) -> Result<String> {
     let verify: f64 = task.experiments.iter().map(|experiment| experiment.time_limit + 5.0).sum::<f64>() + BESIDE;
     let limits = source.run.configuration.limits;
     let value = json!({
@@ -301,10 +319,10 @@ fn configuration(source: &Source, task: &Replication, sample: &str, loaded: &Loa
         "artifacts": ["/workspace"],
         "task": {
             "name": format!("autoexperiment/{}", folder_name(sample)),
-            "description": format!("{} of the functions of \"{}\" are to be written again", task.functions.len(), loaded.paper.title),
+            "description": format!("missing code of \"{}\" is to be written again: {} of its functions or parts of them", loaded.paper.title, task.functions.len()),
             "keywords": ["replication", "machine-learning"],
         },
-        "metadata": { "paper": loaded.paper.id, "sample": sample },
+        "metadata": { "paper": loaded.paper.id, "sample": sample, "masked_lines": masked_lines },
         "agent": { "timeout_sec": limits.seconds.max(LEAST_AGENT) },
         "environment": { "workdir": "/workspace", "network_mode": "no-network" },
         "verifier": {

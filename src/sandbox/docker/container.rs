@@ -227,8 +227,9 @@ fn body(
 }
 
 impl Container {
-    /// Kills everything inside and copies what the attempt left into the upper layer on the host.
-    async fn bring_back(&mut self) -> Result<(), Fault> {
+    /// Copies what the attempt left into the folder `to` on the host, which holds a copy of the upper layer, or is it. The
+    /// job, which lists the workspace, says what happens to the processes inside.
+    async fn bring_back(&mut self, job: &Job, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
         // A workspace that cannot be read is a failure of infrastructure. The model never sees it.
@@ -237,7 +238,7 @@ impl Container {
             lost @ Fault::Lost(_) => lost,
         };
         self.conversation.settle().await?;
-        let survey = self.conversation.file_job("read", here, Job::Survey, &[], SURVEY).await.map_err(gone)?;
+        let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
             // The agent left too much to list. What it was given is compared nevertheless.
@@ -245,7 +246,7 @@ impl Container {
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
             let most = (known.len() * tree::ENTRY) as u64;
-            let found = self.conversation.file_job("read", here, Job::Survey, &paths, most).await.map_err(gone)?;
+            let found = self.conversation.file_job("read", here, job.clone(), &paths, most).await.map_err(gone)?;
             survey = survey.completed(&known, tree::decode_survey(&found).map_err(lost)?);
         }
         let (tree, upper) = (self.tree.clone(), self.upper.clone());
@@ -253,13 +254,13 @@ impl Container {
         let wanted = left.wanted.iter().map(|(path, size)| (path.as_slice(), *size));
         let wanted = tree::encode_wanted(wanted).map_err(lost)?;
         let most: u64 = left.wanted.iter().map(|(_, size)| size + 10).sum();
-        let bytes = if left.wanted.is_empty() {
+        let bytes = if left.wanted.is_empty() && *job == Job::Survey {
             Vec::new()
         } else {
             self.conversation.file_job("read", here, Job::Collect, &wanted, most).await.map_err(gone)?
         };
-        let upper = self.upper.clone();
-        blocking(move || upper::write_back(&upper, &left, &tree::decode_collected(&bytes)?)).await.map_err(lost)
+        let to = to.to_owned();
+        blocking(move || upper::write_back(&to, &left, &tree::decode_collected(&bytes)?)).await.map_err(lost)
     }
 }
 
@@ -293,8 +294,15 @@ impl Sandbox for Container {
         self.conversation.listen().await
     }
 
+    async fn look(&mut self, upper: &Path) -> Result<bool, Fault> {
+        let (from, to) = (self.upper.clone(), upper.to_owned());
+        let copied = blocking(move || upper::copy(&from, &to)).await;
+        copied.map_err(|error| Fault::Lost(Loss::new("failed to copy the workspace's files").because(error)))?;
+        self.bring_back(&Job::Look, upper).await.map(|()| true)
+    }
+
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
-        let brought = self.bring_back().await;
+        let brought = self.bring_back(&Job::Survey, &self.upper.clone()).await;
         let removed = store::remove(&self.engine, &self.id).await;
         // If this fails, dropping tries again, and the next process sweeps.
         self.removed = removed.is_ok();

@@ -40,6 +40,23 @@ pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, Laid)>> {
     Ok(files)
 }
 
+/// Copies an upper layer into the new folder `to`.
+pub(super) fn copy(upper: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for (path, laid) in laid(upper)? {
+        match laid {
+            Laid::Gone => whiteout(to, &to_path(&path))?,
+            Laid::File { executable, bytes } => write(to, &to_path(&path), executable, |file| file.write_all(&bytes))?,
+        }
+    }
+    Ok(())
+}
+
+/// Says in an upper layer that a file below it is gone.
+fn whiteout(upper: &Path, path: &Path) -> io::Result<()> {
+    Ok(mknod(&make_room(upper, path)?, SFlag::S_IFCHR, Mode::empty(), 0)?)
+}
+
 fn is_whiteout(about: &fs::Metadata) -> bool {
     about.file_type().is_char_device() && about.rdev() == 0
 }
@@ -158,8 +175,7 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
         remove_tree(&upper.join(path))?;
     }
     for path in &left.gone {
-        let target = make_room(upper, path)?;
-        mknod(&target, SFlag::S_IFCHR, Mode::empty(), 0)?;
+        whiteout(upper, path)?;
     }
     for ((path, _), bytes) in left.wanted.iter().zip(contents) {
         let executable = left.modes.get(path).copied().unwrap_or_default();

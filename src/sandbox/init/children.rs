@@ -1,5 +1,6 @@
 //! The processes below the init: which are alive, how each ended, and how to kill them all.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,6 +19,8 @@ pub(super) struct Children {
     /// Readable when a child has died.
     died: SignalFd,
     own: i32,
+    /// Whether they were stopped.
+    stopped: Cell<bool>,
 }
 
 impl AsFd for Children {
@@ -33,7 +36,7 @@ impl Children {
         mask.add(Signal::SIGCHLD);
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), None)?;
         let died = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        Ok(Self { died, own: std::process::id() as i32 })
+        Ok(Self { died, own: std::process::id() as i32, stopped: Cell::new(false) })
     }
 
     /// Reaps all children that have died. Returns how `pid` ended if it is among them.
@@ -68,6 +71,28 @@ impl Children {
             let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
         } else {
             processes::kill_all(|| self.living(spared));
+        }
+    }
+
+    /// Stops everything, so that the files stand still while they are read.
+    pub(super) fn stop(&self) {
+        self.stopped.set(true);
+        for _ in 0..1000 {
+            // What was forked meanwhile, too, and what another one has let go on.
+            let mut awake = self.living(&BTreeSet::new());
+            awake.retain(|(pid, _)| !processes::stands_still(*pid));
+            if awake.is_empty() {
+                return;
+            }
+            processes::signal_all(&awake, Signal::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets go on what was stopped.
+    pub(super) fn go_on(&self) {
+        if self.stopped.replace(false) {
+            processes::signal_all(&self.living(&BTreeSet::new()), Signal::SIGCONT);
         }
     }
 

@@ -104,6 +104,9 @@ impl Server {
                     Err(NotStarted::Refused(why)) => Some(Reply::Refused(why)),
                     Err(NotStarted::NoProcess(why)) => Some(Reply::Failed(why)),
                 };
+                if job == Job::Collect {
+                    self.children.go_on();
+                }
                 let Some(reply) = reply else { return Ok(()) };
                 send(channel, &reply)?;
             }
@@ -136,13 +139,19 @@ impl Server {
 
     fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<Running, NotStarted> {
         let spared = self.children.living(&BTreeSet::new());
-        if matches!(job, Job::Survey) {
-            self.children.kill(&BTreeSet::new());
-            self.children.until_gone(&BTreeSet::new());
+        match job {
+            Job::Survey => {
+                self.children.kill(&BTreeSet::new());
+                self.children.until_gone(&BTreeSet::new());
+            }
+            Job::Look => self.children.stop(),
+            Job::Collect => {}
+            // A look that failed half way.
+            _ => self.children.go_on(),
         }
         let begun = Instant::now();
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
-        let grows = !matches!(job, Job::Survey | Job::Collect);
+        let grows = !matches!(job, Job::Survey | Job::Look | Job::Collect);
         let mut running =
             Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, is_patient));
         running.forked = (!matches!(job, Job::Exec { .. })).then_some(started.pid);

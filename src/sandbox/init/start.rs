@@ -228,7 +228,7 @@ impl Starter {
                 stdout.write_all(&list)
             }
             Job::Lay => tree::lay::lay(&self.workdir, input),
-            Job::Survey => {
+            Job::Survey | Job::Look => {
                 if input.is_empty() {
                     tree::survey::survey(&self.workdir, since, tree::survey::SurveyLimits::default(), &mut stdout)
                 } else {

@@ -150,6 +150,8 @@ pub(in crate::sandbox) enum Job {
     Lay,
     /// Kill everything else and print what the workspace holds, or which of the paths on standard input.
     Survey,
+    /// The same, with everything else stopped in place of killed. What was stopped goes on after [`Job::Collect`].
+    Look,
     /// Print the files that standard input names.
     Collect,
 }
