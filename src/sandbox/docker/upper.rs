@@ -238,9 +238,17 @@ mod tests {
         let contents: Vec<Vec<u8>> =
             left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
+        // A look in between leaves the upper layer as it is.
+        let before = encode_laid(&laid(upper).unwrap()).unwrap();
+        copy(upper, &workspace.aside()).unwrap();
+        write_back(&workspace.aside(), &left, &contents).unwrap();
+        let aside = workspace.changes_aside(&ChangeLimits::default()).unwrap();
+        assert_eq!(encode_laid(&laid(upper).unwrap()).unwrap(), before);
+        assert!(!workspace.aside().exists());
         write_back(upper, &left, &contents).unwrap();
 
         let changes = workspace.changes(&ChangeLimits::default()).unwrap();
+        assert_eq!(aside.files, changes.files);
         let told: Vec<_> = changes.files.iter().map(|change| (change.path.as_str(), change.kind)).collect();
         let expected = [
             ("large", ChangeKind::Skipped),
@@ -258,6 +266,18 @@ mod tests {
             ("swap/inner", ChangeKind::Added),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_copy_of_an_upper_layer_has_its_files_and_its_whiteouts() {
+        let place = tempfile::tempdir().unwrap();
+        let (upper, to) = (place.path().join("upper"), place.path().join("to"));
+        sh(place.path(), "mkdir -p upper/a/b; echo x > upper/a/b/run; chmod 755 upper/a/b/run; echo y > upper/plain");
+        whiteout(&upper, Path::new("a/gone")).unwrap();
+        copy(&upper, &to).unwrap();
+        let (from, copied) = (laid(&upper).unwrap(), laid(&to).unwrap());
+        assert_eq!(encode_laid(&from).unwrap(), encode_laid(&copied).unwrap());
+        assert_eq!(copied.len(), 3);
     }
 
     #[test]
