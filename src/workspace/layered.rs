@@ -123,7 +123,7 @@ impl Workspace {
     }
 
     /// A new folder beside the workspace's own, that is removed with it, for an upper layer which a sandbox copies out.
-    pub fn aside(&self) -> PathBuf {
+    pub(crate) fn aside(&self) -> PathBuf {
         self.dir.join("look")
     }
 
@@ -131,7 +131,7 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`Workspace::changes`].
-    pub fn changes_aside(&self, limits: &ChangeLimits) -> Result<Changes> {
+    pub(crate) fn changes_aside(&self, limits: &ChangeLimits) -> Result<Changes> {
         let aside = self.aside();
         let changes = collect(&aside, View::Upper, self.base(), limits)?;
         remove_tree(&aside).map_err(|error| Error::io("remove", &aside, error))?;
