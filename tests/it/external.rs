@@ -3,10 +3,12 @@
 //! The model behind the gateway is a real HTTP server of the test that plays replies. Agents that have to be installed
 //! need a package index once: their tests run only when asked for.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::Stdio;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -279,6 +281,84 @@ fn a_program_that_is_killed_while_memory_is_left_has_failed() {
     let record = &lab.records("r")[0];
     assert_eq!((&record["end"], &record["end_detail"]), (&json!("gave_up"), &json!("signal 9")), "{record:#}");
     assert_eq!(record["pass"], false);
+}
+
+#[test]
+#[ignore = "needs root and a writable memory cgroup"]
+fn a_program_that_its_own_limit_kills_has_failed_and_one_that_the_machine_kills_is_lost() {
+    let script = "call()\nheld = bytearray(700 << 20)\nanswer({'arithmetic': 1, 'geometric': 1})\n";
+    for (memory, outer) in [("300", None), ("2000", Some(OuterGroup::new(450 << 20)))] {
+        let lab = Lab::new();
+        let agent = own_agent(&lab, script);
+        let upstream = Upstream::new(vec![text("no")]);
+        let mut command =
+            lab.command(&["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--price", "1,1"]);
+        command.args(["--base-url", &upstream.url, "--no-baseline", "-j", "1", "--tries", "1", "--retries", "0"]);
+        command.args(["--memory", memory, "--name", "r"]);
+        let is_lost = outer.is_some();
+        if let Some(outer) = &outer {
+            outer.takes(&mut command);
+        }
+        let ran = crate::support::Ran::from(command.output().unwrap());
+        let record = &lab.records("r")[0];
+        let detail = record["end_detail"].as_str().unwrap_or_default();
+        let (end, why) = if is_lost {
+            ("sandbox_lost", "the machine ran out of memory")
+        } else {
+            ("gave_up", "it exceeded the memory of its sandbox")
+        };
+        assert!(record["end"] == end && detail.contains(why), "{record:#}\n{}", ran.stderr);
+    }
+}
+
+/// A control group around the program, whose limit is less than that of a sandbox in it.
+struct OuterGroup(PathBuf);
+
+impl OuterGroup {
+    fn new(bytes: u64) -> Self {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+        let of = |controller: &str| {
+            let is_it =
+                |line: &&str| line.split(':').nth(1).is_some_and(|it| it.split(',').any(|one| one == controller));
+            own.lines().find(is_it).map(|line| line.splitn(3, ':').nth(2).unwrap().trim_start_matches('/').to_owned())
+        };
+        let name = format!("autoexperiment-test-{}", std::process::id());
+        let (folder, limits): (PathBuf, &[&str]) = if let Some(group) = of("memory") {
+            let limits = &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+            (Path::new("/sys/fs/cgroup/memory").join(group).join(name), limits)
+        } else {
+            // Beside its own group, which holds processes and so can have no limited ones below it.
+            let group = Path::new("/sys/fs/cgroup").join(of("").expect("a control group"));
+            (group.parent().unwrap().join(name), &["memory.max", "memory.swap.max"])
+        };
+        fs::create_dir_all(folder.join("inner")).expect("a writable memory cgroup, as root");
+        let outer = Self(folder);
+        for (place, file) in limits.iter().enumerate() {
+            // Without an account of swap there is no second one.
+            let bytes = if *file == "memory.swap.max" { 0 } else { bytes };
+            assert!(fs::write(outer.0.join(file), bytes.to_string()).is_ok() || place > 0, "`{file}` can be written");
+        }
+        outer
+    }
+
+    /// Lets a command run in the group.
+    fn takes(&self, command: &mut Command) {
+        let processes = self.0.join("inner/cgroup.procs");
+        // SAFETY: before the program starts, the child only writes to a file, by a path made before.
+        unsafe { command.pre_exec(move || fs::write(&processes, "0")) };
+    }
+}
+
+impl Drop for OuterGroup {
+    fn drop(&mut self) {
+        for folder in [self.0.join("inner"), self.0.clone()] {
+            // What is left of the program's own groups goes, too.
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let _ = fs::remove_dir(entry.path());
+            }
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 #[test]

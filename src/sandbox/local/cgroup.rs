@@ -35,8 +35,8 @@ enum Version {
 pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
     procs_files: Vec<PathBuf>,
-    /// The file that counts how often the kernel killed a process for the group's memory.
-    oom_events: Option<PathBuf>,
+    /// The one that limits memory.
+    memory: Option<(PathBuf, Version)>,
 }
 
 impl Parents {
@@ -79,13 +79,12 @@ impl Parents {
         let harness = std::process::id();
         let begun = processes::started(harness as i32).unwrap_or(0);
         let name = format!("{PREFIX}{harness}.{begun}.{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), oom_events: None };
+        let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), memory: None };
         if let Some((parent, version)) = &self.memory {
             let folder = group.add(parent, *version, &name)?;
             let file = if *version == Version::One { "memory.limit_in_bytes" } else { "memory.max" };
             fs::write(folder.join(file), limits.memory.to_string())?;
-            let file = if *version == Version::One { "memory.oom_control" } else { "memory.events" };
-            group.oom_events = Some(folder.join(file));
+            group.memory = Some((folder.clone(), *version));
             // No escape into swap, where there is any.
             let (file, most) = if *version == Version::One {
                 ("memory.memsw.limit_in_bytes", limits.memory)
@@ -139,9 +138,21 @@ impl Cgroup {
         &self.procs_files
     }
 
-    /// How often the kernel killed a process because the group exceeded its memory limit.
-    pub(super) fn oom_kills(&self) -> u64 {
-        self.oom_events.as_deref().map_or(0, oom_kills)
+    /// Whether the kernel killed a process of the group for memory: `Some(true)` by the group's own limit, `Some(false)` by
+    /// one above it or the machine's.
+    pub(super) fn oom_kill(&self) -> Option<bool> {
+        let (folder, version) = self.memory.as_ref()?;
+        let file = folder.join(if *version == Version::One { "memory.oom_control" } else { "memory.events" });
+        // Counted for the group of who was killed, whosever limit it was.
+        (event(&file, "oom_kill") > 0).then(|| match version {
+            Version::One => {
+                // It has no count for its own limit alone, but how close it ever came. Memory is charged in pieces.
+                let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+                let most = number("memory.max_usage_in_bytes").unwrap_or(u64::MAX);
+                most.saturating_add(4 << 20) >= number("memory.limit_in_bytes").unwrap_or(0)
+            }
+            Version::Two => event(&file, "oom") > 0,
+        })
     }
 
     fn add(&mut self, parent: &Path, version: Version, name: &str) -> io::Result<PathBuf> {
@@ -170,12 +181,13 @@ impl Drop for Cgroup {
 
 /// How often the kernel killed a process on this machine because memory ran out, by any limit.
 pub(super) fn machine_oom_kills() -> u64 {
-    oom_kills(Path::new("/proc/vmstat"))
+    event(Path::new("/proc/vmstat"), "oom_kill")
 }
 
-fn oom_kills(file: &Path) -> u64 {
+/// The number beside this name.
+fn event(file: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The folder of this process's own group in the hierarchy that has the controller, or of the one above it.

@@ -138,12 +138,10 @@ impl Sandbox for LocalSandbox {
     }
 
     fn out_of_memory(&self) -> Option<Cause> {
-        if self.leftovers.cgroup.oom_kills() > 0 {
-            Some(Cause::MemoryLimit)
-        } else if machine_oom_kills() > self.oom_kills_before {
-            Some(Cause::Machine)
-        } else {
-            None
+        match self.leftovers.cgroup.oom_kill() {
+            Some(true) => Some(Cause::MemoryLimit),
+            Some(false) => Some(Cause::Machine),
+            None => (machine_oom_kills() > self.oom_kills_before).then_some(Cause::Machine),
         }
     }
 
