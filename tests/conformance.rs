@@ -15,6 +15,7 @@ mod conformance {
     pub mod files;
     pub mod fixture;
     pub mod harness;
+    pub mod hoards;
     pub mod hostile;
     pub mod kernel;
     pub mod leftovers;

@@ -196,6 +196,7 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
         "mapped-only" => return super::kernel::mapped_only(number(0).unsigned_abs()),
         "queued-signals" => return super::kernel::queued_signals(),
         "dig" => dig(number(0)),
+        "hoard" => return super::hoards::act(rest[0], number(1).unsigned_abs() as usize),
         "leave-objects" => {
             // SAFETY: no pointers.
             let segment = unsafe { libc::shmget(number(0) as i32, 4096, libc::IPC_CREAT | 0o666) };

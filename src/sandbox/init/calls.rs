@@ -122,6 +122,9 @@ const PROTOCOLS: &[(i32, &[i32])] =
 const INTERNET: &[i32] =
     &[libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
 
+/// Without a memory cgroup: what keeps memory that no process has. The last keeps a whole huge page in a pipe by one byte.
+const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_msgget, libc::SYS_semget, libc::SYS_vmsplice];
+
 /// Without namespaces: what changes files that landlock hides (it looks at contents only), and objects that outlive
 /// their maker.
 const DENIED_ON_THE_HOST: &[libc::c_long] =
@@ -169,10 +172,16 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
     if !memory_cgroup {
         // Memory that no limit of a process counts. Programs do without: they make a temporary file.
         absent.insert(libc::SYS_memfd_create, Vec::new());
-        denied.insert(libc::SYS_shmget, Vec::new());
+        denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }
     let mut filters =
         vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?, filter(seen()?, 0)?];
+    if !memory_cgroup {
+        // Sockets are counted by what each may hold, so none may hold more. Programs ask for more, and take what they get.
+        let level = dword(1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64)?;
+        let option = dword(2, SeccompCmpOp::Eq, libc::SO_SNDBUF as u64)?;
+        filters.push(filter([(libc::SYS_setsockopt, vec![rule(vec![level, option])?])].into(), 0)?);
+    }
     if place != Place::Namespaces {
         // Counted for the user on the host, who may have other uses for them. Programs that watch files poll instead.
         let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();

@@ -102,11 +102,13 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
+    // As many files may also be under way in sockets, where no watch sees them without a network namespace.
+    let is_uncounted = setup.place == Place::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_FSIZE, setup.limits.file_size),
         (Resource::RLIMIT_CPU, setup.limits.cpu_seconds),
-        (Resource::RLIMIT_NOFILE, 4096),
+        (Resource::RLIMIT_NOFILE, if is_uncounted { 1024 } else { 4096 }),
         (Resource::RLIMIT_MEMLOCK, 8 << 20),
         (Resource::RLIMIT_MSGQUEUE, 1 << 20),
         // Timers and queued signals take kernel memory, and count for the user on the host.

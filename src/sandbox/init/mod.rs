@@ -22,6 +22,7 @@ mod relay;
 mod root;
 mod running;
 mod serve;
+mod sockets;
 mod start;
 pub(super) mod tree;
 pub(super) mod wire;
@@ -44,6 +45,7 @@ use super::WORKDIR;
 use channel::Channel;
 use confine::Confinement;
 use growth::Growth;
+use memory::{Memory, Waiting};
 use oom::OomScore;
 use serve::{Server, send};
 use start::Starter;
@@ -167,6 +169,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
+    // A cgroup counts what can hide.
+    let most_of_a_socket = if setup.memory_cgroup { 0 } else { sockets::most_of_one() };
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
     loopback_up();
@@ -177,6 +181,9 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let user = setup.owner.filter(|_| root);
     root::enter(setup, !root, user.unwrap_or((INSIDE, INSIDE)))?;
     let oom_score = OomScore::open();
+    // Where the kernel does not tell, a cgroup counts most of it, and without one what is open is counted.
+    let sockets = Waiting::told(most_of_a_socket).ok();
+    let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(Waiting::Guessed(most_of_a_socket)));
     if root {
         nix::unistd::setgroups(&[])?;
         doing("unshare the user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
@@ -196,7 +203,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let workdir = PathBuf::from(WORKDIR);
     let variables = variables(setup, root::HOME.as_ref());
     let server = Server::new(Starter::new(workdir, variables, None, oom_score, setup)?)?;
-    Ok(weighing(server, setup))
+    Ok(weighing(server, setup, sockets))
 }
 
 /// Without namespaces the init keeps its rights, because it must be able to kill. Each child gives them up before it begins.
@@ -212,12 +219,16 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
     let (workdir, variables) = (dir.as_path().into(), variables(setup, home));
     let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup)?;
-    Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup))))
+    let sockets = (!setup.memory_cgroup).then(Waiting::guessed);
+    Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup, sockets))))
 }
 
-/// Watches the memory of all processes together if no cgroup does.
-fn weighing(server: Server, setup: &Setup) -> Server {
-    if setup.memory_cgroup { server } else { server.weighing(setup.limits.memory) }
+/// Watches memory that no cgroup counts.
+fn weighing(server: Server, setup: &Setup, sockets: Option<Waiting>) -> Server {
+    match sockets {
+        Some(sockets) => server.weighing(Memory::new(setup.limits.memory, sockets, setup.memory_cgroup)),
+        None => server,
+    }
 }
 
 /// In a container the engine has built everything that needs privileges. What remains is to give up system calls and

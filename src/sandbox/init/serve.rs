@@ -37,7 +37,7 @@ pub(super) struct Server {
     children: Children,
     /// Set if the harness cannot see the workspace, so that the init must watch its size.
     growth: Option<Growth>,
-    /// Set if no cgroup counts the memory of all processes together.
+    /// Set where some memory is counted by no cgroup.
     memory: Option<Memory>,
     /// Set once the harness has asked for it.
     relay: RefCell<Option<Relay>>,
@@ -48,9 +48,9 @@ impl Server {
         Ok(Self { starter, children: Children::watch()?, growth: None, memory: None, relay: RefCell::new(None) })
     }
 
-    /// The same with a limit on the memory of all processes together, in bytes.
-    pub(super) fn weighing(self, limit: u64) -> Self {
-        Self { memory: Some(Memory::new(limit)), ..self }
+    /// The same with a watch on memory.
+    pub(super) fn weighing(self, memory: Memory) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// The same with a watch on the workspace's size.
@@ -79,7 +79,7 @@ impl Server {
                 self.children.collect(0);
             }
             if let Some(memory) = watched {
-                memory.look(&self.children);
+                memory.look(&self.children, None);
             }
             if asked {
                 let Some(request) = receive(&mut *channel, LONGEST_REQUEST)? else { return Ok(()) };
@@ -198,7 +198,7 @@ impl Server {
                 break ended;
             }
             if let Some(memory) = &self.memory {
-                memory.look(&self.children);
+                memory.look(&self.children, running.forked);
             }
             if let Some(growth) = &self.growth
                 && look.is_some_and(|look| Instant::now() >= look)

@@ -149,8 +149,8 @@ impl Backend for LocalBackend {
         }
         if !self.cgroups.memory() {
             warn(
-                "no writable memory cgroup: the memory of all processes together is watched five times a second, not enforced; \
-                 memfds and System V shared memory are refused, buffers of sockets are not counted",
+                "no writable memory cgroup: the memory of all processes and their sockets together is watched five times a \
+                 second, not enforced; memfds and System V objects are refused",
             );
         }
         if !self.cgroups.processes() && self.mode == Mode::Landlock {
