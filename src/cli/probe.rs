@@ -7,7 +7,9 @@ use serde_json::json;
 use super::model::GivenPrice;
 use super::shared::print;
 use crate::error::{Error, Kind, Result};
-use crate::model::{self, Description, Message, ModelError, Options, Reply, Request, Role, Sampling, Tool};
+use crate::model::{
+    self, Description, Message, ModelError, Options, Probed, QueryFailed, Reply, Request, Role, Sampling, Tool,
+};
 use crate::report::clean;
 
 /// Asks the model to call a tool, and prints what came of it.
@@ -33,13 +35,19 @@ pub async fn probe(
     let opened = model::open(spec, &options)?;
     let begun = Instant::now();
     let question = question();
+    let mut asked = Probed::default();
     let reply = match opened.probe().await {
-        Ok(()) => opened.query(&question).await.map_err(|failed| failed.error),
-        Err(error) => Err(error),
+        Ok(probed) => {
+            asked = probed;
+            opened.query(&question).await
+        }
+        Err(failed) => Err(failed),
     };
-    let reply = reply.map_err(|error| {
+    let reply = reply.map_err(|QueryFailed { error, usage, cost }| {
+        asked += Probed { usage, cost };
         let kind = if matches!(error, ModelError::Unavailable(_)) { Kind::Provider } else { Kind::Model };
-        Error::new(kind, format!("`{spec}` does not answer: {error}"))
+        let cost = asked.told().map(|told| format!("; {told}")).unwrap_or_default();
+        Error::new(kind, format!("`{spec}` does not answer: {error}{cost}"))
             .hint("check the name, the key and the address; `autoexperiment doctor` shows which keys are set")
     })?;
     let seconds = begun.elapsed().as_secs_f64();
@@ -51,6 +59,9 @@ pub async fn probe(
         "this call:  ${:.6}; {} tokens read, {} written, {} of them to reason\n",
         reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
     ))?;
+    if let Some(told) = asked.told() {
+        print(&format!("before it:  {told}\n"))?;
+    }
     print(&format!("tools:      {}\n", tools(&reply)))?;
     let reasons = if opened.reasons() { "takes an effort or a budget" } else { "takes no effort that is known" };
     print(&format!("reasoning:  {reasons}\n"))?;

@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
     let status = Status::of(name, run, &reading.records, begun, being_written, crate::files::now());
-    let verifiers = match spent(&reading.store) {
+    let mut beside_attempts = match spent(&reading.store) {
         Ok(spent) => {
             for note in &spent.notes {
                 talk!("{}", clean(note));
@@ -55,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let ledger = match reading.store.books() {
         Ok(books) => books.map(|books| {
             books.notes.iter().for_each(|note| talk!("{}", clean(note)));
+            beside_attempts += books.probes.settled;
             books.total()
         }),
         Err(error) => {
@@ -62,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             None
         }
     };
-    let status = status.with_costs(verifiers, ledger);
+    let status = status.with_costs(beside_attempts, ledger);
     if let Some(job) = super::slurm::status(reading.store.folder()) {
         talk!("{job}");
     }

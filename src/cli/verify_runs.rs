@@ -74,7 +74,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let choice = arguments.model.server()?;
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     let verifiers = open_all(&specs, arguments.orders, choice.as_ref(), None)?;
-    reach(&verifiers, None).await?;
+    let probed = reach(&verifiers, None).await?;
+    if let Some(told) = probed.told() {
+        talk!("{told}");
+    }
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
     let suite = suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
@@ -101,6 +104,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // A run of an earlier version has no ledger; it gets one when it is resumed.
     let books = store.books()?;
     let ledger = books.as_ref().map(|_| store.ledger()).transpose()?.map(Arc::new);
+    if let Some(ledger) = &ledger {
+        ledger.probed(&probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
+    }
     let spent = books.map_or(spent.dollars, |books| books.verifiers().dollars());
     let cost_cap = CostCap::new(spent, arguments.max_cost, ledger, stop_on_signals());
     let ended = choose_all(&store, &groups(&records), &catalogue, &verifiers, &cost_cap, &progress).await;

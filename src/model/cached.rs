@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Model, ModelError, Piece, QueryFailed, Quote, Reply, Request, recording};
+use super::{Model, Piece, Probed, QueryFailed, Quote, Reply, Request, recording};
 use crate::files::{Kept, Parts};
 
 /// A model whose replies are kept.
@@ -79,7 +79,7 @@ impl Model for Cached {
         self.model.quote(request)
     }
 
-    async fn probe(&self) -> Result<(), ModelError> {
+    async fn probe(&self) -> Result<Probed, QueryFailed> {
         self.model.probe().await
     }
 
@@ -120,7 +120,7 @@ mod tests {
         async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
             let asked = self.0.fetch_add(1, Ordering::Relaxed) + 1;
             if request.messages[0].content == "refused" {
-                return Err(ModelError::Refused("no".into()).into());
+                return Err(crate::model::ModelError::Refused("no".into()).into());
             }
             let usage = Usage { input: 7, output: asked, ..Usage::default() };
             let cut = request.affordable.is_some();

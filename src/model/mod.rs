@@ -16,6 +16,7 @@ pub(crate) mod ledger;
 mod open;
 mod price;
 mod probe;
+mod probed;
 mod provider;
 pub(crate) mod quote;
 mod record;
@@ -37,6 +38,7 @@ pub(crate) use features::Description;
 pub use open::{Options, open};
 pub(crate) use open::{keys, prices};
 pub(crate) use probe::reach;
+pub use probed::Probed;
 pub(crate) use quote::Quote;
 pub use wish::{Choice, Format, Wishes};
 pub(crate) use wished::plain as plain_effort;
@@ -361,9 +363,9 @@ pub trait Model: Send + Sync {
         Quote::default()
     }
     /// Looks whether the provider can be reached, takes the key and has the model. Asks the model nothing unless its list
-    /// of models speaks against it.
-    async fn probe(&self) -> Result<(), ModelError> {
-        Ok(())
+    /// of models speaks against it. Gives what that cost.
+    async fn probe(&self) -> Result<Probed, QueryFailed> {
+        Ok(Probed::default())
     }
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

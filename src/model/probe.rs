@@ -9,9 +9,10 @@ use std::time::Duration;
 use genai::chat::ChatOptions;
 use genai::webc;
 
-use super::failure::{Failure, says_no_access};
+use super::failure::says_no_access;
 use super::provider::Provider;
-use super::{Message, Model, ModelError, Request, Role, wire};
+use super::provider::{estimate, told_nothing};
+use super::{Message, Model, ModelError, Probed, QueryFailed, Request, Role, wire};
 use crate::error::{Error, Kind, Result, with_causes};
 
 /// The longest wait for a connection, and then for a list of models.
@@ -47,27 +48,27 @@ impl Provider {
     ///
     /// # Errors
     /// [`ModelError::Unavailable`] when nobody is there, [`ModelError::Denied`] with the server's words.
-    pub(super) async fn look(&self) -> Result<(), ModelError> {
+    pub(super) async fn look(&self) -> Result<Probed, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;
         let listed = loop {
             tries += 1;
             // A server that is busy with a long reply may let a list wait.
-            let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else { return Ok(()) };
+            let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else { return Ok(Probed::default()) };
             match listed {
                 Ok(listed) => break listed,
                 Err(_) if tries < TRIES && self.settings.base_url.is_none() => {
                     tokio::time::sleep(self.settings.first_wait * tries).await;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         };
         let names = match listed {
-            Listed::Fine => return Ok(()),
+            Listed::Fine => return Ok(Probed::default()),
             Listed::Lacks(names) => names,
             Listed::Denied => Vec::new(),
         };
-        self.ask_once().await.map_err(|mut error| {
+        self.ask_once().await.map_err(|mut failed| {
             if !names.is_empty() {
                 let shown: Vec<String> = names
                     .iter()
@@ -75,9 +76,9 @@ impl Provider {
                     .map(|name| format!("`{}`", name.chars().take(LONGEST_NAME).collect::<String>()))
                     .collect();
                 let more = if names.len() > SHOWN { ", ..." } else { "" };
-                error.note(&format!(" (it has {}{more})", shown.join(", ")));
+                failed.error.note(&format!(" (it has {}{more})", shown.join(", ")));
             }
-            error
+            failed
         })
     }
 
@@ -121,23 +122,30 @@ impl Provider {
     }
 
     /// One short question. Only being denied is an error: what may pass is for the run to bear.
-    async fn ask_once(&self) -> Result<(), ModelError> {
+    async fn ask_once(&self) -> Result<Probed, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
         let options = ChatOptions::default().with_max_tokens(REPLY);
-        match self.ask(&request, chat, &options, None).await {
-            Err(Failure { error: error @ ModelError::Denied(_), .. }) => Err(error),
-            _ => Ok(()),
+        let mut answer = self.ask(&request, chat, &options, None).await;
+        if let Ok(reply) = &mut answer
+            && told_nothing(&reply.usage)
+        {
+            estimate(&request, reply);
+        }
+        match self.priced(answer) {
+            Ok(reply) => Ok(Probed { usage: reply.usage, cost: reply.cost }),
+            Err(failed) if matches!(failed.error, ModelError::Denied(_)) => Err(failed),
+            Err(QueryFailed { usage, cost, .. }) => Ok(Probed { usage, cost }),
         }
     }
 }
 
-/// Looks whether a model can be asked ([`Model::probe`]), before anything is built or run for it.
+/// Looks whether a model can be asked ([`Model::probe`]), before anything is built or run for it. Gives what that cost.
 ///
 /// # Errors
 /// Kind `Provider` when it cannot be reached, `Model` when the provider denies the key or the model.
-pub async fn reach(model: &dyn Model) -> Result<()> {
-    model.probe().await.map_err(|error| {
+pub async fn reach(model: &dyn Model) -> Result<Probed> {
+    model.probe().await.map_err(|QueryFailed { error, usage, cost }| {
         let (kind, hint) = match &error {
             ModelError::Denied(_) => (
                 Kind::Model,
@@ -150,7 +158,8 @@ pub async fn reach(model: &dyn Model) -> Result<()> {
                 "start its server or correct `--base-url`, then give the same command again; nothing was run",
             ),
         };
-        Error::new(kind, format!("`{}` cannot be asked: {error}", model.name())).hint(hint)
+        let cost = Probed { usage, cost }.told().map(|told| format!("; {told}")).unwrap_or_default();
+        Error::new(kind, format!("`{}` cannot be asked: {error}{cost}", model.name())).hint(hint)
     })
 }
 

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::features::Target;
 use super::price::Price;
 use super::quote::{LONGEST_REPLY, Quote, tokens_read};
-use super::{Model, ModelError, Piece, QueryFailed, Reply, Request, Usage, thinking, wire};
+use super::{Model, ModelError, Piece, Probed, QueryFailed, Reply, Request, Usage, thinking, wire};
 use crate::error::{Error, Kind, Result};
 
 /// The longest wait between two tries, unless the provider asks for more.
@@ -187,7 +187,7 @@ impl Model for Provider {
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
-    async fn probe(&self) -> Result<(), ModelError> {
+    async fn probe(&self) -> Result<Probed, QueryFailed> {
         self.look().await
     }
 
@@ -204,7 +204,8 @@ impl Model for Provider {
 }
 
 impl Provider {
-    fn priced(&self, answer: Result<Reply, Failure>) -> Result<Reply, QueryFailed> {
+    /// What came of a call, with its cost.
+    pub(super) fn priced(&self, answer: Result<Reply, Failure>) -> Result<Reply, QueryFailed> {
         let usage = match &answer {
             Ok(reply) => reply.usage,
             Err(failure) => failure.usage,
@@ -239,7 +240,7 @@ pub(super) const fn told_nothing(usage: &Usage) -> bool {
 }
 
 /// Puts an estimate in the place of the tokens that a server does not report: rather too many than too few.
-fn estimate(request: &Request, reply: &mut Reply) {
+pub(super) fn estimate(request: &Request, reply: &mut Reply) {
     let said = Request { messages: vec![reply.as_message()], ..Request::default() };
     if reply.usage.input == 0 {
         reply.usage.input = tokens_read(request);

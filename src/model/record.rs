@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::recording::{self, Call, Outcome};
-use super::{Model, ModelError, Piece, QueryFailed, Quote, Reply, Request};
+use super::{Model, ModelError, Piece, Probed, QueryFailed, Quote, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::Appender;
 
@@ -59,7 +59,7 @@ impl Model for Recorder {
         self.model.quote(request)
     }
 
-    async fn probe(&self) -> Result<(), ModelError> {
+    async fn probe(&self) -> Result<Probed, QueryFailed> {
         self.model.probe().await
     }
 

@@ -152,10 +152,10 @@ impl Status {
         }
     }
 
-    /// Adds what verifiers have cost, and what the run's ledger says of all calls, if it has one.
+    /// Adds what is on record beside attempts (verifiers, and questions whether models answer), and what the run's ledger says of all calls, if it has one.
     #[must_use]
-    pub fn with_costs(self, verifiers: f64, ledger: Option<Paid>) -> Self {
-        let recorded = self.recorded + verifiers;
+    pub fn with_costs(self, beside_attempts: f64, ledger: Option<Paid>) -> Self {
+        let recorded = self.recorded + beside_attempts;
         let (cost, reserved) = ledger.map_or((recorded, 0.0), |paid| (paid.settled, paid.open));
         Self { cost, reserved, recorded, ..self }
     }

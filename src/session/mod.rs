@@ -22,7 +22,7 @@ pub use plan::Plan;
 
 use crate::error::{Error, Kind, Result};
 use crate::model::ledger::{Books, Ledger};
-use crate::model::{self, Model};
+use crate::model::{self, Model, Probed};
 use crate::run::attempt::{Job, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Families, Family, Item, Ready, beyond, samples};
@@ -189,6 +189,7 @@ impl Run {
             samples,
             planned,
             facts,
+            probed,
             opened,
         } = prepared;
         let place::Opened { store, run, writer, differences } = opened;
@@ -209,7 +210,7 @@ impl Run {
         let mut own_part = None;
         let (outcome, chooser) = match (writer, &run.sharing) {
             (Some(mut writer), _) => {
-                let opened = open_ledger(&store, family.as_ref(), &mut writer)?;
+                let opened = open_ledger(&store, family.as_ref(), &mut writer, &probed)?;
                 let ledger = opened.ledger.clone();
                 let made = make_attempts(context(&ledger), &samples, opened, writer, observer, cancel).await;
                 (made.map_err(explained)?, Some(ledger))
@@ -219,6 +220,7 @@ impl Run {
                 let facts = SessionFacts { differences, ..facts };
                 let member = Member::join(&store, shards.shard, sharing.timeout(), &facts, shards.mixed_sandboxes)?;
                 let ledger = member.ledger.clone();
+                ledger.probed(&probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
                 let part = (member, sharing, family.as_ref());
                 let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
                 let (outcome, mut part) = made.map_err(explained)?;
@@ -269,10 +271,15 @@ impl Run {
             observer.on(RunEvent::Warning(warning));
         }
         let own = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model()));
-        if let Some(model) = own {
-            model::reach(model).await?;
+        let mut probed = match own {
+            Some(model) => model::reach(model).await?,
+            None => Probed::default(),
+        };
+        probed += choosing::reach(&verifiers, own).await?;
+        // Whatever becomes of the run.
+        if let Some(told) = probed.told() {
+            observer.on(RunEvent::Warning(told));
         }
-        choosing::reach(&verifiers, own).await?;
         let items = tokio::select! {
             // What is in the cache is prepared at once.
             biased;
@@ -299,6 +306,7 @@ impl Run {
             samples,
             planned,
             facts,
+            probed,
             opened,
         }))
     }
@@ -316,6 +324,8 @@ struct Prepared {
     samples: Vec<Sample>,
     planned: Vec<Planned>,
     facts: SessionFacts,
+    /// What it cost to ask whether the models answer.
+    probed: Probed,
     opened: place::Opened,
 }
 
@@ -329,7 +339,7 @@ struct Opened {
 
 /// Opens the ledger. What killed processes had spent is put on record first; a run of an earlier version, which has no
 /// ledger, begins one with what its records say.
-fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer) -> Result<Opened> {
+fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &Probed) -> Result<Opened> {
     let mut records = store.records()?;
     let books = store.books()?;
     if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
@@ -353,7 +363,8 @@ fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer) -> Resul
         }
         attempts + verifiers
     };
-    Ok(Opened { records, ledger: Arc::new(ledger), spent })
+    ledger.probed(probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
+    Ok(Opened { records, ledger: Arc::new(ledger), spent: spent + probed.cost })
 }
 
 /// Makes all attempts that have no verdict yet.

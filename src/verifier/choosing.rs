@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::stored::{CostCap, Group, verify_run};
 use super::{Verifier, open};
 use crate::error::{Error, Kind, Result};
-use crate::model::{self, Model};
+use crate::model::{self, Model, Probed};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
 
@@ -47,19 +47,21 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
     }
 }
 
-/// Looks whether the models that verifiers ask can be asked. `known` is one that was looked for already.
+/// Looks whether the models that verifiers ask can be asked. `known` is one that was looked for already. Gives what that
+/// cost.
 ///
 /// # Errors
 /// Those of [`model::reach`].
-pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<()> {
+pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<Probed> {
+    let mut probed = Probed::default();
     let mut looked: Vec<&str> = known.map(Model::name).into_iter().collect();
     for asked in verifiers.iter().filter_map(|verifier| verifier.model()) {
         if !looked.contains(&asked.name()) {
             looked.push(asked.name());
-            model::reach(asked).await?;
+            probed += model::reach(asked).await?;
         }
     }
-    Ok(())
+    Ok(probed)
 }
 
 /// Lets all verifiers choose, one after another. One that may not spend any more does not keep those from choosing that

@@ -89,13 +89,19 @@ fn opencode_solves_a_paper_over_chat_completions() {
 }
 
 #[test]
+#[ignore = "needs npm"]
+fn goose_solves_a_paper_over_chat_completions() {
+    solves("goose", "shell", "command", &json!({}), 0);
+}
+
+#[test]
 fn the_agents_that_come_with_the_program_are_listed() {
     let lab = Lab::new();
     let listed: Value = serde_json::from_str(&lab.ok(&["agents", "--json"]).stdout).unwrap();
     let names: Vec<&str> = listed.as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["aider", "claude-code", "codex", "gemini-cli", "gptme", "mini-swe-agent", "opencode", "qwen-code"]
+        ["aider", "claude-code", "codex", "gemini-cli", "goose", "gptme", "mini-swe-agent", "opencode", "qwen-code"]
     );
     assert!(lab.ok(&["agents"]).stdout.contains("npm: @openai/codex"));
 }

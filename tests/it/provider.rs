@@ -85,7 +85,10 @@ fn reply() -> String {
 
 fn run(lab: &Lab, url: &str, more: &[&str]) -> crate::support::Ran {
     let mut arguments = vec!["run", "-n", "1", "--agent", "react", "--model", "m", "--base-url", url, "--name", "r"];
-    arguments.extend(["--price", "0,0", "--no-baseline", "-j", "1"]);
+    arguments.extend(["--no-baseline", "-j", "1"]);
+    if !more.contains(&"--price") {
+        arguments.extend(["--price", "0,0"]);
+    }
     arguments.extend(more);
     lab.run(&arguments)
 }
@@ -188,11 +191,20 @@ fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_o
         ("page", (200, json!("hello")), 1),
     ] {
         let (url, kept) = listing(list, (200, reply()));
-        let ran = run(&lab, &url, &["--limit", "1"]);
+        let ran = run(&lab, &url, &["--limit", "1", "--price", "1,2"]);
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        // 10 tokens read and 5 written; what the question before the run cost is told, and counted with the rest.
+        let status: Value = serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap();
+        let (spent, each) = (status["cost"].as_f64().unwrap(), 0.00002);
+        assert!((spent - each * f64::from(asked)).abs() < 1e-12, "{name}: {status:#}");
+        let told = "a question whether it answers cost $0.000020 (10 tokens read, 5 written)";
+        assert_eq!(ran.stderr.contains(told), asked == 2, "{name}: {}", ran.stderr);
+        let probes = lab.read("runs/r/ledger.jsonl").lines().filter(|line| line.contains("probed")).count();
+        assert_eq!(probes, usize::from(asked == 2), "{name}");
+        assert!((lab.records("r")[0]["cost"].as_f64().unwrap() - each).abs() < 1e-12, "{name}: no attempt pays for it");
         std::fs::remove_dir_all(lab.path("runs/r")).unwrap();
         let kept = kept.lock().unwrap();
-        assert_eq!(kept.len(), asked, "{name}: {kept:#?}");
+        assert_eq!(kept.len(), asked as usize, "{name}: {kept:#?}");
         if asked == 2 {
             assert!(
                 kept[0]["max_tokens"].as_u64().or(kept[0]["max_completion_tokens"].as_u64()) == Some(16),
@@ -229,10 +241,13 @@ fn doctor_tells_of_a_model_whether_it_answers_at_what_price_and_what_it_can_do()
     ] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
+    assert!(!ran.stdout.contains("before it:"), "the list has it: {}", ran.stdout);
     assert_eq!(asked.lock().unwrap()[0]["tools"][0]["function"]["name"], "add");
 
-    let (url, _) = listing((200, models(&["m"])), (200, call("{\"a\": 2}")));
+    let (url, _) = listing((200, models(&["m-2025"])), (200, call("{\"a\": 2}")));
     let ran = probe(&url, &[]);
+    let before = "before it:  a question whether it answers cost $0.002000 (1000 tokens read, 100 written)\n";
+    assert!(ran.stdout.contains(before), "{}", ran.stdout);
     assert!(ran.stdout.contains("tools:      called, but not as asked: add {\"a\":2}\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("reasoning:  takes no effort that is known\n"), "{}", ran.stdout);
 

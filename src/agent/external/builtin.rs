@@ -35,11 +35,12 @@ macro_rules! builtin {
     };
 }
 
-pub(super) const ALL: [Builtin; 8] = [
+pub(super) const ALL: [Builtin; 9] = [
     builtin!(pip "aider"),
     builtin!(npm "claude-code"),
     builtin!(npm "codex"),
     builtin!(npm "gemini-cli"),
+    builtin!(npm "goose"),
     builtin!(pip "gptme"),
     builtin!(pip "mini-swe-agent"),
     builtin!(npm "opencode"),

@@ -42,6 +42,8 @@ pub struct Books {
     pub carried_attempts: f64,
     /// Likewise verifiers.
     pub carried_verifiers: f64,
+    /// What it cost to ask whether models answer, before anything was run.
+    pub probes: Paid,
     /// Lines that cannot be read, a sentence each.
     pub notes: Vec<String>,
 }
@@ -74,6 +76,7 @@ impl Books {
     pub fn total(&self) -> Paid {
         let mut total = self.attempts();
         total.add(&self.verifiers());
+        total.add(&self.probes);
         total
     }
 
@@ -100,6 +103,9 @@ impl Books {
                 Some(Ok(Entry::Carried { attempts, verifiers })) => {
                     self.carried_attempts += attempts;
                     self.carried_verifiers += verifiers;
+                }
+                Some(Ok(Entry::Probed { dollars, usage })) => {
+                    self.probes.add(&Paid { settled: dollars, open: 0.0, usage });
                 }
                 Some(Ok(Entry::Reserved { call, payer, dollars })) => {
                     next = next.max(call + 1);

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use books::{Books, Paid, books};
 
-use super::Usage;
+use super::{Probed, Usage};
 use crate::files::Appender;
 
 /// Who pays for a call.
@@ -68,6 +68,14 @@ pub enum Entry {
         /// Dollars that it may cost at most.
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
+    },
+    /// A model was asked whether it answers, before the run had a ledger.
+    Probed {
+        /// Dollars that it cost.
+        #[serde(deserialize_with = "dollars")]
+        dollars: f64,
+        /// Tokens that it took.
+        usage: Usage,
     },
     /// A call has ended.
     Settled {
@@ -125,6 +133,17 @@ impl Ledger {
     /// When it cannot be written.
     pub fn carry(&self, attempts: f64, verifiers: f64) -> io::Result<()> {
         self.lock().write(&Entry::Carried { attempts, verifiers }, true)
+    }
+
+    /// Writes down what it cost to ask whether models answer, if it cost anything.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn probed(&self, &Probed { usage, cost }: &Probed) -> io::Result<()> {
+        if cost <= 0.0 {
+            return Ok(());
+        }
+        self.lock().write(&Entry::Probed { dollars: cost, usage }, true)
     }
 
     /// Why it can no longer be written: nothing more should be paid for.

@@ -58,6 +58,19 @@ fn no_line_lowers_what_was_spent() {
 }
 
 #[test]
+fn what_a_probe_cost_is_spent_by_nobody_and_one_that_cost_nothing_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.jsonl");
+    let ledger = Ledger::open(&path).unwrap();
+    ledger.probed(&Probed::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+    let usage = Usage { input: 7, ..Usage::default() };
+    ledger.probed(&Probed { usage, cost: 0.5 }).unwrap();
+    let books = books(folder.path()).unwrap().unwrap();
+    assert_eq!((books.total().dollars(), books.total().usage.input, books.payers.len()), (0.5, 7, 0));
+}
+
+#[test]
 fn a_broken_line_is_told_and_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");

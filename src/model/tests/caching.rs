@@ -207,6 +207,7 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
     for (spec, describe, answer, sees) in [
         ("anthropic:claude-m", "", anthropic, true),
         ("openai:m", "images=true", super::openai_text("ok"), true),
+        ("gemini:gemini-m", "images=true", super::one_call::gemini_text(), true),
         ("openai:m", "images=false", super::openai_text("ok"), false),
     ] {
         let server = Server::start(vec![Answer::ok(answer)]).await;
@@ -216,5 +217,38 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
         let sent = server.asked()[0].body.to_string();
         assert_eq!((sent.contains("iVBORw=="), sent.contains("a picture stood here")), (sees, !sees), "{spec} {sent}");
         assert_eq!(model.leaves_out(&asked).is_empty(), sees, "{spec}");
+    }
+}
+
+/// Anthropic ("Tool use", tool results) takes pictures in the result of a call; the others take them from users alone.
+#[tokio::test]
+async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
+    let mut asked = request();
+    asked.messages[3].images = vec![Image { media_type: "image/png".into(), data: "iVBORw==".into() }];
+    let anthropic = json!({"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 10, "output_tokens": 1}});
+    for (spec, answer, turns) in [
+        ("anthropic:claude-m", anthropic, "messages"),
+        ("openai:m", super::openai_text("ok"), "messages"),
+        ("gemini:gemini-m", super::one_call::gemini_text(), "contents"),
+    ] {
+        let server = Server::start(vec![Answer::ok(answer)]).await;
+        let description = "images=true".parse().unwrap();
+        let model = open_here(spec, &Options { description, ..options(&format!("{}/v1", server.url)) });
+        model.query(&asked).await.unwrap();
+        let sent = server.asked()[0].body[turns].clone();
+        let of_result = |part: &&Value| {
+            ["tool_result", "functionResponse"].iter().any(|name| part.to_string().contains(name))
+                || part["role"] == "tool"
+        };
+        let mut parts: Vec<Value> = Vec::new();
+        for turn in sent.as_array().unwrap() {
+            let inner =
+                turn["parts"].as_array().or_else(|| turn["content"].as_array()).filter(|_| turn["role"] != "tool");
+            parts.extend(inner.cloned().unwrap_or_else(|| vec![turn.clone()]));
+        }
+        let shown: Vec<&Value> = parts.iter().filter(|part| part.to_string().contains("iVBORw==")).collect();
+        assert_eq!(shown.len(), 1, "{spec}: {sent:#}");
+        assert_eq!(shown.iter().any(of_result), spec.starts_with("anthropic"), "{spec}: {sent:#}");
     }
 }

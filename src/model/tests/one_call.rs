@@ -26,7 +26,7 @@ fn anthropic_text() -> Value {
     json!({"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 1, "output_tokens": 1}})
 }
 
-fn gemini_text() -> Value {
+pub(super) fn gemini_text() -> Value {
     json!({
         "candidates": [{"content": {"parts": [{"text": "ok"}], "role": "model"}, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
