@@ -184,10 +184,10 @@ impl RunContext {
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
         record.rounds = review.rounds();
-        // Gone before the diff is taken: nothing writes any more.
+        // Destroyed before the diff is taken, so that nothing writes any more.
         let destroyed = sandbox.destroy().await;
         let is_gone = destroyed.is_err();
-        // What an attempt did to its own sandbox stays so, though nothing is left of its work.
+        // If the attempt took down its own sandbox, that stands, even if none of its work is left.
         if let Err(fault) = destroyed
             && ended.end != End::SandboxKilled
         {
@@ -216,7 +216,7 @@ impl RunContext {
             self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)?;
             Ok::<_, Error>((changes, reading))
         })?;
-        // Who leaves a tree that takes long to read pays for it.
+        // If the attempt left a tree that takes long to read, that time is charged to it.
         record.tool_seconds = round((budget.tool_time + reading).as_secs_f64());
         for change in &changes.files {
             let list = if change.kind == ChangeKind::Skipped { &mut record.skipped } else { &mut record.changed };
@@ -268,7 +268,7 @@ impl RunContext {
         Ok(())
     }
 
-    /// A workspace with a sample's files, but for those that are named.
+    /// A workspace with a sample's files, except the named ones.
     pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
         let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
         let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
@@ -285,13 +285,12 @@ impl RunContext {
     }
 }
 
-/// Errors that are no fate of a single attempt: the run cannot go on.
+/// Errors that concern more than a single attempt: the run cannot continue.
 fn is_fatal(error: &Error) -> bool {
     matches!(error.kind, Kind::Store | Kind::Internal | Kind::Suite)
 }
 
-/// What the agent left that verification did not take over, so that a verdict on other code than the agent ran is no
-/// riddle.
+/// What the agent left that verification did not take over. It explains a verdict on other code than the agent ran.
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if !record.ignored.is_empty() {

@@ -1,5 +1,5 @@
-//! The records of a run in brief, and each whole one when it is asked for: what is written of a run record by record need
-//! not be held in memory, however large the run is.
+//! A short form of a run's records, and each full record on request. Whatever is written record by record then needs
+//! little memory, however large the run is.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::reading::{Detail, Line, Reading, each_of, gather, labels_of, name};
 use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
 use crate::error::{Error, Result};
 
-/// What of a record says which it is, and where it stands: about 200 bytes.
+/// What identifies a record, and where it is: about 200 bytes.
 #[derive(Debug)]
 pub struct Brief {
     /// The agent's label.
@@ -22,7 +22,7 @@ pub struct Brief {
     pub sample: String,
     /// Number of the attempt at its sample.
     pub attempt: u32,
-    /// Whether it stands for its attempt: see [`counting`].
+    /// Whether it is the one that counts for its attempt: see [`counting`].
     pub counts: bool,
     started: jiff::Timestamp,
     is_lost: bool,
@@ -136,7 +136,7 @@ impl Briefs {
         Ok(record)
     }
 
-    /// All records, whole, one at a time, each with whether it stands for its attempt.
+    /// All full records, one at a time, each with whether it counts for its attempt.
     pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }

@@ -1,11 +1,11 @@
-//! What attempts without a model show of an item of a family: whether gold, nothing at all, and forgeries fare as they must.
+//! What attempts without a model show about an item: whether gold passes, and doing nothing or forging results fails.
 
 use serde::Serialize;
 
 use super::AttemptRecord;
 use crate::score::Verdict;
 
-/// What was found of an item.
+/// What was found out about an item.
 #[derive(Debug, Default, Serialize)]
 pub struct Proof {
     /// Its id.
@@ -16,7 +16,7 @@ pub struct Proof {
     pub noop: Tally,
     /// Attempts that fool the published measures.
     pub forger: Tally,
-    /// What each unit of the right solution is good for, in families that can leave one out.
+    /// What fails without each unit of the right solution, in families that can leave one out.
     pub units: Vec<UnitProof>,
     /// What is wrong with the item.
     pub faults: Vec<Fault>,
@@ -58,7 +58,7 @@ impl Proof {
         Self { item: item.to_owned(), ..Self::default() }
     }
 
-    /// Counts an attempt as one of these.
+    /// Counts one attempt.
     pub fn count(&mut self, record: &AttemptRecord, tally: fn(&mut Self) -> &mut Tally) {
         self.seconds += record.wall_seconds;
         let tally = tally(self);

@@ -1,4 +1,4 @@
-//! A stored run as far as it can be read. Writing is strict ([`super::store`]); a report is made of what there is, and
+//! Reads as much of a stored run as possible. Writers are strict ([`super::store`]); a report uses what there is, and
 //! says what is missing.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub use super::tail::{Line, Tail};
 use super::{AttemptRecord, RunFile, Store, Tried};
 use crate::error::{Error, Result, with_causes};
 
-/// What could be read of a run: its records, or what was made of each.
+/// What could be read of a run: its records, or what the reader made of each.
 #[derive(Debug)]
 pub struct Reading<T = AttemptRecord> {
     /// Its folder.
@@ -19,7 +19,7 @@ pub struct Reading<T = AttemptRecord> {
     pub run: Option<RunFile>,
     /// Its records, in the order of writing.
     pub records: Vec<T>,
-    /// Where each of them stands.
+    /// Where each of them is.
     pub lines: Vec<Line>,
     /// How far its files were read.
     pub tail: Tail,
@@ -41,8 +41,8 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     run.map_or_else(folder, |run| run.run.clone())
 }
 
-/// Reads a run: broken lines are left out and named, a last line that was cut off and a lost `run.json` are told. Of a run
-/// that goes on, the last line may be half written: that is nothing to tell.
+/// Reads a run. Leaves out broken lines and reports them, and also reports a torn last line and a missing `run.json`.
+/// While a run is in progress its last line may be half written, which is not reported.
 ///
 /// # Errors
 /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
@@ -50,7 +50,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
     gather(folder, &|line: &[u8], _| parse(line, detail))
 }
 
-/// As [`read`], of what `keep` makes of each line.
+/// Like [`read`], but keeps what `keep` returns for each line.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -63,8 +63,7 @@ pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Res
     Ok(read)
 }
 
-/// The same of what was added since `tail` was read: its records are the further ones, as they stand in their files;
-/// `None` when what was read before is not as it was.
+/// Reads what was added since `tail` was read, in the order of the files; `None` if what was read before has changed.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -90,7 +89,7 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Res
     let being_written = store.is_being_written();
     let Some((records, lines)) = tail.read_on(&store, keep)? else { return Ok(None) };
     notes.extend(tail.notes());
-    // What a shard did not come to write, others make again.
+    // Other shards make again what this one did not finish writing.
     if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));
@@ -107,7 +106,7 @@ pub struct Readings {
     pub notes: Vec<String>,
 }
 
-/// Reads runs. One folder among several that is no run, as `runs/*` may hold, hides none of the others.
+/// Reads runs. If one of several folders is not a run, as may happen with `runs/*`, the others are still read.
 ///
 /// # Errors
 /// Those of [`read`] when none of them can be read.
@@ -116,7 +115,7 @@ pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
     Ok(Readings { readings, notes })
 }
 
-/// What `open` makes of the folders that it can read; and why it cannot read the others, a sentence each.
+/// Calls `open` on each folder. Returns the results, and one sentence for each folder that it cannot read.
 ///
 /// # Errors
 /// The first one of `open` when it can read none of them.
@@ -137,8 +136,7 @@ pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>)
     }
 }
 
-/// What runs are called beside each other: by their names, and by their folders where names repeat, as those of several
-/// machines may.
+/// What to call runs that are shown together: their names, or their folders where names repeat, as on several machines.
 #[must_use]
 pub fn labels(readings: &[Reading]) -> Vec<String> {
     let named: Vec<(String, &Store)> = readings.iter().map(|reading| (reading.name(), &reading.store)).collect();

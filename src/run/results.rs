@@ -1,10 +1,10 @@
 //! Results of checks, kept by the digest of all that decides them, so that the same code is not run twice: not for two
 //! attempts that left the same files, and not for the baseline of the next run.
 //!
-//! Only a result is kept: the command ended by itself with exit code 0, what it gave could be read, and other processes did
-//! not hold it up for most of its time. A failure, a time-out and a lost sandbox may be the machine's, and are never kept.
-//! Families say of which checks the result is the same every time ([`Ready::is_exact`](super::family::Ready::is_exact));
-//! the others are always run.
+//! Only a success is kept: the command ended by itself with exit code 0, its result could be read, and other processes
+//! did not hold it up for most of its time. A failure, a time-out or a lost sandbox may be the machine's fault and is
+//! never kept. Each family says which checks give the same result every time
+//! ([`Ready::is_exact`](super::family::Ready::is_exact)); the others always run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::files::{Kept, Parts};
 use crate::sandbox::{Exit, SandboxLimits};
 use crate::workspace::Change;
 
-/// Changed when results are read, or keys made, in another way.
+/// Increased when the way of reading results or making keys changes.
 const FORMAT: &str = "result 1";
 
 /// The results that are kept on this machine, or on a disk that it shares with others.
@@ -29,7 +29,7 @@ pub struct Results {
     kept: Option<Kept<Known>>,
     /// What kind of machine this is.
     machine: String,
-    /// Whether what is known is not used, but replaced.
+    /// Whether known results are ignored and replaced.
     fresh: bool,
 }
 
@@ -80,14 +80,14 @@ impl Results {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
-    /// What ran beside graphics processors is another machine's.
+    /// With graphics processors, the machine counts as another one.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
             self.machine.extend([", graphics processors: ", kind]);
         }
     }
 
-    /// What is known is not used, but replaced.
+    /// Ignores known results and replaces them.
     pub const fn doubt(&mut self) {
         self.fresh = true;
     }
@@ -126,7 +126,7 @@ impl Results {
         (known.wall <= time_limit).then_some(known)
     }
 
-    /// Keeps what a check gave, if that is worth it. A disk that is full costs the memory, not the run.
+    /// Keeps the result of a check, if it is worth keeping. On a full disk the result is lost, but the run continues.
     pub fn put(&self, key: &str, measured: &Measurement, ignored: &[String]) {
         let (Some(kept), Ok(result)) = (&self.kept, &measured.result) else { return };
         if measured.exit != Exit::Code(0) || 2 * measured.starved > measured.wall {
@@ -159,7 +159,7 @@ impl Known {
     }
 }
 
-/// What of a machine may show in the last digits of a result: its processors and their number, its kernel and its system's
+/// What may change the last digits of a result: the machine's processors and their number, its kernel and system
 /// libraries.
 fn kind_of_machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Attempts that were made twice: a process of a shared run that stood still for too long is held for dead, and another
-//! makes its attempt again. One record counts, the others say what they have cost.
+//! Attempts that were made twice. If a process of a shared run stalls for too long it counts as dead, and another
+//! process makes its attempt again. One record counts; the others only say what they cost.
 
 use std::collections::HashSet;
 
 use super::counting::Tried;
 
-/// Of the whole records of each attempt, the first counts, in the order of the files' names and of the lines in them. The
-/// records are then put into the order in which the attempts began, and with them what goes with each.
+/// Keeps the first complete record of each attempt, in the order of file names and lines. Then sorts the records, and
+/// what goes with each, by the time at which the attempts started.
 pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
@@ -18,7 +18,7 @@ pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     in_order(records, beside);
 }
 
-/// Puts records into the order in which the attempts began, and what goes with each into the same.
+/// Sorts records by the time at which the attempts started, and what goes with each in the same order.
 pub fn in_order<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut order: Vec<usize> = (0..beside.len()).collect();
     order.sort_by_key(|&place| records[place].which().started);

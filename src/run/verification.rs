@@ -22,9 +22,9 @@ pub(super) struct Verification {
     pub ignored: Vec<String>,
     /// `{"result": ...}` or `{"error": "..."}` by the check's id.
     pub results: Map<String, Value>,
-    /// The checks whose result was known, so that they were not run.
+    /// The checks that were not run, because their result was known.
     pub cached: Vec<String>,
-    /// What each check that gave none wrote to standard error, its end.
+    /// The end of standard error of each check that gave no result.
     pub stderr: BTreeMap<String, String>,
     /// How long it took.
     pub seconds: f64,

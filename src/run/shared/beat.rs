@@ -1,6 +1,5 @@
-//! Signs of life. A process that works on a shared run writes a counter into a file of its own again and again. Others
-//! hold it for dead when they have seen the same count for long enough by their own clock: what a clock on another machine
-//! says does not matter.
+//! Signs of life. A process that works on a shared run keeps writing a counter into its own file. Others consider it
+//! dead when they have seen the same count for long enough by their own clock. Clocks on other machines do not matter.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -15,20 +14,20 @@ use tokio_util::sync::CancellationToken;
 
 /// Beats within the time after which a process counts as dead.
 const BEATS: u32 = 12;
-/// A beat is no rarer than this.
+/// The longest time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// Looks that it takes at least to hold a process for dead: while nobody could look, as when a file server was down, nobody
-/// could beat either.
+/// The fewest looks before a process counts as dead. While nobody can look, for instance because a file server is down,
+/// nobody can beat either.
 const LOOKS: u32 = 4;
-/// A file that was written so long ago is none of a living process, for those who look only once.
+/// For readers who look only once: a process whose file is older than this counts as dead.
 const RECENT: Duration = Duration::from_mins(1);
 
-/// What a file of signs of life ends with.
+/// How the name of such a file ends.
 const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
 fn line(count: u64, state: &str) -> String {
-    // Always as long: what is written replaces what was there.
+    // Always of the same length, because each beat overwrites the last.
     format!("{count:020} {state}\n")
 }
 
@@ -38,9 +37,9 @@ pub struct Beat {
     path: PathBuf,
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<u64>>,
-    /// Set when others hold this process for dead.
+    /// Set when others consider this process dead.
     lapsed: CancellationToken,
-    /// Whether its work is whole, so that nothing has to be cleared up after it.
+    /// Whether it has finished properly, so that nobody has to clean up after it.
     is_clean: bool,
 }
 
@@ -51,8 +50,8 @@ impl Beat {
         line(0, RUNNING)
     }
 
-    /// Goes on beating in a file. A process that shows no sign for `timeout` counts as dead. Who clears up after one makes the
-    /// file `buried` first, and so one that only stood still learns of it. While a file server was away, nobody could.
+    /// Keeps beating in a file. A process without a beat for `timeout` counts as dead. Whoever cleans up after it first
+    /// creates the file `buried`, so that a process that was only stalled finds out.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -74,7 +73,7 @@ impl Beat {
                 }
                 drop(stopped);
                 count += 1;
-                // A beat that fails is one that is missing, nothing else.
+                // A beat that fails is simply missing.
                 let _ = write(&file, count, RUNNING);
                 if buried.exists() {
                     told.cancel();
@@ -90,7 +89,7 @@ impl Beat {
         &self.lapsed
     }
 
-    /// Says at the end that nothing has to be cleared up.
+    /// Says at the end that nobody has to clean up.
     pub const fn end_clean(&mut self) {
         self.is_clean = true;
     }
@@ -107,19 +106,19 @@ impl Drop for Beat {
     }
 }
 
-/// Opened for each beat: on NFS, what was written is seen by who opens the file after it was closed.
+/// Opens the file for each beat: on NFS, others see what was written once it is closed and they open it again.
 fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all_at(line(count, state).as_bytes(), 0)
 }
 
-/// Whether somebody lives.
+/// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     /// As far as one can tell.
     Alive,
     /// It has shown no sign of life for too long.
     Dead,
-    /// It has come to its end, and left nothing to be cleared up.
+    /// It has ended, and left nothing to clean up.
     Ended,
 }
 
@@ -135,26 +134,26 @@ pub struct Watch {
 struct Seen {
     text: Vec<u8>,
     looked: Instant,
-    /// For how long it has not changed, as far as it was looked at.
+    /// For how long it has not changed, counting only the times when we looked.
     unchanged: Duration,
-    /// Whether it has ever changed: one that died before it was looked at first never does.
+    /// Whether it has ever changed. It never does if the process died before the first look.
     has_changed: bool,
 }
 
 impl Watch {
-    /// Over those whose files are in this folder.
+    /// Watches the processes whose files are in this folder.
     #[must_use]
     pub fn new(folder: &Path, timeout: Duration) -> Self {
         Self { folder: folder.to_owned(), timeout, seen: HashMap::new() }
     }
 
-    /// Looks at one of them.
+    /// Looks at one process.
     pub fn look(&mut self, name: &str) -> Life {
         let text = std::fs::read(file(&self.folder, name)).unwrap_or_default();
         self.looked(name, text, Instant::now())
     }
 
-    /// Whether one has shown a sign of life since it was looked at first, and not long ago.
+    /// Whether a process has shown a sign of life since the first look, and recently.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
@@ -181,13 +180,13 @@ impl Watch {
     }
 }
 
-/// Where somebody's signs of life are.
+/// The file with a process's signs of life.
 #[must_use]
 pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.beat"))
 }
 
-/// Whether somebody seems to live, for those who look only once and go by the time at which a file was written.
+/// Whether a process seems alive, for readers who look only once: judged by the file's modification time.
 #[must_use]
 pub fn any_recent(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
@@ -195,7 +194,7 @@ pub fn any_recent(folder: &Path) -> bool {
         |path| {
             let is_running = std::fs::read(&path).is_ok_and(|text| text.trim_ascii_end().ends_with(RUNNING.as_bytes()));
             let written = path.metadata().and_then(|about| about.modified());
-            // A time to come is that of a clock that is ahead.
+            // A time in the future comes from a clock that is ahead.
             is_running && written.is_ok_and(|at| at.elapsed().map_or(true, |age| age < RECENT))
         },
     )

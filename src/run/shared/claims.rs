@@ -1,5 +1,5 @@
-//! Claims: who works on what. A claim is a file that only one process can make, `<what>.<generation>`, and names its
-//! holder. Who takes over from a dead holder makes the file of the next generation.
+//! Claims: which process works on what. A claim is a file `<what>.<generation>`, which only one process can create, and
+//! which names its holder. To take over from a dead holder, a process creates the file of the next generation.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::write_once;
 
-/// The claims of a run, as one process makes and sees them.
+/// The claims of a run, as one process sees them.
 #[derive(Debug)]
 pub struct Claims {
     folder: PathBuf,
@@ -17,26 +17,26 @@ pub struct Claims {
 /// A claim that somebody has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// How often it was taken over.
+    /// How many times it was taken over.
     pub generation: u32,
-    /// Who holds it; empty where a crash of the file system took that.
+    /// Who holds it; empty if a crash of the file system lost that.
     pub holder: String,
 }
 
 impl Claims {
-    /// In this folder, in the name of `holder`.
+    /// Opens the claims in this folder on behalf of `holder`.
     #[must_use]
     pub fn new(folder: &Path, holder: &str) -> Self {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
-    /// What is claimed by who clears up after a dead process.
+    /// The name of the claim to clean up after a dead process.
     #[must_use]
     pub fn after(name: &str) -> String {
         format!("of-{name}")
     }
 
-    /// The file that shows that a thing was claimed at all.
+    /// The file whose existence shows that something was claimed at all.
     #[must_use]
     pub fn first(folder: &Path, what: &str) -> PathBuf {
         folder.join(format!("{what}.0"))
@@ -46,7 +46,7 @@ impl Claims {
         self.folder.join(format!("{what}.{generation}"))
     }
 
-    /// Makes a claim; whether nobody else had made it.
+    /// Tries to make a claim. Returns whether it succeeded, because nobody else had made it.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -54,13 +54,13 @@ impl Claims {
         write_once(&self.path(what, generation), self.holder.as_bytes(), false)
     }
 
-    /// Whether somebody has taken over a claim of this generation.
+    /// Whether another process has taken over a claim of this generation.
     #[must_use]
     pub fn is_taken_over(&self, what: &str, generation: u32) -> bool {
         self.path(what, generation + 1).exists()
     }
 
-    /// The last claim to this that is known of, looked for from `generation` on.
+    /// The latest claim to this, searching from `generation` on.
     ///
     /// # Errors
     /// When one cannot be read.

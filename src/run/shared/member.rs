@@ -1,4 +1,4 @@
-//! One process among those that work on a run: its name, its files, its signs of life.
+//! One of the processes that work on a run: its name, files and signs of life.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::model::ledger::{Books, Ledger};
 use crate::run::store::{Writer, write_failed};
 use crate::run::{SessionFacts, Store};
 
-/// Times that one shard may be started.
+/// How many times one shard may be started.
 const MOST_STARTS: u32 = 100_000;
 
-/// This process, as others that work on the run know it.
+/// This process, as the other processes of the run know it.
 pub struct Member {
-    /// Its name: the shard's number, and from its second start on the start's, as `03-2`.
+    /// Its name: the shard's number, and from the second start on also the number of the start, such as `03-2`.
     pub name: String,
-    /// Which part it begins with.
+    /// Which part it starts with.
     pub shard: Shard,
     /// Its records.
     pub writer: Writer,
@@ -33,11 +33,11 @@ pub struct Member {
 }
 
 impl Member {
-    /// Begins to work on a run, under a name that nobody has had.
+    /// Starts working on a run, under a name that no process has used before.
     ///
     /// # Errors
-    /// Kind `Store` when the run's folder cannot be written; kind `Machine` when others work on it in sandboxes of another
-    /// strength, which is not to be mixed unless `mixed` is set.
+    /// Kind `Store` when the run's folder cannot be written; kind `Machine` when others work on it in stronger or
+    /// weaker sandboxes, which may only be mixed if `mixed` is set.
     pub fn join(store: &Store, shard: Shard, timeout: Duration, facts: &SessionFacts, mixed: bool) -> Result<Self> {
         let folder = shards(store.folder());
         for part in [&folder, &store.folder().join("claims"), &store.folder().join("purse")] {
@@ -55,7 +55,7 @@ impl Member {
         Ok(Self { name, shard, writer, ledger, beat, facts })
     }
 
-    /// Says how its work has ended. Nothing has to be cleared up after it.
+    /// Writes down how its work has ended. Nobody has to clean up after it.
     ///
     /// # Errors
     /// Kind `Store` when that cannot be written.
@@ -66,7 +66,7 @@ impl Member {
         Ok(())
     }
 
-    /// Dollars that count as spent by its ledger.
+    /// Dollars that count as spent according to its ledger.
     ///
     /// # Errors
     /// Kind `Store` when it cannot be read.
@@ -87,11 +87,11 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
 /// What one member's ledger says.
 pub(super) fn books(store: &Store, name: &str) -> Result<Books> {
     let path = store.shard_ledger_path(name);
-    // One that died young has none.
+    // A process that died early has none.
     if path.exists() { Books::of(&path) } else { Ok(Books::default()) }
 }
 
-/// A name that this process alone has: nobody else makes its file.
+/// A name for this process alone: no other process can create the same file.
 fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     for start in 1..MOST_STARTS {
         let name = if start == 1 { shard.name() } else { format!("{}-{start}", shard.name()) };
@@ -105,7 +105,7 @@ fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     Err(Error::store(format!("shard {shard} was started too often")))
 }
 
-/// Refuses a machine whose sandboxes are not as strong as those of the first that worked on the run.
+/// Refuses a machine whose sandboxes are not as strong as those of the run's first machine.
 fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()> {
     let own = std::iter::once(format!("sandbox `{}`", facts.sandbox)).chain(facts.warnings.clone());
     let own = own.collect::<Vec<_>>().join("\n") + "\n";

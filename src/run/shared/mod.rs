@@ -6,12 +6,13 @@
 //! runs/<run>/ledger-<shard>.jsonl        what its calls of a model cost
 //! runs/<run>/shards/<shard>.json         its session
 //! runs/<run>/shards/<shard>.beat         its signs of life
-//! runs/<run>/claims/<number>.<generation>  who makes an attempt; and of a thing that is done once
+//! runs/<run>/claims/<number>.<generation>  who makes an attempt, or does something that is done once
 //! runs/<run>/purse/<number>              what each may spend, where there is a `--max-cost`
 //! ```
 //!
-//! No process talks to another, and each writes only files of its own. What must be decided between them is decided by
-//! files that only one can make ([`claims`], [`purse`]), and who lives is seen from a counter ([`beat`]).
+//! The processes do not talk to each other, and each writes only its own files. Decisions between them are made by
+//! files that only one process can create ([`claims`], [`purse`]). A counter shows which processes are alive
+//! ([`beat`]).
 
 pub mod beat;
 pub mod claims;
@@ -31,7 +32,7 @@ pub use member::Member;
 pub use number::Shard;
 pub use work::Part;
 
-/// What `run.json` says of a run that several processes work on.
+/// What `run.json` holds if several processes work on the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharing {
     /// Digest of the planned attempts, in their order: sha256, hex.
@@ -41,7 +42,7 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// After how long a process counts as dead.
+    /// How long a process may show no sign of life before it counts as dead.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.claim_timeout).unwrap_or(Duration::from_mins(1))

@@ -1,12 +1,12 @@
-//! Which shard of how many a process is.
+//! Which shard a process is, and how many there are.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A shard of a run, as `3/16`. It begins with its own part of the run's attempts and then takes what nobody holds, so the
-/// number decides only where it begins.
+/// A shard of a run, such as `3/16`. It starts with its own part of the run's attempts, then takes any that nobody
+/// holds, so the number only decides where it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// Its place, from 0.
@@ -39,11 +39,11 @@ impl Shard {
         };
         let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
         let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
-        // Of an array with gaps, the places of two tasks may be the same.
+        // In an array with gaps, two tasks may get the same place.
         Ok((count > 0).then(|| Self { index: (task.saturating_sub(first) / step) % count, count }))
     }
 
-    /// Its number, in as many digits as the last one has, so that names sort.
+    /// Its number, padded to the digits of the last one, so that names sort.
     #[must_use]
     pub fn name(self) -> String {
         format!("{:0width$}", self.index + 1, width = self.count.to_string().len())

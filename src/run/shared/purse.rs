@@ -1,7 +1,7 @@
-//! The money that all shards of a run may spend together. Each may spend in all what the last entry in its name allows it,
-//! and the sum of these is never above `--max-cost`. An entry is a file that only one process can make, and is made only by
-//! who has read all entries before it: so no two shards ever give out the same money, and what one may have spent when it
-//! is killed stays written down.
+//! The money that all shards of a run may spend together. The last entry for a shard says how much that shard may spend
+//! in total, and these amounts never add up to more than `--max-cost`. An entry is a file that only one process can
+//! create, and only after reading all earlier entries. So no two shards hand out the same money, and if a shard is
+//! killed, the entry still says how much it may have spent.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -12,29 +12,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::write_once;
 
-/// What sums of dollars may be off by.
+/// The rounding error allowed in sums of dollars.
 const ROUNDING: f64 = 1e-9;
 
-/// How long a file that exists may not be seen yet, and how often that is looked for.
+/// How long an existing file may stay invisible on a shared file system, and how often to look for it.
 const UNSEEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 600;
 
-/// What one may spend in all from now on.
+/// How much one shard may spend in total from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
     writer: String,
     dollars: f64,
-    /// Whether it has spent all of that, and runs nothing.
+    /// Whether it has spent all of that and runs nothing.
     #[serde(default)]
     idle: bool,
 }
 
-/// The money of a run, as one process gives it out and sees it.
+/// The money of a run, as one process sees it.
 #[derive(Debug)]
 pub struct Purse {
     folder: PathBuf,
     writer: String,
-    /// Dollars for all together.
+    /// Dollars for all shards together.
     most: f64,
     /// Number of the next entry.
     next: u64,
@@ -42,30 +42,30 @@ pub struct Purse {
 }
 
 impl Purse {
-    /// In this folder, in the name of `writer`.
+    /// Opens the purse in this folder on behalf of `writer`.
     #[must_use]
     pub fn new(folder: &Path, writer: &str, most: f64) -> Self {
         Self { folder: folder.to_owned(), writer: writer.to_owned(), most, next: 0, last: HashMap::new() }
     }
 
-    /// What this process may spend in all.
+    /// How much this process may spend in total.
     #[must_use]
     pub fn allowed(&self) -> f64 {
         self.last.get(&self.writer).map_or(0.0, |entry| entry.dollars)
     }
 
-    /// Dollars that others may spend or have spent, as was last seen.
+    /// Dollars that others have spent or may spend, according to the last look.
     #[must_use]
     pub fn others(&self) -> f64 {
         self.last.values().filter(|entry| entry.writer != self.writer).map(|entry| entry.dollars).sum()
     }
 
-    /// Others that may spend less than they are allowed to, as was last seen.
+    /// Other shards that may spend less than they are allowed to, according to the last look.
     pub fn busy(&self) -> impl Iterator<Item = &str> {
         self.last.values().filter(|entry| entry.writer != self.writer && !entry.idle).map(|entry| entry.writer.as_str())
     }
 
-    /// Lets this process spend so much in all, if that fits.
+    /// Allows this process to spend this much in total, if that fits.
     ///
     /// # Errors
     /// When the folder cannot be read or written.
@@ -81,7 +81,7 @@ impl Purse {
         }
     }
 
-    /// Writes down what somebody has spent who runs nothing, so that the rest is free again.
+    /// Writes down what a shard has spent that runs nothing more, so that the rest becomes free.
     ///
     /// # Errors
     /// When the folder cannot be read or written.
@@ -98,7 +98,7 @@ impl Purse {
         }
     }
 
-    /// Makes the next entry, unless somebody else has.
+    /// Makes the next entry, unless another process has.
     fn enter(&mut self, entry: Entry) -> io::Result<bool> {
         let is_made = write_once(&self.path(), &serde_json::to_vec(&entry)?, true)?;
         if is_made {
@@ -129,7 +129,7 @@ impl Purse {
         }
     }
 
-    /// Waits until the next entry can be seen, which somebody has made: a file server's client may not know it yet.
+    /// Waits until the next entry, which another process has made, is visible: a file server's client may lag behind.
     fn await_next(&self) -> io::Result<()> {
         for _ in 0..LOOKS {
             if self.path().exists() {
@@ -160,7 +160,7 @@ mod tests {
             .collect();
         let sum: f64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert!((sum - 10.0).abs() < 1e-9, "{sum}");
-        // What one has not spent is free again; what it has spent never is.
+        // What a shard has not spent becomes free again, but never what it has spent.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
         let busy = purse.busy().count();

@@ -1,4 +1,4 @@
-//! What all shards have put on record so far, read on from where it was last read.
+//! Follows the records of all shards: reads what was added since the last time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::agent::End;
 use crate::error::{Error, Result};
 use crate::run::Store;
 
-/// How an attempt ended, as a record says.
+/// How an attempt ended, according to its record.
 #[derive(Debug, Deserialize)]
 pub struct Ended<'a> {
     /// The agent's label.
@@ -40,7 +40,7 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// Gives every record that was not given before. Broken lines are none: the strict reader names them.
+    /// Returns every record that it has not returned before. Skips broken lines, which the strict reader reports.
     ///
     /// # Errors
     /// Kind `Store` when a file cannot be read.
@@ -52,7 +52,7 @@ impl Tails {
             let length = file.metadata().map_err(failed)?.len();
             let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).unwrap_or_default()];
             file.read_exact_at(&mut bytes, from).map_err(failed)?;
-            // The rest is being written.
+            // The rest is still being written.
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
             for line in bytes[..whole].split(|&byte| byte == b'\n') {
                 if let Ok(ended) = serde_json::from_slice(line) {

@@ -1,4 +1,5 @@
-//! The part of a run that one process makes: first its own, then what nobody has begun, then what dead ones have left.
+//! The attempts that one process makes: first its own part, then those that nobody has started, then those that dead
+//! processes left.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -16,13 +17,13 @@ use crate::run::scheduler::{Money, Next, Work};
 use crate::run::store::write_failed;
 use crate::run::{AttemptRecord, Store, Tried as _, interrupted_attempts};
 
-/// The name of the claim to let verifiers choose.
+/// The claim of the process that runs the verifiers.
 const CHOICES: &str = "choices";
 
-/// The name of the claim to stay until all is done, so that somebody takes over when the last ones die.
+/// The claim of the process that stays until everything is done, in case the last workers die.
 const KEEPER: &str = "keeper";
 
-/// What is left to do of a run, as one process sees it.
+/// What one process knows of the work that is left in a run.
 pub struct Part<'a> {
     store: Store,
     family: &'a dyn Family,
@@ -32,31 +33,31 @@ pub struct Part<'a> {
     purse: Option<Purse>,
     tails: Tails,
     tries: u32,
-    /// All attempts of the run. Claims go by their place here.
+    /// All attempts of the run. Claims refer to an attempt by its place here.
     plan: Vec<Job>,
     places: HashMap<(String, String, u32), usize>,
-    /// By place, whether it has a record that counts.
+    /// Whether the attempt at each place has a record that counts.
     done: Vec<bool>,
-    /// Tries that others have lost since this process began, and why the last was.
+    /// How many tries others have lost since this process started, and why the last was lost.
     lost: HashMap<usize, (u32, String)>,
-    /// Attempts that nobody had begun when this process last looked, in the order in which it tries to take them.
+    /// Attempts that nobody had started when this process last looked, in the order in which it tries to take them.
     free: VecDeque<usize>,
-    /// Whether `free` holds what other shards were to begin with.
+    /// Whether `free` includes the parts that other shards start with.
     of_others: bool,
-    /// What others have claimed and not finished, with the generation of their claim.
+    /// What others have claimed but not finished, with the generation of each claim.
     held: BTreeMap<usize, u32>,
     /// What this process has claimed.
     own: HashMap<usize, u32>,
-    /// Dead ones after whom was cleared up.
+    /// Dead processes that have been cleaned up after.
     cleared: Vec<String>,
-    /// How many attempts others are left with, where this process has left them.
+    /// How many attempts were left to others, if this process left before the end.
     left: usize,
     pause: Duration,
     looked: Option<Instant>,
 }
 
 impl<'a> Part<'a> {
-    /// For one of those who work on the run. `label` names agents by their place.
+    /// The work of one member of the run. `label` gives an agent's name by its place.
     ///
     /// # Errors
     /// Kind `Store` when the run's folder cannot be read.
@@ -103,7 +104,7 @@ impl<'a> Part<'a> {
         Ok(part)
     }
 
-    /// That others hold this process for dead and have taken over its work, where they have.
+    /// The error if others consider this process dead and have taken over its work.
     #[must_use]
     pub fn taken_over(&self) -> Option<Error> {
         let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
@@ -119,7 +120,7 @@ impl<'a> Part<'a> {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
     }
 
-    /// Whether this process is the one that lets verifiers choose, now that all attempts are made.
+    /// Whether this process is the one that runs the verifiers, now that all attempts are made.
     ///
     /// # Errors
     /// Kind `Store` when the run's folder cannot be read or written.
@@ -133,7 +134,7 @@ impl<'a> Part<'a> {
         self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
     }
 
-    /// The end of this process's work, and how it ended. Nothing has to be cleared up after it.
+    /// Records that this process is done, and how it ended. Nobody has to clean up after it.
     ///
     /// # Errors
     /// Kind `Store` when the run's folder cannot be written.
@@ -142,7 +143,7 @@ impl<'a> Part<'a> {
         if let Some(purse) = &mut self.purse {
             purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))?;
         }
-        // A file that went after its last record was written would be missed by the next reader only.
+        // Otherwise only the next reader would notice a file that disappeared after its last record.
         self.member.writer.check()?;
         self.member.end(&self.store, how)
     }
@@ -151,7 +152,7 @@ impl<'a> Part<'a> {
         write_failed(self.store.folder(), error)
     }
 
-    /// Reads what has been put on record since the last time.
+    /// Reads the records written since the last time.
     fn read_on(&mut self) -> Result<()> {
         let Self { tails, places, done, lost, .. } = self;
         tails.read(&self.store, |ended| {
@@ -161,7 +162,7 @@ impl<'a> Part<'a> {
                 done[place] = true;
             } else if ended.end != crate::agent::End::Cancelled {
                 let (count, why) = lost.entry(place).or_default();
-                // One whose agent had finished is not paid again in this session.
+                // If the agent had finished, this session does not pay for it again.
                 *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
                 *why = ended.end_detail.unwrap_or_default();
             }
@@ -173,7 +174,7 @@ impl<'a> Part<'a> {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }
 
-    /// Looks for what nobody has begun: of this process's own part, or of all.
+    /// Looks for attempts that nobody has started, in this process's own part or among all.
     fn find_free(&mut self, of_others: bool) -> Result<()> {
         self.of_others = of_others;
         let claimed = self.claims.all().map_err(|error| self.failed(error))?;
@@ -188,7 +189,7 @@ impl<'a> Part<'a> {
             }
         }
         if of_others {
-            // From the end, where the others come last; each from another place, so that few meet.
+            // From the end, which the others reach last. Each process starts elsewhere, so that few collide.
             free.make_contiguous().reverse();
             let skip = free.len() * index / count;
             free.rotate_left(skip);
@@ -197,7 +198,8 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Takes over what a dead one has left, if there is any; else whether all that is left is held by others that are well.
+    /// Takes over an attempt that a dead process left. If there is none, returns whether all that is left is held by
+    /// processes that are alive.
     fn take_over(&mut self) -> Result<Result<Job, bool>> {
         let mut lives: HashMap<String, Life> = HashMap::new();
         let (mut left, mut holders) = (Vec::new(), BTreeMap::new());
@@ -213,7 +215,7 @@ impl<'a> Part<'a> {
                 left.push((place, claim));
             }
         }
-        // After it was seen who lives: what a dead one has put on record is all there now.
+        // Only after checking who is alive, because a dead process writes no more records.
         self.read_on()?;
         let (done, lost, tries) = (&self.done, &self.lost, self.tries);
         self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
@@ -235,15 +237,15 @@ impl<'a> Part<'a> {
         Ok(Err(self.held.keys().all(is_well)))
     }
 
-    /// Whether this process may leave the rest to those that hold it. One that has nothing to begin stays: it takes over
-    /// from those that die, and whoever finds it dead takes its place.
+    /// Whether this process may leave the rest to those that hold it. One idle process stays, to take over from any
+    /// that die. If it dies itself, another takes its place.
     fn may_leave(&mut self) -> Result<bool> {
         let last = self.claims.last(KEEPER, 0).map_err(|error| self.failed(error))?;
         let generation = match last {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // One that was not seen to live may be dead.
+                // A process that has shown no sign of life may be dead.
                 Life::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Life::Dead | Life::Ended => claim.generation + 1,
             },
@@ -252,7 +254,7 @@ impl<'a> Part<'a> {
         Ok(false)
     }
 
-    /// Puts on record what a dead one had spent on attempts that it did not finish, and gives the rest of its money back.
+    /// Records what a dead process spent on unfinished attempts, and returns the rest of its money.
     fn clear_up(&mut self, name: &str) -> Result<()> {
         if name.is_empty() || self.cleared.iter().any(|known| known == name) {
             return Ok(());
@@ -333,14 +335,14 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Whether money may yet become free: some other shard lives and may spend less than it is allowed to.
+    /// Whether money may still become free, because another live shard may spend less than it is allowed to.
     fn others_spend(&mut self) -> Result<bool> {
         let busy: Vec<String> = self.purse.iter().flat_map(Purse::busy).map(ToOwned::to_owned).collect();
         let mut any = false;
         for name in busy {
             match self.watch.look(&name) {
                 Life::Dead => self.clear_up(&name)?,
-                // One that has just ended has said what it spent.
+                // A process that has just ended has written down what it spent.
                 Life::Alive | Life::Ended => any = true,
             }
         }

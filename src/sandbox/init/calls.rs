@@ -1,5 +1,5 @@
-//! The system calls that are refused: a list of those that no experiment needs, everything newer than that list, and
-//! those that would reach the init or, without namespaces, the host's files and other processes.
+//! The system calls that we refuse: a list of calls that no experiment needs, every call newer than that list, and
+//! calls that would reach the init. Without namespaces, also calls that would reach the host's files and processes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +12,10 @@ use seccompiler::{
 
 use super::wire::Place;
 
-/// The newest call that this list was made for: `mseal` of Linux 6.10. All architectures number new calls alike.
+/// The newest call known to this list: `mseal` of Linux 6.10. New calls have the same number on every architecture.
 const NEWEST: u32 = 462;
 
-/// System calls that no experiment needs and that have led out of sandboxes, or reach beyond one.
+/// System calls that no experiment needs. They have been used to escape from sandboxes, or affect what is outside.
 const DENIED: &[libc::c_long] = &[
     // Mounts and roots.
     libc::SYS_mount,
@@ -55,11 +55,11 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_syslog,
     libc::SYS_lookup_dcookie,
     libc::SYS_fanotify_init,
-    // Keys outlive and cross sandboxes.
+    // Keys survive a sandbox and are visible in others.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Files by number, past every path.
+    // Opening files by number, which bypasses every rule about paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // The machine.
@@ -76,7 +76,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_vhangup,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    // Memory that no limit counts, and where memory is.
+    // Memory that no limit counts, and the placement of memory.
     libc::SYS_memfd_secret,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
@@ -90,7 +90,7 @@ const DENIED_HERE: &[libc::c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_HERE: &[libc::c_long] = &[];
 
-/// Calls that change a process's limits, priority or place, by the argument that names the process.
+/// Calls that change a process's limits, priority or processor. Their first argument is the process.
 const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -98,25 +98,26 @@ const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// The same for a process, a group or a user: the first argument says which, the second names it.
+/// The same for a process, a group or a user. The first argument says which of the three, the second is its number.
 const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_USER)];
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;
 
-/// Requests to devices and file systems: those that push input into a terminal, and those that make files immutable or
-/// move them to another project, by which quotas are counted.
+/// `ioctl` requests that we refuse. The first two push input into a terminal. The others make files immutable, or move
+/// them to another project and so to another quota.
 const REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
-/// Calls that give huge pages, the argument of each that asks for them, and how.
+/// Calls that can return huge pages, with the number of the argument and the flag that ask for them.
 const HUGE: &[(libc::c_long, u8, u64)] = &[
     (libc::SYS_mmap, 3, libc::MAP_HUGETLB as u64),
     (libc::SYS_memfd_create, 1, libc::MFD_HUGETLB as u64),
     (libc::SYS_shmget, 2, libc::SHM_HUGETLB as u64),
 ];
 
-/// Protocols of the families of sockets that commands may use: the usual ones of the internet, and routes and addresses.
+/// The protocols that commands may use, per socket family: the usual internet protocols, and queries of routes and
+/// addresses.
 const PROTOCOLS: &[(i32, &[i32])] =
     &[(libc::AF_INET, INTERNET), (libc::AF_INET6, INTERNET), (libc::AF_NETLINK, &[libc::NETLINK_ROUTE])];
 const INTERNET: &[i32] =
@@ -125,8 +126,8 @@ const INTERNET: &[i32] =
 /// Without a memory cgroup: what keeps memory that no process has. The last keeps a whole huge page in a pipe by one byte.
 const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_msgget, libc::SYS_semget, libc::SYS_vmsplice];
 
-/// Without namespaces: what changes files that landlock hides (it looks at contents only), and objects that outlive
-/// their maker.
+/// Also refused without namespaces: calls that change the metadata of files that landlock hides (it protects only their
+/// contents), and calls that make objects that outlive their process.
 const DENIED_ON_THE_HOST: &[libc::c_long] =
     &[libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget, libc::SYS_shmget];
 #[cfg(target_arch = "x86_64")]
@@ -134,7 +135,8 @@ const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lc
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
 
-/// Likewise, but as if the file system knew no attributes, which programs that copy files expect.
+/// Also refused without namespaces, with the error of a file system that has no attributes. Programs that copy files
+/// expect that error.
 const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
@@ -144,18 +146,18 @@ const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_setxattr,
 ];
 
-/// Calls that set permissions, and the argument that holds them.
+/// Calls that set permissions, and which argument holds them.
 #[cfg(target_arch = "x86_64")]
 const PERMISSIONS: &[(libc::c_long, u8)] =
     &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const PERMISSIONS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
-/// Permissions without which a file or folder is lost to its owner.
+/// Permissions that the owner of a file or folder must keep.
 const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
-/// Permissions that would give others more than to read.
+/// Permissions that would let others do more than read.
 const HARMFUL: [u64; 5] = [0o4000, 0o2000, 0o1000, 0o020, 0o002];
 
-/// Calls that set times, but for `utimensat`.
+/// Calls that set times, except `utimensat`.
 #[cfg(target_arch = "x86_64")]
 const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
@@ -163,14 +165,14 @@ const TIMES: &[libc::c_long] = &[];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filters for commands in such a place.
+/// The filters for commands in this place.
 /// `memory_cgroup`: whether a cgroup counts the memory of all processes together.
 pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
-    // clone3 takes its flags by pointer, where no filter can look; glibc falls back to clone.
+    // clone3 takes its flags by pointer, which a filter cannot follow. Without it, glibc falls back to clone.
     let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     let mut denied = denied(place)?;
     if !memory_cgroup {
-        // Memory that no limit of a process counts. Programs do without: they make a temporary file.
+        // The limits of a process do not count this memory. Programs fall back to a temporary file.
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }
@@ -183,7 +185,7 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
         filters.push(filter([(libc::SYS_setsockopt, vec![rule(vec![level, option])?])].into(), 0)?);
     }
     if place != Place::Namespaces {
-        // Counted for the user on the host, who may have other uses for them. Programs that watch files poll instead.
+        // The kernel counts these per user of the host, who may need them. Programs that watch files poll instead.
         let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
         filters.push(filter(inotify, libc::EMFILE)?);
         #[cfg(target_arch = "x86_64")]
@@ -212,7 +214,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
 fn denied(place: Place) -> io::Result<Rules> {
     let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).map(|call| (*call, Vec::new())).collect();
 
-    // clone with any flag that makes a namespace (the low byte of flags is the signal).
+    // clone with any flag that makes a namespace (the low byte of the flags is the signal).
     let namespace_flags = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
@@ -231,7 +233,7 @@ fn denied(place: Place) -> io::Result<Rules> {
     let requests = REQUESTS.iter().map(|request| rule(vec![dword(1, SeccompCmpOp::Eq, *request)?]));
     denied.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
 
-    // Huge pages come from a pool of the host's that no limit of memory counts.
+    // Huge pages come from a pool of the host that no memory limit counts.
     for (call, argument, flag) in HUGE {
         denied.insert(*call, vec![rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(*flag), *flag)?])?]);
     }
@@ -247,8 +249,8 @@ fn denied(place: Place) -> io::Result<Rules> {
     #[cfg(target_arch = "x86_64")]
     denied.insert(libc::SYS_mknod, device(1)?);
 
-    // Sockets: with a network namespace the common families, which reach only the sandbox itself; without one none
-    // at all, because landlock does not see a connection to a socket file.
+    // Sockets: with a network namespace, the common families, which reach only the sandbox itself. Without one, none
+    // at all, because landlock does not restrict connections to socket files.
     let families: &[i32] = match place {
         Place::Host => &[],
         _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
@@ -258,7 +260,7 @@ fn denied(place: Place) -> io::Result<Rules> {
     let mut sockets = Vec::new();
     if !family.is_empty() {
         sockets.push(rule(family)?);
-        // For other protocols the kernel would load modules, whoever asks.
+        // For any other protocol the kernel would load a module, whoever asks.
         for (family, protocols) in PROTOCOLS {
             let others = protocols.iter().map(|protocol| dword(2, SeccompCmpOp::Ne, *protocol as u64));
             let family = dword(0, SeccompCmpOp::Eq, *family as u64);
@@ -267,8 +269,8 @@ fn denied(place: Place) -> io::Result<Rules> {
     }
     denied.insert(libc::SYS_socket, sockets);
 
-    // Other processes' limits and priorities. In a pid namespace only the init needs protection, which is
-    // process 1; on the host a process may change its own alone, and must call itself 0 for it.
+    // Limits and priorities of other processes. In a pid namespace only the init, process 1, needs protection. On the
+    // host a process may change only its own, and must refer to itself as 0.
     let is_other = |argument| match place {
         Place::Host => dword(argument, SeccompCmpOp::Ne, 0),
         _ => dword(argument, SeccompCmpOp::Eq, 1),
@@ -282,18 +284,19 @@ fn denied(place: Place) -> io::Result<Rules> {
 
     if place == Place::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // A datagram socket, whoever made it, can send to a socket file.
+        // Any datagram socket can send to a socket file.
         let datagram = dword(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
         denied.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
     }
     Ok(denied)
 }
 
-/// Calls that do nothing and report success, on the host alone. Programs set permissions and times whenever they copy a
-/// file, and few go on after an error; the files of others, which landlock does not protect from this, stay as they are.
+/// Calls that do nothing but report success, only on the host. Programs set permissions and times whenever they copy a
+/// file, and few continue after an error. Landlock allows these calls, so without the filter they would reach the files
+/// of others.
 fn pretended() -> io::Result<Rules> {
     let mut pretended: Rules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
-    // But for `touch`, which sets an open file's times to now.
+    // Except for `touch`, which sets the times of an open file to now.
     let by_path = rule(vec![qword(1, SeccompCmpOp::Ne, 0)?])?;
     let to_another_time = rule(vec![qword(2, SeccompCmpOp::Ne, 0)?])?;
     pretended.insert(libc::SYS_utimensat, vec![by_path, to_another_time]);
@@ -310,8 +313,8 @@ fn pretended() -> io::Result<Rules> {
     Ok(pretended)
 }
 
-/// A process that makes itself invisible to others of its user does not, and is told that it did: its open files are
-/// counted.
+/// The call by which a process hides from other processes of its user. It does nothing but report success, because we
+/// must see the open files of all processes to count them.
 fn seen() -> io::Result<Rules> {
     let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
     Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
@@ -325,8 +328,8 @@ fn filter(rules: Rules, error: i32) -> io::Result<BpfProgram> {
         .map_err(io::Error::other)
 }
 
-/// Makes all calls with higher numbers look absent: those that are newer than the list, and on x86-64 the x32 calls,
-/// which are the same calls by other numbers.
+/// Makes all calls with higher numbers look absent: calls newer than the list, and on x86-64 the x32 calls, which are
+/// the same calls under other numbers.
 fn unknown_calls() -> BpfProgram {
     let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
     vec![

@@ -56,11 +56,11 @@ impl Growth {
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
     }
 
-    /// Whether they are too large now, or a process but the init's own fork `job` hides what it holds, which nobody does but to
-    /// fill the disk: commands cannot, other than by a program that they may run and not read.
+    /// Whether they are too large now, or a process other than the init's own fork `job` hides its open files. A
+    /// command can hide them only by running a program that it may not read, and only to fill the disk.
     pub(super) fn is_full(&self, job: Option<i32>) -> bool {
         self.unwatched.set(Duration::ZERO);
-        // Everything in the container but the init itself, whose own files are the engine's, and what it has forked.
+        // Everything in the container except the init itself, whose files belong to the engine, and its own fork.
         let others = processes::table().into_keys().filter(|pid| *pid != 1 && Some(*pid) != job);
         let held = disk::unlinked(others);
         if held.is_hidden {

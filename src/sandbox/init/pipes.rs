@@ -19,7 +19,7 @@ pub(super) fn read_some(pipe: Option<&mut PipeReader>, capture: &mut Capture) ->
     }
 }
 
-/// Reads what the pipe holds at this moment and no more.
+/// Reads what the pipe holds now, without waiting for more.
 pub(super) fn drain(pipe: Option<&mut PipeReader>, capture: &mut Capture) {
     let Some(pipe) = pipe else { return };
     let waiting = rustix::io::ioctl_fionread(&*pipe).unwrap_or(0);

@@ -28,7 +28,7 @@ struct Connection {
     inward: Vec<u8>,
     /// Bytes that the process has read and the harness has not been told about.
     unacknowledged: Unacknowledged,
-    /// Bytes that were sent to the harness and that it has not taken yet.
+    /// Bytes that were sent to the harness but that it has not acknowledged.
     outward: usize,
     /// Whether the process has stopped sending.
     ended: bool,
@@ -56,8 +56,8 @@ impl Relay {
         self.listener.local_addr().map(|address| address.port())
     }
 
-    /// Adds what to wait for. A descriptor without an expected event must not be in the list, because poll always reports the
-    /// end of a connection.
+    /// Adds what to wait for. A descriptor without an expected event must not be in the list, because poll always
+    /// reports the end of a connection.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
         let mut places = Vec::new();
         if self.connections.len() < MOST {

@@ -130,7 +130,7 @@ impl Sources {
         Ok((sources, lower))
     }
 
-    /// A folder of the host; on merged-usr systems the link that it is. Optional ones may be missing.
+    /// A folder of the host, or the link in its place on merged-usr systems. Optional ones may be missing.
     fn add(&mut self, path: &Path, optional: bool) -> io::Result<()> {
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         if about.is_symlink() {
@@ -247,7 +247,7 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     doing("make the root read-only", set_attributes_at(Path::new("/"), READ_ONLY))
 }
 
-/// Lays a file of the workspace over itself, read-only: it can be neither written nor removed nor replaced.
+/// Mounts a file of the workspace read-only over itself, so that it cannot be written, removed or replaced.
 fn seal(workspace: &Path, file: &Path) -> io::Result<()> {
     let at = doing(format!("find `{}`", file.display()), workspace.join(file).canonicalize())?;
     if !at.starts_with(workspace.canonicalize()?) || !at.is_file() {

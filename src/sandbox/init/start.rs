@@ -121,7 +121,7 @@ impl Starter {
     ) -> Result<i32, NotStarted> {
         let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".to_owned().into()) };
         let name = name.as_os_str();
-        // Collected again for want of a trailing slash, which joining an empty path leaves.
+        // Collected again, because joining an empty path leaves a trailing slash.
         let folder: PathBuf = self.workdir.join(cwd).components().collect();
         let path = variables.get("PATH").or_else(|| self.variables.get("PATH")).map_or("", String::as_str);
         let program =
@@ -153,7 +153,7 @@ impl Starter {
         }
     }
 
-    /// Starts a process, again where there is none left: with own processes that come and go, another moment decides.
+    /// Starts a process. If others have used up the machine's processes, tries again a little later.
     fn persistently<T>(&self, mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         for _ in 0..TRIES {
             match start() {
@@ -166,7 +166,7 @@ impl Starter {
         start()
     }
 
-    /// Whether the sandbox has used up a good part of its own limit of processes. Far below it, somebody else has.
+    /// Whether the sandbox has used up a good part of its own process limit. If not, others have used up the machine's.
     fn is_crowded(&self) -> bool {
         let own = std::process::id() as i32;
         let all = if own == 1 { processes::table().into_keys().collect() } else { processes::below(own) };
@@ -192,7 +192,7 @@ impl Starter {
         stdout: PipeWriter,
         mut stderr: PipeWriter,
     ) -> Result<i32, NotStarted> {
-        // SAFETY: the init has one thread. Beside this function, the child runs a write to an open file.
+        // SAFETY: the init has one thread. Besides this function, the child only writes to an open file.
         let forked = self.persistently(|| Ok(OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() })?));
         match forked {
             Err(error) => Err(self.not_started("the sandbox has no process left", &error)),

@@ -1,7 +1,7 @@
 //! The messages between the harness and the init, over a socket or two pipes.
 //!
 //! A message is a frame: the payload's length (8 bytes, little-endian), then the payload in the format of `postcard`.
-//! Every reader names the longest payload it accepts. A frame that is longer, torn or garbled is an error.
+//! Every reader states the longest payload that it accepts. A frame that is longer, torn or garbled is an error.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use crate::sandbox::{Exec, SandboxLimits};
 use crate::workspace::Layers;
 
-/// The longest request: a file to write, or all files to lay in a workspace.
+/// The most bytes of a request: one file to write, or all files to put into a workspace.
 pub(in crate::sandbox) const LONGEST_REQUEST: u64 = 1 << 30;
-/// The longest part of a request that is not a file: arguments, variables and paths.
+/// The most bytes of a request's other parts: arguments, variables and paths.
 pub(in crate::sandbox) const ENVELOPE: u64 = 16 << 20;
-/// Bytes of a payload that are reserved before they arrive.
+/// The most memory reserved for a payload before it has arrived.
 const RESERVED: u64 = 8 << 20;
 
-/// A path, argument or name, sent as the bytes it is made of.
+/// A path, argument or name, sent as raw bytes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) struct OsBytes(#[serde(with = "serde_bytes")] Vec<u8>);
 
@@ -49,12 +49,12 @@ impl std::fmt::Debug for OsBytes {
     }
 }
 
-/// Where an init finds itself, and what it has to build.
+/// Where an init runs, which decides what it has to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) enum Place {
-    /// On the host, to move into namespaces of its own.
+    /// On the host; moves into its own namespaces.
     Namespaces,
-    /// On the host, confined by landlock alone.
+    /// On the host; confined only by landlock.
     Host,
     /// The first process of a container that an engine has built.
     Container,
@@ -68,12 +68,12 @@ pub(in crate::sandbox) enum Source {
         lower: OsBytes,
         upper: OsBytes,
         work: OsBytes,
-        /// The root of the file system that the two last are on, where they have one of their own.
+        /// The root of the file system that holds only `upper` and `work`, if they have their own.
         disk: Option<OsBytes>,
     },
     /// A folder of the host.
     Folder(OsBytes),
-    /// The container's image has it.
+    /// The container's image holds it.
     Image,
 }
 
@@ -92,7 +92,7 @@ impl From<&Layers> for Source {
     }
 }
 
-/// The limits that the init sets or watches. CPUs are limited by the cgroup alone.
+/// The limits that the init sets or watches. Only the cgroup limits CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) struct Limits {
     pub(in crate::sandbox) memory: u64,
@@ -109,19 +109,19 @@ impl From<SandboxLimits> for Limits {
     }
 }
 
-/// The first message: what the init is to become.
+/// The first message: what the init has to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) struct Setup {
     pub(in crate::sandbox) place: Place,
-    /// The host user that the sandbox's processes are to run as, when the init starts as root.
+    /// The host user as whom the sandbox's processes run, if the init starts as root.
     pub(in crate::sandbox) owner: Option<(u32, u32)>,
     pub(in crate::sandbox) source: Source,
     pub(in crate::sandbox) read_only: Vec<OsBytes>,
-    /// Folders in those that are shown which an empty one covers.
+    /// Folders inside the shown ones that are hidden: an empty folder covers each.
     pub(in crate::sandbox) masked: Vec<OsBytes>,
-    /// Device files of the host that are shown beside those that every sandbox shows.
+    /// Device files of the host that the sandbox shows in addition to the usual ones.
     pub(in crate::sandbox) devices: Vec<OsBytes>,
-    /// Files of the workspace, by their path in it, that become read-only.
+    /// Files that become read-only, as paths in the workspace.
     pub(in crate::sandbox) sealed: Vec<OsBytes>,
     pub(in crate::sandbox) variables: BTreeMap<String, String>,
     pub(in crate::sandbox) limits: Limits,
@@ -129,7 +129,7 @@ pub(in crate::sandbox) struct Setup {
     pub(in crate::sandbox) procs_files: Vec<OsBytes>,
     /// Whether a cgroup limits memory, so that the address space need not be limited.
     pub(in crate::sandbox) memory_cgroup: bool,
-    /// Whether a cgroup limits processes, so that the user's need not be counted.
+    /// Whether a cgroup limits processes, so that the user's processes need not be counted.
     pub(in crate::sandbox) processes_cgroup: bool,
     /// A private folder for temporary files on the host, for a sandbox without its own view of the file system.
     pub(in crate::sandbox) scratch: Option<OsBytes>,
@@ -140,19 +140,19 @@ pub(in crate::sandbox) struct Setup {
 pub(in crate::sandbox) enum Job {
     /// Run a program.
     Exec { argv: Vec<OsBytes>, cwd: OsBytes, variables: BTreeMap<String, String> },
-    /// Print a regular file of at most so many bytes.
+    /// Print a regular file of at most `limit` bytes.
     Read { path: OsBytes, limit: u64 },
     /// Write standard input to a file.
     Write { path: OsBytes },
     /// Print a folder's entries.
     List { path: OsBytes },
-    /// Write and remove files as standard input says.
+    /// Write and remove the files listed on standard input.
     Lay,
-    /// Kill everything else and print what the workspace holds, or which of the paths on standard input.
+    /// Kill everything else, then list what the workspace holds, or those paths on standard input that exist.
     Survey,
-    /// The same, with everything else stopped in place of killed. What was stopped goes on after [`Job::Collect`].
+    /// The same, but everything else is only stopped. It continues after [`Job::Collect`].
     Look,
-    /// Print the files that standard input names.
+    /// Print the contents of the files listed on standard input.
     Collect,
 }
 
@@ -169,13 +169,13 @@ pub(in crate::sandbox) enum Request {
         #[serde(with = "serde_bytes")]
         stdin: Vec<u8>,
     },
-    /// Kill what runs: the disk is full.
+    /// Kill the running job: the disk is full.
     Stop,
-    /// End what runs as at its time limit.
+    /// End the running job as if its time limit had come.
     Expire,
     /// Listen on the sandbox's own loopback, and relay the connections while jobs run.
     Listen,
-    /// About a relayed connection.
+    /// News of a relayed connection.
     Relayed(Relayed),
 }
 
@@ -186,20 +186,20 @@ pub(in crate::sandbox) enum Relayed {
     Opened(u64),
     /// Bytes, at most [`RELAY_WINDOW`] of which may be in flight.
     Bytes(u64, #[serde(with = "serde_bytes")] Vec<u8>),
-    /// So many bytes have reached their reader, and make room for others.
+    /// This many more bytes have reached their reader, so others may be sent.
     Acknowledged(u64, u64),
-    /// This side sends no more.
+    /// This side sends nothing more.
     Closed(u64),
 }
 
 /// Bytes of one relayed connection that may be in flight in each direction.
 pub(in crate::sandbox) const RELAY_WINDOW: usize = 256 << 10;
 
-/// The most bytes of one relayed message: few enough to fit where the shortest replies are expected.
+/// The most bytes of one relayed message: small enough for the readers that accept only short replies.
 pub(in crate::sandbox) const RELAY_PART: usize = 32 << 10;
 
-/// Bytes that have been read and not acknowledged yet. Every message wakes the other side, so they are acknowledged in
-/// large parts; the sender always has at least half of its window.
+/// Bytes that have been read but not acknowledged. Every message wakes the other side, so bytes are acknowledged in
+/// large amounts. The sender always has at least half of its window.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Unacknowledged(u64);
 
@@ -214,19 +214,19 @@ impl Unacknowledged {
 /// From the init to the harness.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::sandbox) enum Reply {
-    /// Set up.
+    /// The sandbox is set up.
     Ready,
-    /// Could not be set up, or can no longer be relied on.
+    /// The sandbox could not be set up, or can no longer be relied on.
     Failed(String),
     /// A job is done.
     Done(Exec),
-    /// A job could not be started, because of its command.
+    /// A job could not be started because of its command.
     Refused(String),
-    /// Listens on this port of 127.0.0.1.
+    /// The init listens on this port of 127.0.0.1.
     Listening(u16),
-    /// About a relayed connection, at any time while a job runs.
+    /// News of a relayed connection, at any time while a job runs.
     Relayed(Relayed),
-    /// The job that runs may take so much longer than its limit, because other processes have the processors.
+    /// The running job gets this much time beyond its limit, because other processes kept the processors busy.
     Later(Duration),
 }
 
@@ -245,7 +245,7 @@ pub(in crate::sandbox) fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io:
     Ok(())
 }
 
-/// Reads a payload, which must hold one message and nothing else.
+/// Decodes a payload, which must hold one message and nothing else.
 pub(in crate::sandbox) fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(payload).map_err(invalid)? {
         (message, []) => Ok(message),
@@ -253,13 +253,13 @@ pub(in crate::sandbox) fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> i
     }
 }
 
-/// Appends one item of a list whose length is not known before.
+/// Appends one item to a list whose length is not known in advance.
 pub(in crate::sandbox) fn put_item(to: &mut Vec<u8>, item: &impl Serialize) -> io::Result<()> {
     *to = postcard::to_extend(item, std::mem::take(to)).map_err(invalid)?;
     Ok(())
 }
 
-/// Takes the next item of a list that [`put_item`] wrote; `None` at its end.
+/// Takes the next item from a list that [`put_item`] wrote; `None` at its end.
 pub(in crate::sandbox) fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8]) -> io::Result<Option<T>> {
     if list.is_empty() {
         return Ok(None);
@@ -269,7 +269,7 @@ pub(in crate::sandbox) fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8])
     Ok(Some(item))
 }
 
-/// A payload's length, refused above `most` bytes.
+/// Reads a payload's length from its frame. More than `most` bytes is an error.
 pub(in crate::sandbox) fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
     let length = u64::from_le_bytes(head);
     if length > most {
@@ -278,7 +278,7 @@ pub(in crate::sandbox) fn length(head: [u8; 8], most: u64) -> io::Result<usize> 
     usize::try_from(length).map_err(invalid)
 }
 
-/// Waits for one message of at most `most` bytes; `None` when the stream ends before it.
+/// Waits for one message of at most `most` bytes; `None` if the stream ends first.
 pub(in crate::sandbox) fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Result<Option<T>> {
     let mut head = Vec::with_capacity(8);
     from.by_ref().take(8).read_to_end(&mut head)?;
@@ -288,7 +288,7 @@ pub(in crate::sandbox) fn receive<T: DeserializeOwned>(mut from: impl Read, most
         Err(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
     };
     let length = length(head, most)? as u64;
-    // What a false length promises is not reserved before it arrives.
+    // A false length must not reserve memory for bytes that never arrive.
     let mut payload = Vec::with_capacity(length.min(RESERVED) as usize);
     if from.take(length).read_to_end(&mut payload)? as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());

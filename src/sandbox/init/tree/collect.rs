@@ -1,4 +1,4 @@
-//! The contents of a tree's files, sent to the harness.
+//! Sends the contents of files to the harness.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use serde_bytes::Bytes;
 use super::inside;
 use crate::sandbox::init::wire::{next_item, put_item};
 
-/// Writes the wanted files' bytes, one after the other.
+/// Writes the contents of the wanted files, one after another.
 pub(in crate::sandbox) fn collect(root: &Path, mut wanted: &[u8], to: &mut impl Write) -> io::Result<()> {
     while let Some((path, most)) = next_item::<(&[u8], u64)>(&mut wanted)? {
         let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ pub(in crate::sandbox) fn collect(root: &Path, mut wanted: &[u8], to: &mut impl 
     Ok(())
 }
 
-/// Opens a regular file, made readable first where its owner has closed it.
+/// Opens a regular file, and makes it readable first if its owner has removed that permission.
 fn readable(path: &PathBuf) -> io::Result<File> {
     let open = || {
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;

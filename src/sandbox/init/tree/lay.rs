@@ -1,4 +1,4 @@
-//! Files laid over a tree, in place of whatever is there.
+//! Writes the attempt's files into the workspace, replacing whatever is there.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::{Laid, inside};
 use crate::sandbox::init::wire::next_item;
 use crate::workspace::remove_tree;
 
-/// Writes and removes files below `root` as the list says, in its order.
+/// Writes and removes files below `root`, in the order of the list.
 pub(in crate::sandbox) fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
     while let Some((path, laid)) = next_item::<(ByteBuf, Laid)>(&mut list)? {
         let path = inside(&path)?;
@@ -23,7 +23,7 @@ pub(in crate::sandbox) fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a new file at `path` below `root`, in place of whatever is there, and fills it.
+/// Makes a new file at `path` below `root`, replacing whatever is there, and fills it.
 pub(in crate::sandbox) fn write(
     root: &Path,
     path: &Path,
@@ -36,7 +36,7 @@ pub(in crate::sandbox) fn write(
     fs::set_permissions(&target, Permissions::from_mode(mode))
 }
 
-/// Frees `path` below `root` for something new: removes what is there, and makes the folders above it in place of files
+/// Makes room at `path` below `root`: removes what is there, and makes the folders above it, which may replace files
 /// and links. Returns the full path.
 pub(in crate::sandbox) fn make_room(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut here = root.to_path_buf();

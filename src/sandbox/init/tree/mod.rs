@@ -1,7 +1,7 @@
-//! A workspace that the harness cannot see: how files get into a container, and what was changed gets out.
+//! Work on a workspace that the harness cannot see: how files get into a container, and how changed files get out.
 //!
-//! The init lays files ([`lay`]), surveys the tree ([`survey`]) and collects contents ([`collect`]). The harness's side
-//! is `docker::upper`. The two exchange the lists defined here, in the format of the other messages.
+//! The init writes files ([`lay`]), lists the tree ([`survey`]) and sends contents ([`collect`]). The harness's side is
+//! `docker::upper`. The two exchange the lists defined here, in the same format as the other messages.
 
 pub(in crate::sandbox) mod collect;
 pub(in crate::sandbox) mod lay;
@@ -18,14 +18,15 @@ use serde_bytes::Bytes;
 
 use super::wire::{next_item, put_item};
 
-/// The modification time of all files in a repo's image: seconds since 1970. A file with another one was written since.
+/// The modification time of all files in a repo's image, in seconds since 1970. A file with any other time was written
+/// later.
 pub(in crate::sandbox) const STAMP: u64 = 1_000_000_000;
 
-/// A point in time as file systems keep it: seconds since 1970, and nanoseconds.
+/// A point in time as file systems store it: seconds since 1970, and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sandbox) struct Moment(pub(in crate::sandbox) i64, pub(in crate::sandbox) i64);
 
-/// One file to lay before the attempt starts.
+/// What to put at one path before the attempt starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) enum Laid {
     /// A file, and whether it may be executed.
@@ -34,7 +35,7 @@ pub(in crate::sandbox) enum Laid {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// Nothing must be there.
+    /// Nothing: whatever is there is removed.
     Gone,
 }
 
@@ -43,18 +44,18 @@ pub(in crate::sandbox) enum Laid {
 pub(in crate::sandbox) enum Sort {
     /// A folder.
     Folder,
-    /// A regular file; `fresh` when it was written or changed since the sandbox started.
+    /// A regular file; `fresh` if it was written or changed since the sandbox started.
     File { executable: bool, size: u64, fresh: bool },
     /// A symbolic link and where it points.
     Link(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// Anything else, or an entry too deep to be kept.
+    /// Anything else, or an entry whose path is too long or too deep to be kept.
     Other,
 }
 
 /// One entry of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox) struct Surveyed {
-    /// Bytes relative to the workspace, `/` between the parts.
+    /// The path relative to the workspace, as bytes.
     #[serde(with = "serde_bytes")]
     pub(in crate::sandbox) path: Vec<u8>,
     pub(in crate::sandbox) sort: Sort,
@@ -72,43 +73,43 @@ fn garbled() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a path that leads out of the workspace")
 }
 
-/// A path below the workspace, refused when it could lead anywhere else.
+/// Checks that a path stays below the workspace.
 pub(super) fn inside(path: &[u8]) -> io::Result<&Path> {
     let path = Path::new(OsStr::from_bytes(path));
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if plain && !path.as_os_str().is_empty() { Ok(path) } else { Err(garbled()) }
 }
 
-/// The most bytes of a survey, its last entry and its end apart.
+/// The most bytes of a survey, not counting its last entry and the mark at its end.
 pub(in crate::sandbox) const LISTING: usize = 64 << 20;
-/// The most bytes of one entry of a survey: its path, where it points, and what is said of it.
+/// The most bytes of one entry of a survey: its path, the target of a link, and the rest.
 pub(in crate::sandbox) const ENTRY: usize = 8 << 10;
 
 /// What [`survey`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sandbox) struct Survey {
-    /// Folders before what is in them.
+    /// A folder comes before its contents.
     pub(in crate::sandbox) entries: Vec<Surveyed>,
-    /// Whether a limit ended it before the tree did: what is not listed may be there nevertheless.
+    /// Whether a limit ended the survey early. Paths that are not listed may then exist.
     pub(in crate::sandbox) is_cut: bool,
 }
 
 impl Survey {
-    /// A survey that was cut, together with what [`survey_known`] found of these paths, which comes first.
+    /// Completes a survey that was cut with what [`survey_known`] found at these paths, which comes first.
     pub(in crate::sandbox) fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));
         Self { entries: found.entries.into_iter().chain(others).collect(), is_cut: found.is_cut }
     }
 }
 
-/// Files to lay, as [`lay`] takes them.
+/// Encodes files for [`lay`].
 pub(in crate::sandbox) fn encode_laid(files: &[(Vec<u8>, Laid)]) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     files.iter().try_for_each(|(path, laid)| put_item(&mut to, &(Bytes::new(path), laid)))?;
     Ok(to)
 }
 
-/// Paths, as [`survey_known`] takes them.
+/// Encodes paths for [`survey_known`].
 pub(in crate::sandbox) fn encode_paths<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     paths.into_iter().try_for_each(|path| put_item(&mut to, &Bytes::new(path)))?;
@@ -121,7 +122,7 @@ fn encoded(item: &Item) -> io::Result<Vec<u8>> {
     Ok(to)
 }
 
-/// What [`survey`] or [`survey_known`] wrote.
+/// Decodes what [`survey`] or [`survey_known`] wrote.
 pub(in crate::sandbox) fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     let mut entries = Vec::new();
     while let Some(item) = next_item(&mut list)? {
@@ -132,14 +133,14 @@ pub(in crate::sandbox) fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     Ok(Survey { entries, is_cut: false })
 }
 
-/// The paths whose contents are wanted and the most bytes of each, as [`collect`] takes them.
+/// Encodes the wanted paths for [`collect`], each with the most bytes to send of it.
 pub(in crate::sandbox) fn encode_wanted<'a>(wanted: impl IntoIterator<Item = (&'a [u8], u64)>) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     wanted.into_iter().try_for_each(|(path, size)| put_item(&mut to, &(Bytes::new(path), size)))?;
     Ok(to)
 }
 
-/// What [`collect`] wrote, in the order of what was wanted.
+/// Decodes what [`collect`] wrote: contents in the order of the wanted paths.
 pub(in crate::sandbox) fn decode_collected(mut bytes: &[u8]) -> io::Result<Vec<&[u8]>> {
     let mut files = Vec::new();
     while let Some(file) = next_item(&mut bytes)? {

@@ -1,4 +1,4 @@
-//! What a tree holds, listed for the harness.
+//! Lists what the workspace holds, for the harness.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -13,33 +13,33 @@ use super::{Item, LISTING, Moment, STAMP, Sort, Surveyed, encoded, inside};
 use crate::sandbox::init::wire::next_item;
 use crate::workspace::{DEEPEST, Folder, LONGEST_PATH, is, is_left_out};
 
-/// How far a survey goes. What lies beyond is the attempt's own doing, and not taken over.
+/// When a survey stops. Only an attempt that writes far too much reaches a limit, and what is not listed is not kept.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sandbox) struct SurveyLimits {
-    /// Entries that were written since the sandbox began.
+    /// The most entries written since the sandbox began.
     pub(in crate::sandbox) fresh: usize,
-    /// Bytes of the list; as many again may be held in names of folders' entries.
+    /// The most bytes of the list. The names of the folders being walked may take as many again.
     pub(in crate::sandbox) bytes: usize,
-    /// Time, once there are more fresh entries than [`SLOW`]; a survey of fewer is slow for the machine's own reasons.
+    /// The most time, which counts only if there are more fresh entries than [`SLOW`]. With fewer, the machine is slow.
     pub(in crate::sandbox) wall: Duration,
 }
 
 impl Default for SurveyLimits {
-    /// Far more than workspaces list, and less than a file job may take.
+    /// Far more than real workspaces need, and less than the limits of a file job.
     fn default() -> Self {
         Self { fresh: 100_000, bytes: LISTING, wall: Duration::from_secs(30) }
     }
 }
 
-/// Bytes of a path; a repo has no longer ones. What lies deeper is named by the folder at which it becomes longer.
+/// The most bytes of a path. No repo has longer ones. The survey lists an entry that exceeds it, but nothing below.
 const LONGEST: usize = LONGEST_PATH;
-/// Fresh entries that no honest attempt leaves.
+/// More fresh entries than this are not the work of an honest attempt.
 const SLOW: usize = 10_000;
-/// What a name takes beside its bytes while a folder is walked.
+/// The memory that a name takes in addition to its bytes while a folder is walked.
 const NAME: usize = 48;
 
-/// Lists everything below `root` but what snapshots leave out, folders before what is in them, until a limit is
-/// reached, which the list then says.
+/// Lists everything below `root` except what snapshots leave out, each folder before its contents. At a limit it stops,
+/// and marks the list as cut.
 pub(in crate::sandbox) fn survey(
     root: &Path,
     since: Option<Moment>,
@@ -64,7 +64,7 @@ struct Walk<'a, W> {
 }
 
 impl<W: Write> Walk<'_, W> {
-    /// Breaks when a limit is reached.
+    /// Breaks at a limit.
     fn folder(&mut self, folder: &Folder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
         let room = self.limits.bytes - self.held;
         let Some(names) = folder.entries_within(|name| name.len() + NAME, room)? else {
@@ -102,7 +102,7 @@ impl<W: Write> Walk<'_, W> {
     }
 }
 
-/// What an entry is, and whether it was written or changed since the sandbox began.
+/// What an entry is, and whether it was written or changed since the sandbox started.
 fn sort(
     folder: &Folder,
     name: &OsStr,
@@ -127,8 +127,8 @@ fn sort(
     Ok((sort, is_fresh))
 }
 
-/// Lists those of the paths that are there, as [`survey`] does, whatever lies beside them. What was given to an attempt
-/// is found by this however much it added.
+/// Lists these paths if they exist, as [`survey`] does, and nothing else. It finds the files that the attempt was
+/// given, however many others the attempt has written.
 pub(in crate::sandbox) fn survey_known(
     root: &Path,
     since: Option<Moment>,
@@ -144,7 +144,7 @@ pub(in crate::sandbox) fn survey_known(
     Ok(())
 }
 
-/// What is at a path, no link followed on the way; `None` when nothing is.
+/// What is at a path, without following links; `None` if nothing is.
 fn known(top: &Folder, path: &Path, since: Option<Moment>) -> io::Result<Option<Sort>> {
     let mut here: Option<Folder> = None;
     let mut parts = path.components().peekable();
