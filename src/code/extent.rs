@@ -1,19 +1,19 @@
 //! Where a function's body begins and ends, to the byte, and how the lines of a masked body are indented.
 //!
-//! The syntax tree gives the colon, the first statement and the last token. Between colon and first statement, and
-//! behind the last statement, stand comments that describe the body and would give it away: they belong to the body.
-//! A `# type:` comment behind the colon belongs to the signature (PEP 484), and stays.
+//! The syntax tree gives the colon, the first statement and the last token. Comments between the colon and the first
+//! statement, and after the last statement, belong to the body, because they describe it and would give it away. A
+//! `# type:` comment after the colon belongs to the signature (PEP 484) and stays.
 
 use std::ops::Range;
 
-/// The body of a function whose header ends at `colon` (the offset behind the colon), whose last token ends at
-/// `last`, and whose `def` is at `def`.
+/// The body of a function whose header ends at `colon` (the offset after the colon), whose last token ends at `last`,
+/// and whose `def` is at `def`.
 pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Range<usize> {
     let start = if is_type_comment(&source[colon..]) { end_of_line(source, colon) } else { colon };
     start..end(source, last, column(source, def)).max(start)
 }
 
-/// The end of the line on which a block's last token ends (at `last`), or of the last of the comments below it that are
+/// The end of the line on which a block's last token ends (at `last`), or of the last comment line below it that is
 /// indented deeper than `depth`.
 pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
@@ -35,8 +35,9 @@ pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     end
 }
 
-/// Where the comments directly above the line of `at` begin that are at the column of `at`, which begins its line; the
-/// beginning of that line where there are none. `is_one` says whether a comment that belongs to `at` begins at a place.
+/// Where the comments begin that are directly above the line of `at` and at the same column; without any, the beginning
+/// of that line. `at` must be the first token of its line. `is_one` reports whether a comment that belongs to `at`
+/// begins at an offset.
 pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
     let depth = column(source, at);
     let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -52,8 +53,8 @@ pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usiz
     start
 }
 
-/// The indentation for a masked body: that of the first statement (at `first`) where it is deeper than `def`'s, which
-/// it is not for a body on the header's line; a tab or four spaces more than `def`'s otherwise.
+/// The indentation of a masked body: that of the first statement (at `first`) if it is deeper than that of `def`.
+/// Otherwise, as for a body on the header's line, a tab or four spaces more than that of `def`.
 pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     let outer = indent_of_line(source, def);
     let inner = indent_of_line(source, first);
@@ -64,7 +65,7 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// The line ending next after `at`, or else the last one before, or else `\n`.
+/// The next line ending after `at`, else the last one before it, else `\n`.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);
@@ -77,8 +78,8 @@ pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     }
 }
 
-/// Whether two statements of one block are at the same column. One that does not begin its line (behind a `;`, or
-/// after a backslash at the end of the line before) may be anywhere.
+/// Whether two statements of one block are at the same column. A statement that does not begin its line, because it
+/// follows a `;` or a backslash at the end of the previous line, may be at any column.
 pub(super) fn aligned(source: &[u8], first: usize, other: usize) -> bool {
     column(source, first) == column(source, other) || !begins_line(source, other)
 }
@@ -119,8 +120,8 @@ pub(super) fn next_line(source: &[u8], end: usize) -> usize {
     end + if source[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < source.len()) }
 }
 
-/// The end of the line of a statement that ends at `at`, over a comment, and over backslashes that lead on to lines
-/// that hold nothing.
+/// The end of the line of a statement that ends at `at`, including a comment, and including empty lines that
+/// backslashes join to it.
 pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     loop {
         let end = end_of_line(source, at);

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use tree_sitter::{Point, Range as Stretch};
 
-/// The text without the ends of those lines, and without the comments before them: what is left reads the same, and
-/// keeps its places. `None` when there is no such line.
+/// The text with the ends of those lines, and the comments before them, blanked. It means the same, and every offset
+/// stays valid. `None` if there is no such line.
 pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     let gaps = gaps(text);
     if gaps.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     Some(kept.collect())
 }
 
-/// Line ends inside brackets, each with the comment before it, but those that alone keep two words apart.
+/// Line ends inside brackets, each with the comment before it, except those that are the only gap between two words.
 fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut depth = 0_usize;

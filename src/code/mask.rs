@@ -1,4 +1,5 @@
-//! Masking: function bodies replaced by a docstring and `raise NotImplementedError`, everything else kept byte for byte.
+//! Masking: function bodies replaced by a docstring and `raise NotImplementedError`, everything else kept byte for
+//! byte.
 //!
 //! A masked body always has two or three lines of its own, even if the original was on the header's line:
 //!
@@ -11,12 +12,12 @@
 //! ```
 //!
 //! Comments between colon and first statement, and after the last statement as long as they are indented deeper than
-//! `def`, tell how the body works and go with it; so does a comment behind the colon, unless it is a `# type:` comment,
+//! `def`, describe the body and are removed with it. So is a comment after the colon, unless it is a `# type:` comment,
 //! which is part of the signature. Comments above the function stay. A masked generator raises when it is called, not
-//! at its first `next()`: it must not run, and whoever calls it learns so at once.
+//! at its first `next()`, so that the caller notices at once.
 //!
-//! Of a function's statements a [`Region`] may be masked alone: `raise NotImplementedError` is then in their place, at
-//! their indentation.
+//! A [`Region`] of a function can be masked alone: `raise NotImplementedError` then replaces its statements, at their
+//! indentation.
 
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ pub struct Target<'text> {
     pub description: Option<&'text str>,
 }
 
-/// What is masked: a function, or statements of one.
+/// What to mask: a whole function or some of its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut<'text> {
     /// A whole function's body.
@@ -48,7 +49,7 @@ pub enum Cut<'text> {
 pub struct Masked {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// For each part, in the order asked for, the bytes that stand for it.
+    /// The bytes that replace each part, in the order asked for.
     pub stand_ins: Vec<Range<usize>>,
 }
 
@@ -61,8 +62,8 @@ struct Splice {
 }
 
 impl Module {
-    /// The file's bytes with these functions masked, in any order; a splice, nothing is parsed. Time and memory are
-    /// those of copying the bytes.
+    /// The file's bytes with these functions masked, in any order. This only splices and parses nothing, so it costs no
+    /// more than copying the bytes.
     ///
     /// # Errors
     /// Kind `Suite` when one target is nested in another or named twice; `Internal` for an index out of range.
@@ -70,7 +71,7 @@ impl Module {
         Ok(self.cut(&functions(targets))?.bytes)
     }
 
-    /// As [`Module::mask`], and parses the result to prove it, see [`Module::cut_checked`].
+    /// Like [`Module::mask`], but also parses the result to prove it, see [`Module::cut_checked`].
     ///
     /// # Errors
     /// As [`Module::cut_checked`].
@@ -78,7 +79,7 @@ impl Module {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
-    /// The file with these functions and regions masked, in any order; a splice, nothing is parsed.
+    /// The file with these functions and regions masked, in any order. This only splices and parses nothing.
     ///
     /// # Errors
     /// Kind `Suite` when one is nested in another or named twice; `Internal` for an index out of range.
@@ -100,8 +101,8 @@ impl Module {
         Ok(Masked { bytes, stand_ins })
     }
 
-    /// As [`Module::cut`], and parses the result to prove it: no syntax errors, the masked parts hold just what they
-    /// should, every other function is where it was, its own bytes unchanged, and so are the statements around a region.
+    /// Like [`Module::cut`], but also parses the result to prove it: it has no syntax errors, the masked parts hold
+    /// exactly what they should, and all other functions and the statements around a region are unchanged.
     ///
     /// # Errors
     /// As [`Module::cut`]; kind `Internal` when the proof fails.
@@ -151,7 +152,7 @@ impl Module {
         self.functions()[a].overlaps(&self.functions()[b])
     }
 
-    /// All that a part of a sample takes with it: a function with its decorators, or a region's lines.
+    /// Everything that belongs to a part of a sample: a function with its decorators, or a region's lines.
     #[must_use]
     pub fn extent(&self, cut: &Cut<'_>) -> Range<usize> {
         match cut {
@@ -172,7 +173,7 @@ impl Module {
         bytes
     }
 
-    /// What is replaced by what, in the file's order.
+    /// The ranges to replace and their replacements, in the file's order.
     fn splices(&self, cuts: &[Cut<'_>]) -> Result<Vec<Splice>> {
         let functions = self.functions();
         let beyond = cuts.iter().find_map(|cut| match cut {

@@ -19,7 +19,7 @@ pub struct Module {
     path: PathBuf,
     source: Vec<u8>,
     functions: Vec<Function>,
-    /// Of all calls, outside of functions too, what is called.
+    /// What each call calls, including calls outside of functions.
     calls: Vec<std::ops::Range<usize>>,
     pub(super) encoding: Encoding,
 }
@@ -29,7 +29,7 @@ impl Module {
     ///
     /// # Errors
     /// Kind `Suite`, with file and line: a syntax error, bytes that are not in the declared encoding, an encoding
-    /// that does not extend ASCII. Such a file is refused, since what stands where would be a guess.
+    /// that does not extend ASCII. Such a file is refused, because all offsets in it would be guesses.
     pub fn parse(path: impl Into<PathBuf>, source: Vec<u8>) -> Result<Self> {
         let path = path.into();
         let encoding = Encoding::detect(&source).map_err(|(message, line)| {
@@ -51,7 +51,7 @@ impl Module {
             return Err(Error::suite(format!("syntax error: {what}")).at(&path, Some(line)).hint(REFUSED));
         }
         for function in &mut functions {
-            // Until here the calls include those in the signature.
+            // Up to here the calls include those in the signature.
             let body = function.header.end;
             let signature = calls[function.calls.clone()].iter().take_while(|call| call.start < body).count();
             function.calls.start += signature;
@@ -88,7 +88,7 @@ impl Module {
         &self.functions
     }
 
-    /// The index of the function called `name`: a qualified name, with `#k` where the file has several of it.
+    /// The index of the function called `name`: a qualified name, with `#k` if the file has several of that name.
     ///
     /// # Errors
     /// Kind `Suite`: there is none (the hint lists near names), or several (the hint lists them with their lines).

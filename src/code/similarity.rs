@@ -1,8 +1,8 @@
 //! How much of one piece of code is in another: containment over shingles of 12 tokens.
 //!
-//! A function whose body can be copied together from elsewhere in the repo measures nothing. Similarity of whole
-//! functions misses a body that is inside a longer one; containment, the share of its shingles that the other
-//! text has too, finds it (Broder, "On the resemblance and containment of documents", 1997).
+//! A function whose body can be copied from elsewhere in the repo measures nothing. The similarity of whole functions
+//! misses a body inside a longer one. Containment, the share of its shingles that the other text also has, finds it
+//! (Broder, "On the resemblance and containment of documents", 1997).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use super::tokens::{self, Token, Tokens};
 /// Number of tokens in a shingle.
 pub const SHINGLE: usize = 12;
 
-/// What a shingle makes of names.
+/// How shingles compare names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identifiers {
-    /// Compared as they are.
+    /// As they are.
     Kept,
     /// All alike, so that a copy with other names is found.
     Normalised,
 }
 
 impl Tokens<'_> {
-    /// Every run of `width` tokens, as a hash of 64 bits, and where it is in the text. Two that differ have the same
+    /// Every sequence of `width` tokens, as a hash of 64 bits, and where it is in the text. Two different ones share a
     /// hash about once in 10^19 pairs.
     pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -47,7 +47,7 @@ impl Tokens<'_> {
     }
 }
 
-/// Spreads a hash over all its bits: the low ones of a polynomial follow from the tokens' low ones alone.
+/// Mixes all bits of a hash, because the low bits of a polynomial depend only on the low bits of the tokens.
 const fn mixed(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
@@ -62,8 +62,8 @@ impl Module {
     }
 }
 
-/// The share (0 to 1) of the distinct shingles of `body` that `other` has too. A body shorter than a shingle is
-/// taken as one shingle of its length; one without tokens is contained nowhere: 0.
+/// The share (0 to 1) of the distinct shingles of `body` that `other` also has. A body shorter than a shingle counts as
+/// one shingle of its own length. A body without tokens is contained nowhere: 0.
 #[must_use]
 pub fn containment(body: &Tokens<'_>, other: &Tokens<'_>, identifiers: Identifiers) -> f64 {
     let width = SHINGLE.min(body.len());

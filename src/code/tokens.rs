@@ -1,8 +1,8 @@
 //! The tokens of any text as Python has them: of code, and of prose, notebooks or patches that may hold code.
 //!
-//! Written by hand and not taken from a syntax tree: a tree of prose with code in it depends on how the parser recovers
-//! from errors, so that the same lines would give other tokens in a README than in a module. Here a token depends on
-//! little but its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
+//! Our own tokenizer, not a syntax tree: a tree of prose with code in it depends on how the parser recovers from
+//! errors, so the same lines would have different tokens in a README and in a module. Here a token depends on little
+//! more than its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Tokens<'source> {
 pub(super) struct Token {
     start: usize,
     end: usize,
-    /// Whether it is a name and no keyword.
+    /// Whether it is a name, not a keyword.
     pub(super) is_identifier: bool,
     /// Hash of its bytes.
     pub(super) hash: u64,
@@ -54,9 +54,9 @@ impl<'source> Tokens<'source> {
         self.tokens.len()
     }
 
-    /// Where the tokens stand that are insides of strings at least `least` bytes long: code may hide there.
+    /// Where the tokens are that are contents of strings of at least `least` bytes: code may hide there.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // An inside is between two tokens of quotes, and nothing else begins right behind a quote.
+        // The contents are between two quote tokens, and nothing else begins directly after a quote.
         self.tokens
             .windows(2)
             .filter(move |pair| {
@@ -68,7 +68,7 @@ impl<'source> Tokens<'source> {
             .map(|pair| pair[1].range())
     }
 
-    /// Where the tokens stand.
+    /// Where the tokens are.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.tokens.iter().map(Token::range)
     }
@@ -78,8 +78,8 @@ impl<'source> Tokens<'source> {
     }
 }
 
-/// A quote whose other half is not within so many bytes on its line is a token by itself: in a file of one long line,
-/// looking on to the end from every quote would take the square of its length.
+/// A quote whose closing quote is not within this many bytes on the same line is a token by itself. In a file of one
+/// long line, searching to the end from every quote would take quadratic time.
 const LONGEST_STRING: usize = 2000;
 
 struct Lexer<'source> {
@@ -91,7 +91,7 @@ struct Lexer<'source> {
 }
 
 impl Lexer<'_> {
-    /// Moves over one token, or over what is none.
+    /// Moves past one token, or past something that is not a token.
     fn step(&mut self) {
         let byte = self.source[self.at];
         match byte {
@@ -106,7 +106,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The byte so many behind the current one; 0 behind the end.
+    /// The byte this far after the current one; 0 after the end.
     fn peek(&self, ahead: usize) -> u8 {
         if self.at + ahead < self.end { self.source[self.at + ahead] } else { 0 }
     }
@@ -153,9 +153,9 @@ impl Lexer<'_> {
         self.push(start..end, false);
     }
 
-    /// A string whose quotes begin at `quote`: its prefix with the quotes, its inside, the quotes; in an f-string the
-    /// inside is cut at its replacement fields, whose tokens are those of code. A quote that nothing closes, as in
-    /// "don't", is a token by itself.
+    /// A string whose quotes begin at `quote`: the prefix with the quotes, the contents, the closing quotes. The
+    /// contents of an f-string are split at the replacement fields, which hold the tokens of code. An unclosed quote,
+    /// as in "don't", is a token by itself.
     fn string(&mut self, quote: usize) {
         let prefix = &self.source[self.at..quote];
         let formatted = prefix.iter().any(|letter| matches!(letter, b'f' | b'F' | b't' | b'T'));
@@ -179,7 +179,7 @@ impl Lexer<'_> {
         self.push(close..close + width, false);
     }
 
-    /// Where the quotes that close a string stand.
+    /// Where the closing quotes of a string are.
     fn closing(&self, inside: usize, mark: u8, triple: bool) -> Option<usize> {
         let mut at = inside;
         let end = if triple { self.end } else { self.end.min(inside + LONGEST_STRING) };
@@ -197,7 +197,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// The inside of an f-string.
+    /// The contents of an f-string.
     fn formatted(&mut self, inside: usize, close: usize) {
         let end = std::mem::replace(&mut self.end, close);
         let mut text = inside;

@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Module {
-    /// One row a function, in source order.
+    /// One row per function, in source order.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let row = |(index, function): (usize, &super::Function)| Row {

@@ -144,11 +144,11 @@ struct Walk<'source> {
     found: Contents,
     /// Innermost last, each with the depth of its node.
     scopes: Vec<(usize, Scope)>,
-    /// Of a decorated definition that was entered, until its definition is: where it begins, and its decorators.
+    /// Where a decorated definition begins, and its decorators, until the walk enters the definition itself.
     decorators: Option<(usize, Vec<Range<usize>>)>,
     /// Blocks around the node, innermost last.
     blocks: Vec<Block>,
-    /// Where the last token ended, comments left out: offset, and row.
+    /// Where the last token that is not a comment ended: offset and row.
     last: (usize, usize),
 }
 
@@ -269,7 +269,7 @@ impl Walk<'_> {
             _ => None,
         };
         let first_line = node.start_position().row + 1;
-        // Those in the signature come next, and are cut off once all calls are known.
+        // Calls in the signature come next, and are removed once all calls are known.
         let calls = self.found.calls.len();
         self.found.functions.push(Function {
             name,
@@ -301,8 +301,8 @@ impl Walk<'_> {
         outer.map_or_else(|| name.to_owned(), |outer| format!("{outer}.{name}"))
     }
 
-    /// A `yield` at `at` makes the innermost function around it a generator. One in a signature's default belongs to
-    /// the function around that.
+    /// A `yield` at `at` makes the innermost function around it a generator. In a default value of a signature, it
+    /// belongs to the function around that signature.
     fn mark_generator(&mut self, at: usize) {
         for (_, scope) in self.scopes.iter().rev() {
             match scope {
@@ -325,8 +325,8 @@ fn first_statement(block: Node<'_>) -> Option<Node<'_>> {
         .find(|child| child.kind_id() != KINDS.comment && child.kind_id() != KINDS.line_continuation)
 }
 
-/// Where the docstring stands, if this statement is one: a plain string, several in a row, in parentheses or not.
-/// Bytes, f-strings and template strings are none.
+/// Where the docstring is, if this statement is one: one or several plain strings, with or without parentheses. Bytes,
+/// f-strings and template strings are not docstrings.
 fn docstring(statement: Node<'_>, source: &[u8]) -> Option<Range<usize>> {
     if statement.kind_id() != KINDS.expression_statement || statement.child_count() != 1 {
         return None;

@@ -1,15 +1,15 @@
-//! Changes as a careless reader of the paper makes them: the last of several equals for the first, the other side of an
-//! edge, n - 1 for n, a normalisation, a guard or a step left out, two steps exchanged, the new value for the old one.
+//! The mistakes of a careless reader of the paper: taking the last of several equal values instead of the first, the
+//! other side of an edge, n - 1 for n; leaving out a normalisation, a guard or a step; swapping two steps; using the
+//! new value instead of the old one.
 //!
-//! They are written so that the code still runs: what is wrong shows in values, and only on inputs that have ties,
-//! edges or small counts.
+//! The changed code still runs. Only the values are wrong, and only on inputs with ties, edges or small counts.
 
 use tree_sitter::Node;
 
 use super::Kind;
 use super::places::{Walk, children, is_keyword, parts};
 
-/// Calls whose first argument stands for the whole where a step is left out at the end of a function.
+/// Calls that a mutant leaves out at the end of a function, returning the first argument instead.
 const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
 
 /// Names that hold a number of things.
@@ -50,7 +50,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// `a / b` without its divisor, with a count one less, and relative to the other of two values.
+    /// Changes `a / b`: without the divisor, with a count one less, and relative to the other of two values.
     pub(super) fn division(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         let [Some(left), Some(operator), Some(right)] = fields else { return };
@@ -83,7 +83,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// A `while` that is done once.
+    /// A `while` loop that runs once.
     pub(super) fn single_round(&mut self, node: Node<'_>) {
         if let Some(word) = node.child(0)
             && !descendants(node).any(|it| matches!(it.kind(), "break_statement" | "continue_statement"))
@@ -104,7 +104,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// A statement and the one after it exchanged, where one changes what the other reads and both can still run.
+    /// Two neighbouring statements swapped, if one changes what the other reads and both can still run.
     pub(super) fn order(&mut self, node: Node<'_>) {
         let next = node.next_named_sibling().filter(|next| next.kind() == "expression_statement");
         let Some(next) = next else { return };
@@ -144,7 +144,7 @@ impl<'source> Walk<'source> {
         self.of_ties(node, &format!("np.shape(ties)[{axis}] - 1 - {sorted}"), values);
     }
 
-    /// A function of `ties`, called with what was given: it is evaluated once.
+    /// A function of `ties`, called with the original argument, which is evaluated once.
     fn of_ties(&mut self, node: Node<'_>, body: &str, values: Node<'_>) {
         let value = &self.source[values.byte_range()];
         let replacement = [b"(lambda ties: ", body.as_bytes(), b")(", value, b")"].concat();
@@ -200,7 +200,7 @@ impl<'source> Walk<'source> {
         descendants(node).any(|it| it.kind() == "identifier" && self.nonlocal.contains(&self.source[it.byte_range()]))
     }
 
-    /// What an assignment to `left` changes: a name, an attribute, or that of which an item is set.
+    /// What an assignment to `left` changes: a name, an attribute, or the object whose item is set.
     fn base(&self, left: Node<'_>) -> &'source str {
         let mut left = left;
         while left.kind() == "subscript" {
@@ -220,7 +220,7 @@ impl<'source> Walk<'source> {
     }
 }
 
-/// What a statement assigns to, and whether it does nothing else with it.
+/// What a statement assigns to, and whether it only assigns to it.
 fn target(statement: Node<'_>) -> Option<(bool, Node<'_>)> {
     statement.child_by_field_name("left").map(|left| (statement.kind() == "assignment", left))
 }

@@ -2,13 +2,13 @@
 //!
 //! A mutant is one splice of the file's bytes inside the body, found in the syntax tree (`places`) and proved by
 //! parsing the result: no error nodes, and no two mutants of a function give the same text. Docstrings, strings,
-//! annotations, decorators, `raise` and `assert` are never touched: no experiment that works can tell such a change.
+//! annotations, decorators, `raise` and `assert` are never changed, because no working experiment could notice.
 //! A mutant's id says what changes and where in the body, so that it stays the same when other code changes.
 //!
 //! The kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
 //! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some
 //! for the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
-//! semantic: what a model writes that has read the paper carelessly (`careless`).
+//! semantic: mistakes of a model that has read the paper carelessly (`careless`).
 
 mod careless;
 mod choice;

@@ -17,7 +17,7 @@ pub(super) struct Edit {
     pub trivial: bool,
 }
 
-/// What no experiment that works can tell changed, or what is not code of the body.
+/// Nodes that are not code of the body, or whose change no working experiment can notice.
 const SKIPPED: &[&str] = &[
     "string",
     "concatenated_string",
@@ -36,7 +36,7 @@ const SKIPPED: &[&str] = &[
     "exec_statement",
 ];
 
-/// Every change of the function's body; `None` when the tree does not hold the function.
+/// Every change to the function's body; `None` if the tree does not contain the function.
 pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<Edit>> {
     let function = &module.functions()[function];
     let node = definition(tree, function)?;
@@ -69,9 +69,9 @@ pub(super) struct Walk<'source> {
     edits: Vec<Edit>,
     /// Names that occur before the node.
     seen: HashSet<&'source [u8]>,
-    /// Names that a nested function declares to be its outer function's.
+    /// Names that a nested function declares `nonlocal`.
     pub(super) nonlocal: HashSet<&'source [u8]>,
-    /// The first parameters (but `self` and `cls`) of the functions entered so far.
+    /// The first parameters (except `self` and `cls`) of the functions entered so far.
     scopes: Vec<Option<Range<usize>>>,
 }
 
@@ -119,7 +119,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Adds the changes at a node; whether those inside it are wanted too.
+    /// Adds the changes at a node. Returns whether to continue inside it.
     fn visit(&mut self, node: Node<'_>, scope: usize) -> bool {
         match node.kind() {
             "binary_operator" | "boolean_operator" => {
@@ -242,7 +242,7 @@ impl<'source> Walk<'source> {
             }
         }
         for (at, argument) in all.iter().enumerate().filter(|(_, argument)| is_keyword(**argument)) {
-            // With the comma behind it, or else the one before.
+            // With the comma after it, else the one before it.
             let range = match (all.get(at + 1), at.checked_sub(1)) {
                 (Some(next), _) => argument.start_byte()..next.start_byte(),
                 (None, Some(before)) => all[before].end_byte()..argument.end_byte(),
@@ -261,7 +261,7 @@ impl<'source> Walk<'source> {
             [start, stop, ..] => (Some(*start), *stop),
             [] => return,
         };
-        // A number as written becomes one more and one less by itself.
+        // A literal number is changed elsewhere.
         let written = |node: Node<'_>| node.kind() == "integer";
         match start {
             None => self.wrap(Kind::Boundary, stop, "1, ", ""),
@@ -286,7 +286,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// An axis of 0 or 1, or a side, becomes the other one; whether to go on inside.
+    /// An axis of 0 or 1, or a side, becomes the other one. Returns whether to continue inside.
     fn keyword(&mut self, node: Node<'_>) -> bool {
         let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
             return true;
@@ -302,7 +302,7 @@ impl<'source> Walk<'source> {
         false
     }
 
-    /// `x[:]` alone in its brackets loses its last element.
+    /// A lone `x[:]` loses its last element.
     fn subscript(&mut self, node: Node<'_>) {
         let mut cursor = node.walk();
         let parts: Vec<Node<'_>> = node.children_by_field_name("subscript", &mut cursor).collect();
@@ -328,7 +328,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Drops a statement that is an expression or an assignment; whether to go on inside.
+    /// Drops a statement that is an expression or an assignment. Returns whether to continue inside.
     fn statement(&mut self, node: Node<'_>) -> bool {
         let Some(inner) = parts(node).next() else { return true };
         let left = inner.child_by_field_name("left").filter(|_| inner.kind() == "assignment");
@@ -427,7 +427,7 @@ impl<'source> Walk<'source> {
         self.add(Kind::Swap, first.start_byte()..second.end_byte(), replacement, false);
     }
 
-    /// Puts something before and after an expression, which goes into parentheses unless it is simple.
+    /// Puts something before and after an expression, which gets parentheses unless it is simple.
     fn wrap(&mut self, kind: Kind, node: Node<'_>, before: &str, after: &str) {
         let text = &self.source[node.byte_range()];
         let simple = before.ends_with(", ")
@@ -445,7 +445,7 @@ impl<'source> Walk<'source> {
         self.edits.push(Edit { kind, range, replacement, trivial });
     }
 
-    /// A node's text, for comparison with plain ones: empty for what is not UTF-8.
+    /// A node's text, for comparisons: empty if it is not UTF-8.
     pub(super) fn text(&self, node: Node<'_>) -> &'source str {
         std::str::from_utf8(&self.source[node.byte_range()]).unwrap_or_default()
     }
@@ -468,7 +468,7 @@ pub(super) fn is_keyword(argument: Node<'_>) -> bool {
     argument.kind() == "keyword_argument"
 }
 
-/// Whether an expression is text or a list as written, which most operators do not take.
+/// Whether an expression is a literal string or list, which most operators do not accept.
 fn is_sequence(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "concatenated_string" | "list" | "list_comprehension" | "tuple")
 }

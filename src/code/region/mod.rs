@@ -1,10 +1,10 @@
 //! Regions: contiguous statements of one block, which can be masked without the rest of their function.
 //!
-//! A region is named by its function and its first and last statement, or by two comments around it ([`Bounds`]). It is
-//! found in the syntax tree, so that it is always whole statements that are neighbours in one block, whatever is nested
-//! in them. What a mask replaces is whole lines: from the first statement, or the comments directly above it, to the
-//! end of the last one's line, and the comments below it that are indented as what is inside of it. Between comment
-//! tags it is everything.
+//! A region is named by its function and its first and last statement, or by two comments around it ([`Bounds`]). We
+//! find it in the syntax tree, so it always consists of whole, adjacent statements of one block, including everything
+//! nested in them. A mask replaces whole lines: from the first statement, or the comments directly above it, to the end
+//! of the last statement's line, plus comments below that are indented like the inside of that statement. Between
+//! comment tags, it replaces everything.
 //!
 //! ```text
 //!     for x in points:                         for x in points:
@@ -14,7 +14,7 @@
 //!         total += n
 //! ```
 //!
-//! What would leave a file that Python does not compile is refused: statements that share a line with others, a
+//! We refuse regions without which Python would not compile the file: statements that share a line with others, a
 //! function's docstring, an import from `__future__`, and the binding of a name that a nested function declares
 //! `nonlocal`.
 
@@ -35,13 +35,13 @@ use statements::{Block, blocks, last_token, normalised};
 
 pub use tags::tagged;
 
-/// What is in the place of a region, and what a masked body holds after the docstring.
+/// What replaces a region, and what a masked body holds after the docstring.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// Contiguous statements of one block of a [`Module`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// The function whose own statements they are, an index into the module's functions; `None` outside of functions.
+    /// The function that contains the statements, an index into the module's functions; `None` outside of functions.
     pub function: Option<usize>,
     /// What a mask replaces: whole lines, without the line ending of the last one.
     pub range: Range<usize>,
@@ -51,7 +51,7 @@ pub struct Region {
     pub last_line: usize,
     /// What the first statement's line begins with.
     lead: Range<usize>,
-    /// Statements of the block before the region, in it, and behind it.
+    /// How many statements of the block are before the region, in it, and after it.
     siblings: [usize; 3],
 }
 
@@ -62,7 +62,8 @@ pub enum Bounds<'text> {
     Statements {
         /// Of the first one. White space counts as one blank.
         first: &'text str,
-        /// Of the last one, the next such statement of the same block; the first statement alone when absent.
+        /// The beginning of the last one: the next such statement in the same block. If absent, the region is the first
+        /// statement alone.
         last: Option<&'text str>,
         /// Which of several places where a statement begins like the first one, from 1.
         number: Option<usize>,
@@ -78,12 +79,12 @@ pub enum Bounds<'text> {
 }
 
 impl Module {
-    /// Finds a region. `function` is an index into [`Module::functions`]; without one, what is outside of all functions
-    /// is searched, or for a tag the whole file.
+    /// Finds a region. `function` is an index into [`Module::functions`]. Without a function we search the code outside
+    /// of all functions, or for a tag the whole file.
     ///
     /// # Errors
-    /// Kind `Suite`, with the line where there is one: there is no such region or there are several, it is not whole
-    /// statements of one block, or the file would not compile without it.
+    /// Kind `Suite`, with a line if possible: there is no such region, or several; it does not consist of whole
+    /// statements of one block; or the file would not compile without it.
     pub fn region(&self, function: Option<usize>, bounds: Bounds<'_>) -> Result<Region> {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or_else(|| Error::internal("the file does not parse a second time"))?;
@@ -107,8 +108,8 @@ impl Module {
         lines.filter(|line| is_code(line.trim_ascii())).count()
     }
 
-    /// Whether the statement that stands for a region is one of a block of this masked file and begins and ends there;
-    /// where nothing else is masked, as many statements are around it as were around the region.
+    /// Whether the statement that replaces a region begins and ends at the right place in a block of this masked file.
+    /// If nothing else is masked, the block must have as many other statements as before.
     pub(super) fn prove_stand_in(&self, region: &Region, at: &Range<usize>, alone: bool) -> Result<(), String> {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
@@ -154,7 +155,7 @@ impl<'a> Finder<'a> {
         function.map_or_else(|| "the file outside of functions".to_owned(), |label| format!("`{label}`"))
     }
 
-    /// The blocks of the function's own statements, or those outside of functions; nested ones behind the ones around.
+    /// The blocks of the function's own statements, or those outside of functions. Outer blocks come first.
     fn own_blocks(&self) -> Vec<Block<'a>> {
         let Some(index) = self.function else {
             return blocks(self.tree.root_node(), &|node| node.kind() != "function_definition");
@@ -250,7 +251,7 @@ impl<'a> Finder<'a> {
     fn between(&self, pair: &tags::Pair) -> Result<Region> {
         let (from, to) = (pair.open.end, pair.close.start);
         let all = blocks(self.tree.root_node(), &|_| true);
-        // The outermost block of which a statement is between the tags.
+        // The outermost block with a statement between the tags.
         let inside = |node: &Node<'_>| from <= node.start_byte() && last_token(*node) <= to;
         let found = all.iter().find_map(|block| {
             let first = block.statements.iter().position(inside)?;
@@ -277,7 +278,7 @@ impl<'a> Finder<'a> {
         self.region(block, first, last, Some((from, to)))
     }
 
-    /// The region of these statements of a block; all lines between two offsets, where they are given.
+    /// The region of these statements of a block, or of all lines between two offsets, if given.
     fn region(&self, block: &Block<'a>, first: usize, last: usize, lines: Option<(usize, usize)>) -> Result<Region> {
         let (from, until) = (block.statements[first], block.statements[last]);
         let (start, end) = (from.start_byte(), last_token(until));
@@ -329,7 +330,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// What is masked of statements from `start` to `end`.
+    /// What a mask replaces for statements from `start` to `end`.
     fn lines_of(
         &self,
         block: &Block<'a>,
@@ -344,7 +345,7 @@ impl<'a> Finder<'a> {
                 it.kind() == "comment" && it.start_byte() == at && tags::read(&self.source[it.byte_range()]).is_none()
             })
         };
-        // Above the code of a whole file are its licence and its encoding.
+        // The comments above all code of a file are its licence and encoding.
         let begin = if in_function {
             extent::start_with_comments(self.source, start, comment)
         } else {
@@ -355,7 +356,7 @@ impl<'a> Finder<'a> {
         begin..extent::end(self.source, end, depth)
     }
 
-    /// The lines behind the one of `from` and before the one of `to`, blank ones at both ends left out.
+    /// The lines after that of `from` and before that of `to`, without blank lines at either end.
     fn lines_between(&self, from: usize, to: usize) -> Range<usize> {
         let source = self.source;
         let mut start = extent::next_line(source, extent::end_of_line(source, from));
@@ -368,7 +369,7 @@ impl<'a> Finder<'a> {
         start..extent::end_of_line(source, end)
     }
 
-    /// The function whose own statement a node is: no class is between the two.
+    /// The function to which a statement belongs directly, without a class in between.
     fn innermost(&self, node: Node<'_>) -> Option<usize> {
         let mut around = node.parent();
         while let Some(it) = around {
@@ -387,7 +388,7 @@ impl<'a> Finder<'a> {
         None
     }
 
-    /// A name in `range` that a function nested in `function`, outside of `range`, declares as nonlocal.
+    /// A name in `range` that a function nested in `function`, but outside of `range`, declares `nonlocal`.
     fn nonlocal_of(&self, function: usize, range: &Range<usize>) -> Option<String> {
         let whole = self.module.functions()[function].body.clone();
         let mut names = Vec::new();

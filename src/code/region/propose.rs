@@ -1,4 +1,4 @@
-//! Regions of about a given share of a function, to choose from: difficulty below one function.
+//! Proposes regions of about a given share of a function, for tasks easier than a whole function.
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 pub struct Proposal {
     /// The share asked for, 0 to 1.
     pub share: f64,
-    /// What its first statement begins with.
+    /// How its first statement begins.
     pub first: String,
-    /// What its last statement begins with, where there are several.
+    /// How its last statement begins, if there are several.
     pub last: Option<String>,
-    /// Which of several places where a statement begins like the first one, from 1.
+    /// Which of several statements that begin like the first one, from 1.
     pub number: Option<usize>,
     /// Lines of code in it.
     pub lines: usize,
@@ -35,9 +35,9 @@ struct Candidate<'tree> {
 }
 
 impl Module {
-    /// For each share (0 to 1) of a function's lines of code the region that is nearest to it, where one is between half
-    /// of it and one and a half. No two are the same, and none overlaps another but as a whole. `function` is an index
-    /// into [`Module::functions`].
+    /// For each share (0 to 1) of a function's lines of code, the region nearest to it, if one is between half and one
+    /// and a half times that share. No two are the same, and two overlap only if one contains the other. `function` is
+    /// an index into [`Module::functions`].
     ///
     /// # Errors
     /// Kind `Internal` when the file does not parse as it did before.
@@ -56,7 +56,7 @@ impl Module {
             let wanted = share * all as f64;
             let distance = |it: &&Candidate<'_>| (it.lines as f64 - wanted).abs();
             let mut near: Vec<&Candidate<'_>> = candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
-            // The sort is stable: of equally near ones the outermost and first.
+            // The sort is stable, so among equally near ones the first and outermost wins.
             near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
             let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
             let mut fitting = named.filter(|it| found.iter().all(|other| fits(&it.region.range, &other.region.range)));
@@ -65,7 +65,7 @@ impl Module {
         Ok(found)
     }
 
-    /// All neighbours of all blocks of a function but the whole of its body, the docstring left out.
+    /// All sequences of adjacent statements in all blocks of a function, except its whole body, without the docstring.
     fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<Candidate<'tree>> {
         let own = |node: Node<'_>| !matches!(node.kind(), "function_definition" | "class_definition");
         let Some(body) = definition.child_by_field_name("body") else { return Vec::new() };
@@ -86,7 +86,7 @@ impl Module {
         found
     }
 
-    /// A candidate as a manifest would name it; `None` where it is no region, or cannot be named by its statements.
+    /// A candidate as a manifest would name it; `None` if it is not a region or its statements cannot name it.
     fn named(&self, function: usize, share: f64, candidate: &Candidate<'_>, source: &[u8]) -> Option<Proposal> {
         let [first, last] = candidate.statements;
         let beginning = |node: Node<'_>| {
@@ -107,7 +107,7 @@ impl Module {
     }
 }
 
-/// The number of statements from one to another of its block.
+/// The number of statements from one to another in the same block.
 fn count(first: Node<'_>, last: Node<'_>) -> usize {
     let is_statement = |node: &Node<'_>| !matches!(node.kind(), "comment" | "line_continuation");
     let mut number = 1;
@@ -120,7 +120,7 @@ fn count(first: Node<'_>, last: Node<'_>) -> usize {
     number
 }
 
-/// Whether one of two ranges holds the other or they are apart, and they are not the same.
+/// Whether two different ranges are disjoint or one contains the other.
 fn fits(one: &Range<usize>, other: &Range<usize>) -> bool {
     let apart = one.end <= other.start || other.end <= one.start;
     let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;

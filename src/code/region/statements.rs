@@ -12,8 +12,8 @@ pub(super) struct Block<'tree> {
     pub owner: Option<usize>,
 }
 
-/// The blocks in a node, it included, in the order in which they begin. What `enters` says no to is left out with all
-/// that is in it.
+/// The blocks in a node, including itself, in the order in which they begin. Leaves out each node that `enters`
+/// rejects, with everything in it.
 pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<Block<'tree>> {
     let mut found = Vec::new();
     let mut left = vec![node];
@@ -22,7 +22,7 @@ pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool
         let children: Vec<Node<'tree>> = node.named_children(&mut cursor).collect();
         if matches!(node.kind(), "block" | "module") {
             let statements: Vec<Node<'tree>> = children.iter().copied().filter(|it| is_statement(*it)).collect();
-            // The cases of a `match` are no statements.
+            // The cases of a `match` are not statements.
             if statements.iter().all(|it| it.kind() != "case_clause") && !statements.is_empty() {
                 found.push(Block { statements, owner: node.parent().map(|it| it.start_byte()) });
             }
@@ -37,7 +37,7 @@ fn is_statement(node: Node<'_>) -> bool {
     !matches!(node.kind(), "comment" | "line_continuation")
 }
 
-/// Where the last token of a node ends that is not a comment.
+/// Where a node's last token ends, not counting comments.
 pub(super) fn last_token(node: Node<'_>) -> usize {
     let mut node = node;
     loop {
@@ -73,14 +73,14 @@ pub(super) fn each<'tree>(root: Node<'tree>, range: &Range<usize>, see: &mut dyn
     }
 }
 
-/// Whether any node with a part in `range` is such a one.
+/// Whether the test holds for any node with a part in `range`.
 pub(super) fn any(root: Node<'_>, range: &Range<usize>, is: &dyn Fn(Node<'_>) -> bool) -> bool {
     let mut found = false;
     each(root, range, &mut |node| found |= is(node));
     found
 }
 
-/// A text with its white space as single blanks.
+/// A text with each stretch of white space as a single blank.
 pub(super) fn normalised(text: &[u8]) -> String {
     String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! Comments that mark a region: `# <paper2code name="loss">` and `# </paper2code name="loss">`, as ResearchCodeBench's
-//! files have them, or `# region loss` and `# endregion`, which editors fold.
+//! Comments that mark a region: `# <paper2code name="loss">` and `# </paper2code name="loss">`, as in the files of
+//! ResearchCodeBench, or `# region loss` and `# endregion`, which editors fold.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::code::walk;
 /// What a comment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// The word that it is made of: `paper2code`, `region`.
+    /// Its keyword: `paper2code` or `region`.
     word: String,
-    /// What it names; the second of a pair may leave that out.
+    /// The region's name, which the second of a pair may leave out.
     name: Option<String>,
     opens: bool,
 }
@@ -23,7 +23,7 @@ pub(super) struct Tag {
 /// Two comments around a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// What both name.
+    /// The name in both.
     pub name: String,
     /// Where the first one is.
     pub open: Range<usize>,
@@ -56,8 +56,8 @@ pub(super) fn read(comment: &[u8]) -> Option<Tag> {
     fits.then(|| tag(word, name, opens))?
 }
 
-/// All pairs of a file, in the order in which they begin. The error is the line of a tag without its other half, and what
-/// is wrong.
+/// All pairs in a file, in the order in which they begin. The error is the line of a tag without a counterpart, and
+/// what is wrong with it.
 pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
@@ -103,14 +103,14 @@ pub struct TaggedRegion {
     pub number: Option<usize>,
     /// Line (from 1) of the first comment.
     pub line: usize,
-    /// The region, or why it is none.
+    /// The region, or why there is none.
     pub region: crate::error::Result<Region>,
 }
 
 /// All regions that comments of a file mark, in the order in which they begin.
 ///
 /// # Errors
-/// Kind `Suite` for a comment without its other half.
+/// Kind `Suite` for a comment without its counterpart.
 pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
     let readable = module.encoding.readable(module.source());
     let tree = walk::parse(&readable).ok_or_else(|| crate::error::Error::internal("the file does not parse again"))?;

@@ -1,10 +1,10 @@
-//! Splicing: a function taken out of what a model wrote, put in the place of the one in a file.
+//! Splicing: takes a function out of a model's reply and puts it in place of the one in a file.
 //!
-//! The reply may be a whole file, the function, the class that holds it, or only its body, in fences or without, indented
-//! in any way, among prose. What is taken: the body; the signature and the decorators only where the parameters are
-//! other ones; of the imports and helpers beside it those that the taken code mentions and the file lacks. The file's
-//! docstring stays. Everything else in the file stays byte for byte: a splice is a list of insertions beside one
-//! replaced range, and its result is parsed before it counts.
+//! The reply may be a whole file, the function, its class, or only its body, with or without fences, indented in any
+//! way, and surrounded by prose. We take the body. We take the signature and the decorators only if the parameters have
+//! changed, and other imports and helpers only if the new code mentions them and the file lacks them. The file's
+//! docstring and everything else in the file stay byte for byte: a splice is one replaced range and a list of
+//! insertions, and the result must parse.
 
 mod names;
 mod region;
@@ -21,16 +21,16 @@ use super::module::Module;
 use super::walk;
 use names::{BindingKind, bindings, mentioned, parameters};
 
-/// A file with a function of a model's in it.
+/// A file with a function that a model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spliced {
     /// The file's new bytes.
     pub bytes: Vec<u8>,
     /// Names of imports and helpers that were added.
     pub added: Vec<String>,
-    /// Whether the signature is the reply's.
+    /// Whether the signature comes from the reply.
     pub new_signature: bool,
-    /// Ranges of the old bytes and what is there now, in order, not overlapping.
+    /// Ranges of the old bytes and what replaced them, in order and without overlap.
     pub edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
@@ -40,12 +40,12 @@ struct Taken {
     tree: Tree,
     text: String,
     function: usize,
-    /// Only the body is the model's.
+    /// Whether only the body comes from the model.
     bare: bool,
 }
 
 impl Module {
-    /// The file with the function at `function`, an index into [`Module::functions`], as the reply has it.
+    /// The file with the reply's version of `function`, an index into [`Module::functions`].
     ///
     /// # Errors
     /// A fragment for the model: there is no such function in the reply, it has no code, or it does not parse.
@@ -56,7 +56,7 @@ impl Module {
         self.proved(spliced, Some(&old.label()))
     }
 
-    /// Edits with the bytes that they give, which must parse and hold this function.
+    /// Applies the edits. The result must parse and contain this function.
     fn proved(&self, mut spliced: Spliced, label: Option<&str>) -> Result<Spliced, String> {
         spliced.edits.sort_by_key(|(range, _)| (range.start, range.end));
         spliced.bytes = apply(self.source(), &spliced.edits);
@@ -71,7 +71,7 @@ impl Module {
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
         let name = last_part(&old.name);
         let class = old.class.as_deref().map(last_part);
-        // Small models write `def Class.method(`, as the method was named to them.
+        // Small models write `def Class.method(`, because the prompt names the method so.
         let dotted = format!("def {}(", old.name);
         let candidates: Vec<String> =
             reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
@@ -122,7 +122,7 @@ impl Module {
         Err(format!("the reply holds no Python code of `{name}`"))
     }
 
-    /// The file's classes but the one around `old`, by their last names.
+    /// The last names of the file's classes, except the one around `old`.
     fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
         let own = old.class.as_deref().map(last_part);
         self.functions()
@@ -132,8 +132,8 @@ impl Module {
             .collect()
     }
 
-    /// The only function in the text that the file lacks and that takes the same parameters: the wanted one under another
-    /// name.
+    /// The wanted function under another name: the only one in the text that the file lacks and that has the same
+    /// parameters.
     fn renamed(&self, text: &str, own: &[String]) -> Option<Taken> {
         let (module, tree) = parsed(text).ok()?;
         let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
@@ -147,7 +147,7 @@ impl Module {
         fitting.next().is_none().then(|| Taken { module, tree, text: text.to_owned(), function, bare: false })
     }
 
-    /// The edits, the result still without its bytes.
+    /// The edits; the bytes are not filled in yet.
     fn put(&self, old: &Function, function: usize, taken: &Taken) -> Result<Spliced, String> {
         let new = &taken.module.functions()[taken.function];
         let ending = String::from_utf8_lossy(old.line_ending).into_owned();
@@ -170,7 +170,7 @@ impl Module {
                     text.push_str(&outer);
                 }
             }
-            // The name is the file's: a reply may have taken another.
+            // The file's name stays, because the reply may use another.
             let header = taken.module.header(taken.function).replacen(last_part(&new.name), last_part(&old.name), 1);
             text.push_str(&header.replace('\n', &ending));
         }
@@ -203,7 +203,7 @@ impl Module {
         Ok(Spliced { bytes: Vec::new(), added, new_signature, edits })
     }
 
-    /// Methods beside the taken one that it calls and that the file's class lacks.
+    /// Other methods of the reply that the taken one calls and that the file's class lacks.
     fn siblings(&self, old: &Function, taken: &Taken, wanted: &mut BTreeSet<String>) -> Vec<usize> {
         let functions = taken.module.functions();
         let Some(class) = &functions[taken.function].class else { return Vec::new() };
@@ -315,12 +315,12 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
     Ok((module, tree))
 }
 
-/// The function of the reply that is meant: of the same name, best of the same class, the last of several. One in a class
-/// of `others` is a neighbour's, copied: where there are only such ones, the error is that class.
+/// The wanted function in the reply: the last one of the same name, preferably in the same class. A function in one of
+/// the `others` classes is a copy of a neighbour's. If there is nothing else, the error names that class.
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
-            // Of several with one name each keeps its number.
+            // Several functions of one name keep their numbers.
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {
@@ -340,7 +340,7 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
     found.ok_or(elsewhere)
 }
 
-/// Why the function's body counts as none.
+/// Why the function's body does not count as code.
 fn no_code(taken: &Taken) -> Option<&'static str> {
     let range = taken.module.body_code(taken.function);
     let mut code = taken.text[range]
@@ -359,12 +359,12 @@ fn no_code(taken: &Taken) -> Option<&'static str> {
     }
 }
 
-/// A text that is nothing but a function's body.
+/// A text that holds only a function's body.
 fn bare_body(text: &str, header: &str) -> Option<Taken> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // A first line that was written behind something else lacks the indentation of the others.
+    // A first line that followed something else on its line lacks the indentation of the others.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {
@@ -382,8 +382,8 @@ fn bare_body(text: &str, header: &str) -> Option<Taken> {
     None
 }
 
-/// Whether the first function's own statements compute or return anything, which a word of prose, though it parses, does
-/// not.
+/// Whether the first function's own statements compute or return anything. A word of prose parses too, but does
+/// neither.
 fn does_something(tree: &Tree) -> bool {
     let body = tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
     body.is_some_and(|body| {
@@ -405,7 +405,7 @@ fn does_something(tree: &Tree) -> bool {
     })
 }
 
-/// Whether the file's signature serves the reply's body: the same names, the receiver aside.
+/// Whether the reply's body fits the file's signature: the parameters have the same names, except for the receiver.
 fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     let (Some(own), Some(theirs)) = (own, theirs) else { return true };
     let receiver = |names: &[String]| names.first().is_some_and(|first| first == "self" || first == "cls");
@@ -413,7 +413,7 @@ fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     bare(own) == bare(theirs)
 }
 
-/// A line of code, and whether it begins inside a string, whose text must not change.
+/// A line of code, and whether it begins inside a string, so that its indentation must not change.
 struct CodeLine<'a> {
     text: &'a str,
     in_string: bool,
@@ -425,13 +425,13 @@ impl CodeLine<'_> {
     }
 }
 
-/// The lines of a body without its header's line, without `base` before them.
+/// The lines of a body without the header's line and without the leading `base`.
 fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let text = &taken.text[code.clone()];
     let first_end = text.find('\n').unwrap_or(text.len());
     let first = text[..first_end].trim().trim_start_matches(';').trim();
     let mut found = Vec::new();
-    // On the header's own line, or behind the docstring.
+    // On the header's own line, or after the docstring.
     if !first.is_empty() && !first.starts_with('#') {
         found.push(CodeLine { text: first, in_string: false });
     }
@@ -447,7 +447,7 @@ fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<Code
     found
 }
 
-/// The lines of a range that begins a line or a statement, without `base` before them.
+/// The lines of a range that starts at a line or a statement, without the leading `base`.
 fn lines<'a>(taken: &'a Taken, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let strings = strings(&taken.tree, range);
     let mut at = range.start;
@@ -489,8 +489,8 @@ fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Where imports are added: behind the last of the imports at the file's beginning, or behind its docstring, or else
-/// before the first statement. The second part says whether it is before something.
+/// Where imports are added: after the last import at the top of the file, else after its docstring, else before the
+/// first statement. The second value says whether it is before a statement.
 fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     let root = tree.root_node();
     let mut cursor = root.walk();
@@ -508,7 +508,7 @@ fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     place.unwrap_or((source.len(), false))
 }
 
-/// Where helpers are added: before the statement at the top that holds `inside`, and before the comments above it.
+/// Where helpers are added: before the top-level statement that contains `inside`, and before the comments above it.
 fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
     let root = tree.root_node();
     let mut cursor = root.walk();

@@ -1,11 +1,11 @@
-//! Which names a file binds at its top, which a piece of code uses, and what binds them in what a model wrote.
+//! Which names a file binds at its top level, which names a piece of code uses, and what binds them in a model's reply.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-/// A statement of a module that binds a name which other code may need.
+/// A top-level statement that binds a name, which other code may need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Binding {
     /// The name.
@@ -19,7 +19,7 @@ pub(super) struct Binding {
 pub(super) enum BindingKind {
     /// By an import of this one name, as a statement.
     Import(String),
-    /// By a definition or an assignment, which stands here.
+    /// By a definition or an assignment at this place.
     Code(Range<usize>),
 }
 
@@ -48,7 +48,7 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
 /// The names that a module binds at its top, also below `if`, `try` and `with`.
 pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(source);
-    // Offsets hold only where every byte has kept its place.
+    // Offsets are valid only if every byte has kept its place.
     let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
     bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
 }

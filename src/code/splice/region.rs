@@ -1,7 +1,7 @@
-//! Statements taken out of what a model wrote, put in the place of a region.
+//! Takes statements out of a model's reply and puts them in place of a region.
 //!
-//! The reply may hold the statements alone, or the whole function, or its body. Of a function that is the same before and
-//! behind the region only what is between is taken, and of one that is not, all of it: then the function is replaced.
+//! The reply may hold only the statements, the whole function, or its body. If the function in the reply is unchanged
+//! before and after the region, only the part between is taken. Otherwise the whole function is replaced.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use super::{CodeLine, Spliced, Taken, bare_body, body_lines, mentioned, parsed, 
 use crate::code::function::last_part;
 use crate::code::module::Module;
 
-/// The signature around statements that no function is known of.
+/// The signature around statements outside of functions.
 const ANY: &str = "def statements():";
 
 impl Spliced {
-    /// Where a range of the old bytes is now: moved by the edits before it, or replaced as a whole. `None` where an edit
-    /// has taken a part of it, or more than it.
+    /// Where a range of the old bytes is now: moved by earlier edits, or replaced as a whole. `None` if an edit
+    /// replaced only a part of it, or more than it.
     #[must_use]
     pub fn moved(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (mut grown, mut shrunk) = (0, 0);
@@ -37,8 +37,8 @@ impl Spliced {
 }
 
 impl Module {
-    /// The file with the statements of a reply in the place of the lines `at`, which are a region's or stand for it.
-    /// `function` is the one that the region is in, an index into [`Module::functions`].
+    /// The file with the statements of a reply in place of the lines `at`, which are the region or its mask. `function`
+    /// is the function around the region, as an index into [`Module::functions`].
     ///
     /// # Errors
     /// A fragment for the model: there are no statements in the reply, or they do not fit.
@@ -73,8 +73,8 @@ impl Module {
         self.put_lines(function, at, middle, None, &part)
     }
 
-    /// Those of a body's lines that are between what the function has before the region and behind it; `None` where it
-    /// begins or ends in another way.
+    /// The lines of a body between those that the function has before the region and those after it. `None` if the body
+    /// begins or ends differently.
     fn between<'lines, 'text>(
         &self,
         function: usize,
@@ -98,7 +98,7 @@ impl Module {
         lines.get(theirs[before.len()].0..=theirs[end - 1].0)
     }
 
-    /// The file with these lines in the place of `at`, and what they need of the reply's imports and helpers.
+    /// The file with these lines in place of `at`, and with the imports and helpers of the reply that they need.
     fn put_lines(
         &self,
         function: Option<usize>,
@@ -119,7 +119,7 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
-        // Statements alone were indented to make a function of them, and their strings with them.
+        // Bare statements, and the strings in them, were indented to make a function.
         let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
             let text = if line.in_string {
@@ -142,21 +142,21 @@ impl Module {
     }
 }
 
-/// A body's lines without its header's line and the indentation that they share.
+/// The lines of a body, without the header's line and without their common indentation.
 fn own_lines(taken: &Taken) -> Vec<CodeLine<'_>> {
     let code = taken.module.body_code(taken.function);
     let base = String::from_utf8_lossy(&taken.module.functions()[taken.function].indent).into_owned();
     body_lines(taken, &code, &base)
 }
 
-/// A line without its indentation and without a comment; one with quotes in it is taken as it is.
+/// A line without its indentation and comment. A line that contains quotes keeps its comment.
 fn plain(line: &str) -> &str {
     let line = line.trim();
     let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
     end.map_or(line, |end| line[..end].trim_end())
 }
 
-/// A text that is nothing but statements, as the body of a function with this header. A word of prose parses too, but does
+/// A text that holds only statements, as the body of a function with this header. A word of prose also parses, but does
 /// nothing.
 fn statements(text: &str, header: &str) -> Option<Taken> {
     if let Some(taken) = bare_body(text, header) {
@@ -167,7 +167,7 @@ fn statements(text: &str, header: &str) -> Option<Taken> {
     acts_alone(&tree).then_some(Taken { module, tree, text: whole, function: 0, bare: true })
 }
 
-/// Whether a file is one function, of which a statement does something.
+/// Whether a file is one function with a statement that does something.
 fn acts_alone(tree: &Tree) -> bool {
     let root = tree.root_node();
     let Some(body) = root.named_child(0).and_then(|function| function.child_by_field_name("body")) else {

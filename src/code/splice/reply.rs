@@ -1,7 +1,7 @@
-//! The code in what a model wrote: fenced blocks, or the whole of it, or the lines of one function among prose.
+//! Finds the code in a model's reply: fenced blocks, the whole text, or the lines of one function among prose.
 
-/// Texts in which the code may be, the likeliest first: the fenced blocks from the last to the first, since drafts
-/// come before what is meant, then the whole reply without its fences, then signatures with the block behind each.
+/// Texts that may hold the code, most likely first: the fenced blocks from last to first, because drafts come before
+/// the final version; then the whole reply without its fences; then signatures, each with the block after it.
 pub(super) fn candidates(reply: &str) -> Vec<String> {
     let (mut blocks, rest) = fenced(reply);
     let continued: Vec<String> = blocks.windows(2).filter_map(|pair| continued(&pair[0], &pair[1])).collect();
@@ -11,8 +11,8 @@ pub(super) fn candidates(reply: &str) -> Vec<String> {
     blocks.iter().map(|block| dedent(block)).filter(|block| !block.trim().is_empty()).collect()
 }
 
-/// A block that ends with a signature, or the docstring below one, and the next one as the body: models repeat in a fence of
-/// its own what they were shown. A body that defines something is another draft.
+/// A block that ends with a signature or its docstring, joined with the next block as the body: some models first
+/// repeat what they were shown in its own fence. If the second block defines something, it is another draft.
 fn continued(signature: &str, body: &str) -> Option<String> {
     let signature = dedent(signature);
     let end = signature.trim_end();
@@ -34,7 +34,7 @@ fn defines_any(line: &str) -> bool {
     line.starts_with("def ") || line.starts_with("async def ")
 }
 
-/// The fenced blocks, an unclosed last one too, and the whole text without the fences' own lines.
+/// The fenced blocks, including an unclosed last one, and the whole text without the fence lines.
 fn fenced(reply: &str) -> (Vec<String>, String) {
     let (mut blocks, mut all) = (Vec::new(), String::new());
     let mut open: Option<(String, String)> = None;
@@ -68,8 +68,8 @@ fn fence_of(line: &str) -> Option<&str> {
     (length >= 3).then(|| &text[..length])
 }
 
-/// The text without the indentation that all its lines share. Where only the first line stands further left, as when
-/// a body was written behind its header, it is moved to the others.
+/// The text without the indentation that all lines share. If only the first line is further left, because the body was
+/// written on its header's line, it is aligned with the others.
 pub(super) fn dedent(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<&str> = text.lines().collect();
@@ -78,7 +78,7 @@ pub(super) fn dedent(text: &str) -> String {
     cut.join("\n") + "\n"
 }
 
-/// The white space that all lines that are not blank begin with.
+/// The white space with which all non-blank lines begin.
 pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str {
     let mut shared: Option<&str> = None;
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -96,7 +96,7 @@ pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The text before its last definition, which a reply that was cut off leaves torn.
+/// The text before its last definition, which is incomplete if the reply was cut off.
 pub(super) fn without_last_definition(text: &str) -> Option<String> {
     let begins = |line: &str| {
         let line = line.trim_start();
@@ -107,8 +107,8 @@ pub(super) fn without_last_definition(text: &str) -> Option<String> {
     Some(lines[..last].join("\n") + "\n")
 }
 
-/// The lines of the last function called `name` in a text that does not parse as a whole: its decorators, its
-/// signature and everything below it that is indented deeper. One that is in a class other than `class` is another.
+/// The lines of the last function called `name` in a text that does not parse as a whole: decorators, signature and
+/// everything below that is indented deeper. A function in a class other than `class` does not count.
 pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let fits = |at: usize| match class_of(&lines, at) {
