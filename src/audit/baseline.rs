@@ -1,4 +1,5 @@
-//! Does the unmasked repo give its gold, and which functions does each experiment enter? One traced run answers both.
+//! Does the unmasked repo reproduce its gold, and which functions does each experiment enter? One traced run answers
+//! both.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::sandbox::Exit;
 use crate::score::{Tolerance, score_experiment};
 use crate::suite::Protocol;
 
-/// Traces all experiments, side by side, in the manifest's order. A run that the tracer disturbs is marked as blind.
+/// Traces all experiments in parallel; results are in the manifest's order. A run that the tracer disturbs is marked as
+/// blind.
 ///
 /// # Errors
 /// One for each experiment that does not give its gold: kind `Baseline`, naming paper, experiment and next step.
@@ -63,7 +65,7 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // Nothing but chance makes the same run give its gold once and another value the other time.
+                // If the same run gives its gold once and another value the next time, it is random.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_interval();
                 confirm(bench, experiment, task)
@@ -77,8 +79,8 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Runs every experiment of the unmasked repo with two threads of the linear algebra in place of one, since the order of
-/// a sum depends on their number. Gives the largest relative difference of any value from gold.
+/// Runs every experiment of the unmasked repo with two threads for linear algebra instead of one, because the order of
+/// a sum depends on the number of threads. Returns the largest relative difference of any value from gold.
 ///
 /// # Errors
 /// One for each experiment that does not give its gold then.
@@ -114,7 +116,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     if errors.is_empty() { Ok(worst) } else { Err(errors) }
 }
 
-/// Sets what the libraries of linear algebra read at their start.
+/// Sets the variables that libraries for linear algebra read when they start.
 const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2";
 
 /// Whether an outcome is the experiment's gold. `experiment` is a place in the manifest.
@@ -141,7 +143,7 @@ async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
-    // A fork that fails may have taken along what it shares with the original, such as a file.
+    // A fork that failed may have changed what it shares with the original, such as a file.
     let mut seen = trace(bench, task, &[]).await?;
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
@@ -151,7 +153,7 @@ async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     Ok(seen)
 }
 
-/// Whether an experiment whose result is doubtful gives its gold after all: twice, newly run.
+/// Whether an experiment with a doubtful result gives its gold in two new runs.
 async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Result<()> {
     let trial = Trial { files: &[], experiment: task };
     let first = bench.run_again(&trial).await?;

@@ -1,5 +1,4 @@
-//! Measurements that are believed without being made again: those whose digest says that nothing they follow from has
-//! changed since.
+//! Measurements that need not be repeated, because their digest shows that nothing they depend on has changed.
 
 use std::path::Path;
 
@@ -12,11 +11,11 @@ use crate::files::hex;
 use crate::suite::{Evidence, LoadedPaper};
 use crate::workspace::repo_digest;
 
-/// Raised when what is measured changes in a way that nothing else here shows.
+/// Increased when the measurement changes in a way that nothing else here shows.
 const FORMAT: &[u8] = b"autoexperiment evidence 1\n";
 
-/// Digest of everything that a paper's evidence follows from: its repo, its functions and experiments as the manifest has
-/// them, its text, gold, the env's files, the mutants that are drawn. `None` for measures that leave mutants out.
+/// Digest of everything that a paper's evidence depends on: its repo, the functions and experiments in the manifest,
+/// its text, gold, the env's files, and the drawn mutants. `None` for measurements without mutants.
 ///
 /// # Errors
 /// Those of the repo's digest and of drawing mutants; kind `Machine` when a file cannot be read.
@@ -37,7 +36,7 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     add(&json(serde_json::to_vec(&paper.regions))?);
     add(&json(serde_json::to_vec(&paper.experiments))?);
     add(&json(serde_json::to_vec(&paper.protected))?);
-    // As it was before there were builds, for papers without one.
+    // Papers without a build keep the digest that they had before builds existed.
     if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
         add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);
     }
@@ -64,7 +63,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// The stored evidence of a paper of which nothing has changed since it was measured and found in order.
+/// The stored evidence of a paper, if it passed and nothing has changed since.
 ///
 /// # Errors
 /// Those of [`basis`], and kind `Suite` for a broken file.

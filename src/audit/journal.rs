@@ -1,4 +1,4 @@
-//! Outcomes kept on disk, one line each, found again by the digest of all that decides them.
+//! Outcomes kept on disk, one per line, looked up by the digest of everything that decides them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,8 +27,8 @@ struct Entry<T> {
 }
 
 impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
-    /// Opens the file, or begins one. A line that cannot be read, as one cut off by a kill, is left out: its trial runs
-    /// again.
+    /// Opens or creates the file. Ignores a line that cannot be read, for instance one cut off by a kill: that trial
+    /// runs again.
     ///
     /// # Errors
     /// Kind `Machine` when the file cannot be read or made.
@@ -46,12 +46,12 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         Ok(Self { state: Mutex::new(State { known, file }) })
     }
 
-    /// What is known of a trial.
+    /// The known outcome of a trial.
     pub(super) fn get(&self, key: &str) -> Option<T> {
         self.lock().known.get(key).cloned()
     }
 
-    /// Keeps an outcome, on disk first.
+    /// Stores an outcome, on disk first.
     ///
     /// # Errors
     /// Kind `Machine` when it cannot be written.

@@ -1,13 +1,14 @@
-//! The dependency matrix: what comes of each experiment when one function alone is masked.
+//! The dependency matrix: what happens to each experiment when a single function is masked.
 //!
-//! Trying every pair would run every experiment as often as there are functions. Instead each experiment is traced once:
+//! Trying every pair would run every experiment as often as there are functions. Instead each experiment is traced
+//! once:
 //!
 //! - a function that it does not enter cannot matter to it. (Code that reads its own source, or compiles it to
 //!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rest on it.)
-//! - of one that it enters, a fork of the traced run shows whether an error there would end the process. That is
-//!   believed where the whole experiment is this one process ([`believes`]), and tested: each function, and each
-//!   experiment, has at least one real masked run, and an experiment of which one contradicts its trace has them all.
-//! - in every other case the masked run is made: for regions too, which a function may not reach.
+//! - for a function that it enters, a fork of the traced run shows whether an error there would end the process. We
+//!   believe this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
+//!   experiment has at least one real masked run. If one contradicts the trace, all pairs of that experiment run.
+//! - in every other case we make the masked run. That includes regions, because their function may not reach them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,21 +22,21 @@ use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::{Dependencies, LoadedPaper, Piece};
 
-/// What masking a function does to an experiment.
+/// The effect of masking a function on an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Its result stays the same.
     None,
     /// It gives another result.
     OtherValue,
-    /// It gives none.
+    /// It gives no result.
     Error,
 }
 
 /// How the matrix is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// By traces, and by masked runs where these leave a doubt.
+    /// By traces, and by masked runs where the traces leave a doubt.
     Traced,
     /// By a masked run of every experiment for every function.
     EveryPair,
@@ -48,7 +49,7 @@ pub struct Matrix {
     pub effects: Vec<Vec<Effect>>,
     /// What the user should know of how it was measured, one sentence each.
     pub notes: Vec<String>,
-    /// Pairs of an experiment and a function that were really run, or known from an earlier run.
+    /// Pairs of an experiment and a function that actually ran, now or earlier.
     pub runs: usize,
 }
 
@@ -118,7 +119,7 @@ impl Matrix {
 /// Places of an experiment and a function in the manifest.
 type Pair = (usize, usize);
 
-/// Where a function of the manifest stands, or that of a region.
+/// Where a function of the manifest is, or the function of a region.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<Place> {
     loaded.function_of(unit).map(|index| Place::of(loaded.source(unit), index))
 }
@@ -128,7 +129,7 @@ pub(super) fn masked(loaded: &LoadedPaper, function: usize) -> Result<Vec<(PathB
     Ok(loaded.masked(&[function])?.into_iter().map(|file| (file.path, file.bytes)).collect())
 }
 
-/// What masking has done to an experiment whose masked run has come out like this.
+/// The effect of masking, given how the masked run of the experiment ended.
 pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Effect {
     match outcome.result {
         Err(_) => Effect::Error,
@@ -140,7 +141,7 @@ pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Eff
 /// What is known before any masked run, and which of these to make.
 struct Plan {
     predicted: Vec<Vec<Effect>>,
-    /// Pairs whose effect is known from a trace, should no masked run contradict it.
+    /// Pairs whose effect is known from a trace, unless a masked run contradicts it.
     believed: BTreeSet<Pair>,
     /// Pairs that are run.
     pairs: BTreeSet<Pair>,
@@ -175,7 +176,7 @@ impl Plan {
                 if index.is_some_and(|index| !trace.may_call(module, index)) {
                     continue;
                 }
-                // A region may be one that its function does not reach, and code outside of functions runs unseen.
+                // The function may not reach its region, and the tracer does not see code outside of functions.
                 let ends = matches!(loaded.piece(function), Piece::Function(_))
                     && place(loaded, function).is_some_and(|place| trace.fails.contains(&place));
                 let plain = |it: &Function| !it.is_generator && !it.is_async;
@@ -192,8 +193,8 @@ impl Plan {
         plan
     }
 
-    /// Adds pairs until each function and each experiment of a believed pair has one: for a function the experiment
-    /// that has none yet, and of these the shortest.
+    /// Adds pairs until each function and each experiment of a believed pair has one. A function gets the shortest
+    /// experiment among those that have none yet.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {
@@ -218,7 +219,7 @@ impl Plan {
         }
     }
 
-    /// Runs these pairs and notes their effects. Gives the experiments of which one contradicts what was believed.
+    /// Runs these pairs and records their effects. Returns the experiments with a pair that contradicts the belief.
     async fn make(
         &self,
         bench: &Arc<Bench>,
@@ -247,13 +248,13 @@ impl Plan {
     }
 }
 
-/// Whether the end of the traced process is that of the experiment: there was only one, the shell has nothing to do
-/// after it, and what it does is known from the trace.
+/// Whether the experiment ends with the traced process: there was only one process, the shell does nothing after it,
+/// and the trace shows what it does.
 fn believes(command: &str, trace: &Trace) -> bool {
     trace.blind.is_none() && trace.processes == 1 && is_plain(command)
 }
 
-/// Whether a command is one run of Python, after others that must succeed: `cd x && python -m y`.
+/// Whether a command is one run of Python, perhaps after commands that must succeed: `cd x && python -m y`.
 fn is_plain(command: &str) -> bool {
     let chained: Vec<&str> = command.trim().split("&&").collect();
     if chained.iter().any(|part| part.contains([';', '|', '&', '`', '\n', '(', '!'])) {
@@ -264,7 +265,7 @@ fn is_plain(command: &str) -> bool {
     program.and_then(|program| program.rsplit('/').next()).is_some_and(|name| name.starts_with("python"))
 }
 
-/// Seconds that each experiment takes by its gold.
+/// Seconds that each experiment took when gold was made.
 fn seconds(loaded: &LoadedPaper) -> Vec<f64> {
     let gold = crate::masked::gold::gold_of(loaded, crate::suite::Protocol::Curtailed).ok();
     let of = |id: &String| gold?.get(id)?.seconds.iter().copied().reduce(f64::min);

@@ -1,15 +1,15 @@
-//! What is measured of a paper.
+//! What to measure about a paper.
 
 use super::matrix::Effort;
 
-/// Decides which mutants a function gets. Another number would change all evidence.
+/// Decides which mutants a function gets. A different number would change all evidence.
 pub const MUTANT_SEED: u64 = 0;
 
-/// What is measured, and how.
+/// What to measure, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Measures {
-    /// How the dependency matrix is.
+    /// How to measure the dependency matrix.
     pub effort: Effort,
-    /// Mutants a function; `None` leaves what is known of them as it is.
+    /// Mutants per function; `None` leaves the stored results of mutants as they are.
     pub mutants: Option<usize>,
 }

@@ -1,9 +1,9 @@
-//! Can a suite be trusted? Measured on the code itself: which experiment needs which function, whether wrong code is
-//! told from right code, and what of a masked body stands elsewhere.
+//! Can a suite be trusted? Measured on the code itself: which experiment needs which function, whether experiments
+//! notice wrong code, and whether a masked body can be found elsewhere.
 //!
-//! Everything that runs here is a [`Trial`]: the paper's repo with some of its files replaced, and one experiment run on
-//! it in a sandbox of its own. A [`Bench`] runs trials side by side and keeps each result, by content, so that
-//! nothing is run twice: not after an interruption, and not when nothing has changed.
+//! Everything that runs here is a [`Trial`]: the paper's repo with some of its files replaced, and one experiment run
+//! on it in its own sandbox. A [`Bench`] runs trials in parallel and keeps each result by its content, so that nothing
+//! runs twice after an interruption or when nothing has changed.
 
 mod baseline;
 pub(crate) mod believed;

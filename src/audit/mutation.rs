@@ -1,9 +1,9 @@
 //! Do the experiments notice wrong code? Mutants of each function are run against the experiments that need it.
 //!
 //! A mutant is killed by the first experiment that fails, takes too long, or gives a value outside its tolerance; the
-//! quickest experiments are tried first. One that all experiments pass survives: either the experiments are blind to
-//! what it changes, or nothing that matters has changed. The manifest says which are of the second sort, and why
-//! (`equivalent` of a function), and a function's score is the killed part of the others.
+//! quickest experiments are tried first. A mutant that all experiments pass survives: either the experiments are blind
+//! to its change, or the change does not matter. The manifest lists the mutants of the second kind, with reasons
+//! (`equivalent` of a function). A function's score is the share of the other mutants that were killed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ use crate::sandbox::Exit;
 use crate::suite::{FunctionEvidence, LoadedPaper, Protocol};
 use crate::workspace::unified_diff;
 
-/// Seconds that a mutant may take for an experiment, however short.
+/// Seconds that a mutant may take even for a short experiment.
 const LEAST_TIME_LIMIT: f64 = 5.0;
 
-/// So many times the slowest of gold's repeats.
+/// A mutant's time limit, as a multiple of the slowest of gold's repeats.
 const TIMES_GOLD: f64 = 10.0;
 
 /// How many mutants are made, and which.
@@ -53,15 +53,15 @@ pub struct Mutation {
     pub timeouts: usize,
     /// Killed by a value outside its tolerance.
     pub values: usize,
-    /// Of those that were not killed, how many the manifest marks as equivalent.
+    /// How many of the surviving ones the manifest marks as equivalent.
     pub equivalent: usize,
     /// The rest.
     pub survivors: Vec<Survivor>,
-    /// Marks in the manifest of mutants that an experiment has killed: they are not equivalent.
+    /// Mutants that the manifest marks as equivalent although an experiment has killed them.
     pub wrongly_marked: Vec<String>,
 }
 
-/// A mutant that no experiment tells from the original.
+/// A mutant that no experiment distinguishes from the original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Survivor {
     /// Its id, for the manifest.
@@ -88,7 +88,7 @@ impl Mutation {
     }
 }
 
-/// The killed part of all mutants of these functions that are not equivalent.
+/// The share of mutants killed, among those of these functions that are not equivalent.
 #[must_use]
 pub fn score(functions: &[Mutation]) -> Option<f64> {
     let real: usize = functions.iter().map(|function| function.made - function.equivalent).sum();
@@ -154,7 +154,7 @@ pub async fn measure(
 /// Runs these mutants, each with the place of its function in the manifest, and says of each whether it was killed.
 ///
 /// # Errors
-/// As [`measure`], but what is run of the unchanged repo.
+/// Those of [`measure`], except those of the unchanged repo.
 pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Vec<bool>> {
     let tests = Arc::new(Tests::new(bench)?);
     let mut running = JoinSet::new();
@@ -192,8 +192,8 @@ impl Mutation {
     }
 }
 
-/// How many mutants a function has, and which of them are run: in the order of [`choose`], until there are enough that
-/// the manifest does not mark.
+/// How many mutants a function has, and which of them run: in the order of [`choose`], until there are enough that the
+/// manifest does not mark as equivalent.
 pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
     let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;
@@ -213,7 +213,7 @@ fn is_marked(loaded: &LoadedPaper, function: usize, mutant: &Mutant) -> bool {
     loaded.paper.units[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
 }
 
-/// Refuses marks of mutants that the function does not have, as after its code has changed.
+/// Refuses marks for mutants that the function does not have, for instance because its code has changed.
 fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Result<()> {
     let function = &loaded.paper.units[function];
     let Some(unknown) = function.equivalent.iter().find(|mark| all.iter().all(|mutant| mutant.id != mark.mutant))
@@ -235,7 +235,7 @@ fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Resul
         .hint(hint))
 }
 
-/// The experiments as mutants meet them.
+/// The experiments that mutants are run against.
 struct Tests {
     /// In the manifest's order, under the time limit of mutants.
     experiments: Vec<TaskExperiment>,
@@ -260,7 +260,7 @@ impl Tests {
         tests
     }
 
-    /// Without this every mutant would be killed by an experiment that is broken.
+    /// Without this check, a broken experiment would kill every mutant.
     async fn check_original(&self, bench: &Bench) -> Result<()> {
         for place in 0..self.experiments.len() {
             let outcome = bench.run(&Trial { files: &[], experiment: &self.experiments[place] }).await?;

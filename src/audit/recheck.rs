@@ -1,4 +1,4 @@
-//! A random part of what `verify` has measured, measured again: do the stored files still tell the truth?
+//! Measures a random part of what `verify` has measured again: are the stored files still true?
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::Evidence;
 
-/// Which part.
+/// Which part to measure again.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Of everything, 0 to 1; one pair and one mutant at least.
+    /// The share of everything, 0 to 1; at least one pair and one mutant.
     pub fraction: f64,
     /// Decides which.
     pub seed: u64,
@@ -31,12 +31,12 @@ pub struct Rechecked {
     pub pairs: usize,
     /// Mutants.
     pub mutants: usize,
-    /// What was not as stored.
+    /// What differed from the stored files.
     pub disagreements: Vec<Error>,
 }
 
-/// Measures a random part again, and all containments, and compares them with the stored files. The bench should be one
-/// [without memory](Bench::without_memory).
+/// Measures a random part and all containments again, and compares them with the stored files. The bench should have
+/// [no memory](Bench::without_memory).
 ///
 /// # Errors
 /// Kind `Suite` when nothing is stored or it is of another repo; those of the baseline; or what a trial gives.
@@ -143,7 +143,7 @@ async fn mutants(
     Ok(total)
 }
 
-/// What of each function's body stands elsewhere, of all functions: that is only read, not run.
+/// How much of each function's body appears elsewhere. All functions are checked, because this only reads files.
 fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let loaded = bench.loaded();
     let path = loaded.dir.join("evidence.json");
@@ -171,7 +171,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
 }
 
 impl Part {
-    /// Those of the items whose name's hash says so; the one with the smallest when that is none.
+    /// The items chosen by the hash of their names; if that chooses none, the one with the smallest hash.
     fn of<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
         let weight = |item: &T| {
             let hash = Sha256::digest(format!("recheck {} {}", self.seed, name(item)));

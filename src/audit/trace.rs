@@ -4,8 +4,8 @@
 //! Python finds it by PYTHONPATH, so that subprocesses have it too. Where a process may have run without it, the trace
 //! says so ([`Trace::blind`]) and proves nothing about what was not entered.
 //!
-//! At the first entry of each function that is asked about, a fork of the process raises NotImplementedError in its
-//! place: where that ends the fork, it would end the experiment ([`Trace::fails`]).
+//! At the first entry of each function in question, a fork of the process raises NotImplementedError instead. If that
+//! ends the fork, it would also end the experiment ([`Trace::fails`]).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ const SHIM: &str = include_str!("trace/python.sh");
 const FOLDER: &str = ".autoexperiment-trace";
 /// CPU and wall seconds that a fork may take to end by its error.
 const PATIENCE: &str = "0.5 5";
-/// So many times its own limit may an experiment take that is traced.
+/// How many times its usual limit an experiment may take while it is traced.
 const SLOWER: f64 = 3.0;
 
 /// A function as Python knows it.
@@ -37,7 +37,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a function of a module stands. `function` is an index into its functions.
+    /// Where a function of a module is. `function` is an index into the module's functions.
     #[must_use]
     pub fn of(module: &Module, function: usize) -> Self {
         let function: &Function = &module.functions()[function];
@@ -58,7 +58,7 @@ pub struct Trace {
     pub outcome: Outcome,
     /// All code of the repo that was entered; a file's own code is called `<module>`.
     pub entered: BTreeSet<Place>,
-    /// Those functions of which an error at the first entry ends the process that ran them.
+    /// The functions in which an error at the first entry ends the process.
     pub fails: BTreeSet<Place>,
     /// Python processes that were traced.
     pub processes: usize,
@@ -67,8 +67,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Whether this function may have been called. Of a generator or coroutine that is not known once its file was
-    /// imported: calling one enters nothing before its first step.
+    /// Whether this function may have been called. For a generator or coroutine this is `true` as soon as its file was
+    /// imported, because a call enters nothing before the first step.
     #[must_use]
     pub fn may_call(&self, module: &Module, function: usize) -> bool {
         let place = Place::of(module, function);

@@ -1,4 +1,4 @@
-//! One experiment on a changed repo, in a sandbox of its own, and its result.
+//! One experiment on a changed repo, in its own sandbox, and its result.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::suite::{Dependencies, Experiment, GoldResult, LoadedPaper, Protocol};
 
-/// How often a trial is made whose sandbox is lost.
+/// The most tries of a trial whose sandbox is lost.
 const TRIES: usize = 3;
 
 /// Largest file, in bytes, that is read after a trial.
@@ -59,7 +59,7 @@ impl Outcome {
     }
 }
 
-/// A trial that holds what it needs, for [`Bench::run_all`], which runs several at once.
+/// A trial that owns its data, for [`Bench::run_all`], which runs several at once.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// As in [`Trial`].
@@ -77,7 +77,7 @@ pub(super) struct Kept {
     pub files: Vec<(String, String)>,
 }
 
-/// Where trials of one paper are made: side by side, each once.
+/// Runs the trials of one paper: in parallel, and each only once.
 pub struct Bench {
     ready: ReadyPaper,
     machine: Arc<Machine>,
@@ -91,8 +91,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A bench on which `jobs` trials run at once. Results of earlier ones are in the machine's cache; with
-    /// `fresh` it is not looked for, but replaced.
+    /// A bench that runs `jobs` trials at once. Earlier results are in the machine's cache; with `fresh` they are
+    /// ignored and replaced.
     ///
     /// # Errors
     /// Kind `Machine` when the cache cannot be used.
@@ -114,13 +114,13 @@ impl Bench {
         })
     }
 
-    /// The same bench without a memory: every trial is made, and none is kept.
+    /// The same bench without a memory: every trial runs, and no result is kept.
     #[must_use]
     pub fn without_memory(self) -> Self {
         Self { fresh: true, keeps: false, ..self }
     }
 
-    /// Takes a newly measured dependency matrix in place of the stored one.
+    /// Replaces the stored dependency matrix with a newly measured one.
     pub fn set_dependencies(&mut self, dependencies: Dependencies) {
         Arc::make_mut(&mut self.ready.loaded).dependencies = Some(dependencies);
     }
@@ -137,20 +137,20 @@ impl Bench {
         &self.ready.loaded
     }
 
-    /// How many trials were really made, and not found in the cache.
+    /// How many trials actually ran, rather than being found in the cache.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// CPU seconds of all trials that were really made.
+    /// CPU seconds of all trials that actually ran.
     #[must_use]
     pub fn cpu(&self) -> f64 {
         self.cpu_micros.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// The result of this trial, from the cache or by running it. Waits for a free slot. An experiment whose tolerance is
-    /// an interval is run until its result is within, up to three times.
+    /// The result of this trial, from the cache or by running it. Waits for a free slot. If the experiment's tolerance
+    /// is an interval, runs it up to three times until the result is inside.
     ///
     /// # Errors
     /// Kind `Infrastructure` when sandboxes are lost again and again, or what the workspace gives.
@@ -158,7 +158,7 @@ impl Bench {
         let key = self.key(trial);
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
-            // One that ran into a shorter limit than this one's says nothing.
+            // A result that hit a shorter time limit than this trial's says nothing.
             && !(known.exit == Exit::TimedOut && known.wall < 0.95 * trial.experiment.time_limit)
         {
             return Ok(known);
@@ -176,8 +176,7 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// Whether a result is outside the interval that is its experiment's tolerance. One draw in twenty is, though
-    /// nothing is wrong.
+    /// Whether a result is outside the interval that is its experiment's tolerance. By chance alone, one in twenty is.
     fn is_outside(&self, trial: &Trial<'_>, outcome: &Outcome) -> bool {
         let id = &trial.experiment.id;
         let experiment = self.loaded().paper.experiments.iter().find(|one| one.id == *id);
@@ -186,8 +185,8 @@ impl Bench {
         outcome.result.is_ok() && gold.is_some_and(|gold| !outcome.agrees(experiment, gold))
     }
 
-    /// As [`Bench::run`], and reads the files that then lie in `folder`, relative to the repo's root; those in folders
-    /// below it are left out.
+    /// Like [`Bench::run`], but also reads the files that are then in `folder`, relative to the repo's root, without
+    /// its subfolders.
     ///
     /// # Errors
     /// As [`Bench::run`].
@@ -200,14 +199,14 @@ impl Bench {
         }
         let (outcome, files) = self.make_anew(trial, Some(folder)).await?;
         let kept = Kept { outcome, files };
-        // A run that failed, as for want of time on a busy machine, is worth another try.
+        // A failed run is worth another try, because the machine may just have been busy.
         if self.keeps && kept.outcome.result.is_ok() {
             self.kept.put(key, &kept)?;
         }
         Ok(kept)
     }
 
-    /// Runs a trial whatever is known of it, and keeps nothing.
+    /// Runs a trial even if its result is known, and keeps nothing.
     ///
     /// # Errors
     /// As [`Bench::run`].
@@ -215,10 +214,10 @@ impl Bench {
         self.make_anew(trial, None).await.map(|(outcome, _)| outcome)
     }
 
-    /// The results of these trials, in their order; they are made side by side. `on_done` gets the number that are done.
+    /// Runs these trials in parallel, and returns the results in their order. `on_done` gets the number that are done.
     ///
     /// # Errors
-    /// As [`Bench::run`], the first that occurs; the others are then cut short.
+    /// The first error of [`Bench::run`], which stops the other trials.
     pub async fn run_all(self: &Arc<Self>, jobs: Vec<Job>, mut on_done: impl FnMut(usize)) -> Result<Vec<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; jobs.len()];
         let mut running = JoinSet::new();
@@ -239,7 +238,7 @@ impl Bench {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Makes a trial when there is a free slot, again where its sandbox is lost.
+    /// Makes a trial once a slot is free, and tries again if its sandbox is lost.
     async fn make_anew(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::internal("the bench was closed"))?;
         let mut lost = None;
@@ -280,7 +279,7 @@ impl Bench {
         Ok((outcome, files))
     }
 
-    /// Digest of all that decides what comes of a trial, but its time limit: sha256, hex.
+    /// Digest of everything that decides the result of a trial, except its time limit: sha256, hex.
     fn key(&self, trial: &Trial<'_>) -> String {
         let mut parts = Parts::default();
         parts.add(self.ready.snapshot.content());
@@ -304,7 +303,7 @@ impl Bench {
     }
 }
 
-/// The regular files of a folder, but those that are too large. None where the folder is gone.
+/// The regular files of a folder, except those that are too large; empty if the folder is gone.
 async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(String, String)>, Fault> {
     let mut files = Vec::new();
     let entries = match sandbox.list(folder).await {
@@ -324,7 +323,7 @@ async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(St
     Ok(files)
 }
 
-/// An experiment under another time limit.
+/// An experiment with another time limit.
 #[must_use]
 pub fn limited(experiment: &TaskExperiment, limit: Duration) -> TaskExperiment {
     TaskExperiment { time_limit: limit.as_secs_f64(), ..experiment.clone() }

@@ -20,26 +20,26 @@ use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, Lo
 pub struct Verified {
     /// The dependency matrix.
     pub matrix: Matrix,
-    /// The largest relative difference from gold with two threads of the linear algebra, or the experiments that do not
+    /// The largest relative difference from gold with two threads for linear algebra, or the experiments that do not
     /// give their gold then.
     pub threads: std::result::Result<f64, Vec<Error>>,
     /// How the mutants of the functions that an experiment needs fared.
     pub mutations: Vec<Mutation>,
-    /// What of the functions, and of gold, stands elsewhere in what agents see, the environment included.
+    /// Which parts of the functions and of gold also appear elsewhere in what agents see, including the environment.
     pub leaks: LeakReport,
     /// All figures of the functions, as stored; `None` where mutants were never run on this repo.
     pub evidence: Option<Evidence>,
     /// Names of the paper's files that were written; none when all of them held this already.
     pub written: Vec<&'static str>,
-    /// Trials that were really made.
+    /// Trials that actually ran.
     pub made: u64,
     /// Their CPU seconds.
     pub cpu: f64,
-    /// Those of them that the matrix took.
+    /// How many of these seconds the matrix took.
     pub matrix_cpu: f64,
 }
 
-/// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only when it says something else.
+/// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only if its content changes.
 ///
 /// # Errors
 /// All that is wrong with its experiments, as [`Matrix::measure`]; those of [`mutation::measure`]; kind `Machine` when
@@ -108,7 +108,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     })
 }
 
-/// Puts what stands elsewhere into the evidence.
+/// Adds to the evidence what also appears elsewhere.
 fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
     for leak in &leaks.functions {
         if let Some(function) = evidence.functions.get_mut(&leak.at) {

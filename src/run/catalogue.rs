@@ -1,4 +1,4 @@
-//! The items that stored records are of, each loaded once.
+//! The items of stored records, each loaded once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::family::{Basis, Families, Item};
 use crate::error::{Error, Result};
 use crate::sample::Sample;
 
-/// The items that some records are of.
+/// The items of some records.
 pub struct Catalogue {
     families: Families,
     /// By family and id.
@@ -65,7 +65,7 @@ impl Catalogue {
         &self.gone
     }
 
-    /// Refuses to go on without some of the items.
+    /// Fails if some of the items could not be loaded.
     ///
     /// # Errors
     /// The first one's.

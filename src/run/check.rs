@@ -1,5 +1,5 @@
-//! Runs checks (experiments and the like) in a sandbox and reads their results. Used for gold, for the baseline and for
-//! verification alike, so that all three measure the same thing.
+//! Runs checks, such as experiments, in a sandbox and reads their results. Gold, the baseline and verification all use
+//! this, so that all three measure the same thing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Measurement {
     pub wall: Duration,
     /// CPU time.
     pub cpu: Duration,
-    /// How much of the wall time it had no processor because other processes had them.
+    /// How much of the wall time it waited for a processor that other processes used.
     pub starved: Duration,
     /// The result, or why there is none.
     pub result: Result<Value, String>,
@@ -37,7 +37,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// What a command gave.
+    /// The outcome of a command.
     pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
         let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
         let (id, starved) = (id.to_owned(), exec.starved);
@@ -95,7 +95,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
     let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
         Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
-        // What the code under test did to its own sandbox, such as removing the working folder, is its own failure.
+        // If the code under test breaks its own sandbox, for instance by removing the working folder, it has failed.
         Err(Fault::Refused(why)) => {
             let why = format!("could not be run: {why}");
             return Ok((Measurement::not_run(&check.id, Exit::Code(126), why), String::new()));
@@ -114,7 +114,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
     Ok((Measurement::of(&check.id, &exec, result), output))
 }
 
-/// The end of what was written to stderr, as it is kept, from a character boundary on.
+/// The end of stderr that is kept, starting at a character boundary.
 pub fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut start = text.len().saturating_sub(STDERR_KEPT);

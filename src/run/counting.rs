@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::AttemptRecord;
 use crate::agent::End;
 
-/// What tells which try of which attempt a record is of, and whether it can count.
+/// What identifies the try of a record, and whether it can count.
 #[derive(Debug, Clone, Copy)]
 pub struct Try<'a> {
     /// The agent's label.
@@ -22,12 +22,12 @@ pub struct Try<'a> {
     pub is_lost: bool,
 }
 
-/// A record, or as much of one as says which try it is of.
+/// A record, or enough of it to identify its try.
 pub trait Tried {
     /// Which try of which attempt it is.
     fn which(&self) -> Try<'_>;
 
-    /// Makes it one that only says what an attempt has cost.
+    /// Reduces it to what the attempt cost.
     fn supersede(&mut self);
 }
 
@@ -52,8 +52,8 @@ impl Tried for AttemptRecord {
     }
 }
 
-/// For each record, whether it is the one that counts among those of its agent, model, sample and attempt: the last that
-/// was not lost to infrastructure, else the last.
+/// For each record, whether it is the one that counts for its agent, model, sample and attempt: the last that was not
+/// lost to infrastructure, else the last.
 #[must_use]
 pub fn counting<T: Tried>(records: &[T]) -> Vec<bool> {
     let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
@@ -71,7 +71,7 @@ pub fn counting<T: Tried>(records: &[T]) -> Vec<bool> {
     flags
 }
 
-/// The records that count and were not lost to infrastructure: those that rates are made of.
+/// The records that count and were not lost to infrastructure, from which rates are computed.
 pub fn scored(records: &[AttemptRecord]) -> impl Iterator<Item = &AttemptRecord> {
     let flags = counting(records);
     records

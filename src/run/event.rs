@@ -1,4 +1,4 @@
-//! What a run reports while it goes on: one stream for everything that shows it.
+//! What a run reports while it is running: one stream for everything that shows it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::env;
 pub enum RunEvent {
     /// A stage of the work before or after the attempts has begun, or got further.
     Stage(Stage),
-    /// How far an env's build is.
+    /// The progress of an env's build.
     Env(env::Progress),
     /// Something that the user should know. Sent once.
     Warning(String),

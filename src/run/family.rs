@@ -1,9 +1,9 @@
 //! Families of tasks: everything that depends on the kind of task.
 //!
-//! A [`Family`] reads sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, what they are called,
-//! and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on this machine
-//! and says what an attempt is given and what is run to verify it. The rest of the program asks these three and knows
-//! no family by name. `docs/new-family.md` shows a whole family.
+//! A [`Family`] reads sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, what they are
+//! called, and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on
+//! this machine and says what an attempt is given and what is run to verify it. The rest of the program asks these
+//! three and knows no family by name. `docs/new-family.md` shows a whole family.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::{Protocol, When};
 use crate::workspace::{Changes, Snapshot};
 
-/// What n counts where nobody says it.
+/// What n counts if nothing else says it.
 pub const WITHHELD: &str = "withheld units";
 
 /// A kind of task.
@@ -48,13 +48,12 @@ pub trait Family: Send + Sync {
     fn sentence(&self, sample: &Sample) -> String {
         format!("Sample `{sample}` of `{}`, {}.", sample.cluster(), self.extent(sample.n()))
     }
-    /// Reads a sample's id. Whether its item has such a sample, [`Item::require`] says.
+    /// Parses a sample's id. [`Item::require`] checks whether the item has such a sample.
     ///
     /// # Errors
     /// Kind `Usage` for what is not one.
     fn sample(&self, id: &str) -> Result<Sample>;
-    /// The units that a sample withholds, as masked functions, in families where some units are harder than others and
-    /// it is worth knowing which.
+    /// The units that a sample withholds, such as masked functions, in families that compare how hard units are.
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
@@ -62,7 +61,7 @@ pub trait Family: Send + Sync {
     fn forges(&self) -> bool {
         false
     }
-    /// The ids of these items, or of all when none is named; sorted, each once.
+    /// The ids of these items, or of all if none is named; sorted, each once.
     ///
     /// # Errors
     /// Kind `Usage` for one that does not exist, `Suite` when the suite cannot be read.
@@ -72,13 +71,13 @@ pub trait Family: Send + Sync {
     /// # Errors
     /// Kind `Suite` for one that is missing or broken.
     fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>>;
-    /// Digest of all that models are told beside the items: a run with another one cannot go on.
+    /// Digest of everything that models are told apart from the items. A run cannot continue with another one.
     fn prompts(&self) -> String {
         general_digest()
     }
 }
 
-/// On which basis work is compared with what is right.
+/// How work is compared with the right solution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Basis {
     /// Curtailed or full experiments.
@@ -98,7 +97,7 @@ impl From<&Configuration> for Basis {
 pub trait Item: Send + Sync {
     /// Its id, as a paper's.
     fn id(&self) -> &str;
-    /// Digest of what it says: sha256, hex. A run whose items have changed cannot go on.
+    /// Digest of its content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
     /// Whether work on it can be scored.
     ///
@@ -107,7 +106,7 @@ pub trait Item: Send + Sync {
     fn scorable(&self) -> Result<()> {
         Ok(())
     }
-    /// What is wrong with it, as far as that shows without running anything; a fragment each.
+    /// What is wrong with it, as far as can be seen without running anything; a fragment each.
     fn problems(&self) -> Vec<String> {
         self.scorable().err().iter().map(ToString::to_string).collect()
     }
@@ -115,8 +114,8 @@ pub trait Item: Send + Sync {
     fn repo(&self) -> Option<Result<String>> {
         None
     }
-    /// Seconds that the checks of a sample took with what is right, or all checks for no sample; `None` where that was
-    /// not measured.
+    /// Seconds that the checks of a sample took with the right solution, or all checks if no sample is given; `None` if
+    /// that was not measured.
     fn seconds(&self, _sample: Option<&Sample>) -> Option<f64> {
         None
     }
@@ -142,21 +141,21 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// As [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
-    /// Scores what an agent reported where more than its answer counts, as how it was found.
+    /// Scores what an agent reported if more than its answer counts, for instance how the answer was found.
     ///
     /// # Errors
     /// As [`Item::reported`].
     fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
         self.reported(sample, findings.answer)
     }
-    /// Scores what verification found where more than its results counts, as whether they are what was reported.
+    /// Scores what verification found if more than its results counts, for instance whether they match the report.
     ///
     /// # Errors
     /// As [`Item::verified`].
     fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
         self.verified(sample, findings.results)
     }
-    /// Makes it ready on this machine. With `baseline` it is shown that what it is compared with can be reached here.
+    /// Makes it ready on this machine. With `baseline`, also checks that the right results can be reached here.
     ///
     /// # Errors
     /// Those of the repo's copy, the env and the baseline.
@@ -180,7 +179,7 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// As [`Item::require`].
     fn parts(&self, sample: &Sample) -> Result<Parts>;
-    /// The same parts as a diff of an attempt leaves them, in the same order; and why some cannot be shown.
+    /// The same parts after an attempt's diff, in the same order, and why some cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
@@ -224,7 +223,7 @@ pub trait Ready: Send + Sync {
     async fn begin(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<()> {
         Ok(())
     }
-    /// What is kept of the agent's work beside its answer and the files that it changed, while its sandbox lives.
+    /// What to keep of the agent's work besides its answer and changed files, while its sandbox still lives.
     ///
     /// # Errors
     /// [`Fault::Lost`] when the sandbox died.
@@ -235,18 +234,19 @@ pub trait Ready: Send + Sync {
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
-    /// Whether no check needs what an earlier one left. Then verification gives every check a fresh sandbox and calls
-    /// [`Ready::verify`] for each alone, so that code that runs in one cannot change what the next one runs.
+    /// Whether no check needs what an earlier one left. If so, verification gives every check a fresh sandbox and calls
+    /// [`Ready::verify`] for each alone, so that the code of one check cannot change another.
     fn checks_are_independent(&self) -> bool {
         false
     }
-    /// Whether this check gives the same result whenever it runs on the same files, in families that know. Only such results
-    /// are kept, and only of checks that are independent.
+    /// Whether this check gives the same result whenever it runs on the same files, in families that know. Only such
+    /// results are kept, and only of checks that are independent.
     fn is_exact(&self, _check: &str) -> bool {
         false
     }
-    /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one after
-    /// another, and hands over what each gave. A family that verifies what was reported reads it from the evidence.
+    /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one
+    /// after another, and hands over what each gave. A family that verifies what was reported reads it from the
+    /// evidence.
     ///
     /// # Errors
     /// [`Fault::Lost`] when the sandbox died.
@@ -262,8 +262,8 @@ pub trait Ready: Send + Sync {
         }
         Ok(())
     }
-    /// Whether verification also repeats what the agent did, in another sandbox over the files that it began with, after
-    /// these results.
+    /// Whether verification also repeats what the agent did, in another sandbox over the files that it began with,
+    /// after these results.
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &Evidence<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
@@ -282,7 +282,7 @@ pub trait Ready: Send + Sync {
     }
 }
 
-/// What is known of an agent's work beside its answer and the files that it changed.
+/// What is known of an agent's work besides its answer and the files that it changed.
 #[derive(Debug, Clone, Default)]
 pub struct Work {
     /// What the record keeps of it, as the family has it.
@@ -333,7 +333,7 @@ pub struct Evidence<'a> {
     pub work: &'a Work,
 }
 
-/// What the attempts at a sample were to do, without what the right result is.
+/// What the attempts at a sample had to do, without the right result.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The sample's id.
@@ -344,7 +344,7 @@ pub struct Question {
     pub before: String,
     /// How to tell good work.
     pub criterion: String,
-    /// Paths of the files that were to be changed: of a long diff these are shown first.
+    /// Paths of the files that had to be changed: a long diff shows these first.
     pub files: Vec<String>,
     /// The keys of the answer, each with how far two values may differ and still agree.
     pub answers: Vec<(String, Tolerance)>,
@@ -393,18 +393,18 @@ pub struct Listed {
     pub checks: Vec<String>,
 }
 
-/// What an agent was asked and what it was to write.
+/// What an agent was asked, and what it had to write.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
     /// What it was asked, where the parts do not say it.
     pub asked: Option<String>,
     /// What the parts are, as a heading: "Masked functions".
     pub heading: String,
-    /// What it was to write.
+    /// What it had to write.
     pub parts: Vec<Part>,
 }
 
-/// A part of the repo that an agent was to write.
+/// A part of the repo that an agent had to write.
 #[derive(Debug, Clone, Serialize)]
 pub struct Part {
     /// Its name: `path/file.py::Class.method`.
@@ -422,13 +422,13 @@ pub struct Families {
 }
 
 impl Families {
-    /// None at all; `Families::standard()` has those of this program.
+    /// No families; `Families::standard()` has those of this program.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// One more; it takes the place of one of the same name.
+    /// Adds a family, replacing one of the same name.
     #[must_use]
     pub fn with(mut self, family: impl Family + 'static) -> Self {
         self.known.insert(family.name(), Arc::new(family));
@@ -456,8 +456,8 @@ impl Families {
     }
 }
 
-/// The samples of a run: the asked ones, or drawn from its items; small n first, over all items, so that the first rows
-/// of a table are there early.
+/// The samples of a run: the requested ones, or those drawn from its items. Small n come first, over all items, so that
+/// the first rows of a table are complete early.
 ///
 /// # Errors
 /// Kind `Usage` for a sample that does not exist, and where there are none.
@@ -483,7 +483,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed:
     Ok(samples)
 }
 
-/// A sentence about the n that were asked for and of which no item has a sample.
+/// A sentence about requested n for which no item has a sample.
 #[must_use]
 pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<String> {
     let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();
@@ -495,7 +495,7 @@ pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<S
     Some(format!("there are no samples with {listed} {}; those drawn have at most {most}", family.axis()))
 }
 
-/// A record with its verdicts made again from what it holds.
+/// A record with its verdicts computed again from its contents.
 ///
 /// # Errors
 /// Those of [`Item::reported`] and [`Item::verified`].

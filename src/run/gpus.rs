@@ -1,8 +1,9 @@
-//! Graphics processors of this machine, given out one to an attempt.
+//! Gives each attempt one of this machine's graphics processors.
 //!
-//! Which there are is said by `CUDA_VISIBLE_DEVICES`, which Slurm sets for a job, else by Slurm's own variables, else by the
-//! device files of the driver. Each has a file in the scratch folder, and who holds the file's lock has the device. So
-//! several processes share them, and one that is killed gives back at once what it had.
+//! The list of devices comes from `CUDA_VISIBLE_DEVICES`, which Slurm sets for a job, else from Slurm's own variables,
+//! else from the driver's device files. Each device has a file in the scratch folder, and the process that holds the
+//! file's lock has the device. So several processes can share the devices, and a killed process returns its devices at
+//! once.
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -15,22 +16,22 @@ use tokio::sync::Notify;
 use crate::error::{Error, Result};
 use crate::sandbox::{Gpu, Gpus};
 
-/// How often somebody who waits looks at what other processes hold.
+/// How often a waiting process checks what other processes hold.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// What Slurm says where a job has no devices.
+/// What Slurm's variables hold if a job has no devices.
 const NONE: &str = "NoDevFiles";
 
-/// What attempts get of this machine's graphics processors; nothing by default.
+/// Which of this machine's graphics processors attempts get; none by default.
 #[derive(Debug, Default)]
 pub struct Graphics {
     asked: Option<Gpus>,
     scratch: PathBuf,
-    /// Looked for when the first is asked for: where a run is only planned, there may be none.
+    /// Filled at the first request, because a machine that only plans a run may have no devices.
     pool: OnceLock<Pool>,
 }
 
-/// Those that are given out one at a time.
+/// The devices that are given out one at a time.
 #[derive(Debug)]
 struct Pool {
     gpus: Vec<Gpu>,
@@ -39,7 +40,7 @@ struct Pool {
     freed: Arc<Notify>,
 }
 
-/// One that nobody else has, until this is dropped.
+/// A device that nobody else has, until this is dropped.
 #[derive(Debug)]
 pub struct Lease {
     gpu: Gpu,
@@ -57,34 +58,34 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Free before anybody looks.
+        // Release the device before anybody else looks.
         drop(self.lock.take());
         self.freed.notify_one();
     }
 }
 
 impl Graphics {
-    /// As was asked for. The locks of devices that are given out are kept in the scratch folder.
+    /// The devices as requested. The locks of the devices are in the scratch folder.
     #[must_use]
     pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
     }
 
-    /// What decides about results, as part of their keys: empty where nothing was asked for.
+    /// The part of a result's key that depends on devices; empty if none were requested.
     #[must_use]
     pub fn kind(&self) -> String {
         self.asked.map(Gpus::kind).unwrap_or_default()
     }
 
-    /// How many of so many attempts can run at once.
+    /// How many of `jobs` attempts can run at once.
     ///
     /// # Errors
-    /// Kind `Machine` when each is to have a device, and there are none to give out, or too few.
+    /// Kind `Machine` when each attempt needs a device and there are none, or too few.
     pub fn at_once(&self, jobs: usize) -> Result<usize> {
         Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }
 
-    /// One for an attempt, as soon as one is free; `None` where attempts get none of their own.
+    /// Waits for a free device for an attempt; `None` if attempts do not get their own.
     ///
     /// # Errors
     /// As [`at_once`](Self::at_once), and when its lock cannot be made.
@@ -134,7 +135,7 @@ impl Pool {
     }
 }
 
-/// Device files of the driver in a folder: of the devices by their numbers, and those that go with all of them.
+/// The driver's device files in a folder: those of single devices by number, and those that every device needs.
 fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
     let entries = std::fs::read_dir(dev).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
@@ -149,7 +150,7 @@ fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
     (numbers, files)
 }
 
-/// Those to give out, by what the environment says and which device files there are.
+/// The devices to give out, according to the environment and the device files.
 fn choose(
     wanted: Option<u32>,
     variable: impl Fn(&str) -> Option<String>,
@@ -166,7 +167,7 @@ fn choose(
     let is_listed = visible.is_some();
     let count = wanted.map(|count| count as usize);
     let visible = visible.unwrap_or_else(|| match wanted {
-        // Not looked for: they are named.
+        // Not checked, because they are given by name.
         Some(count) => (0..count).map(|number| number.to_string()).collect(),
         None => numbers.iter().map(ToString::to_string).collect(),
     });
@@ -179,7 +180,7 @@ fn choose(
         ))
         .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
     }
-    // Where a job's devices are fenced off, they count from 0 in it, and Slurm says what the machine calls them.
+    // If a job sees only its own devices, it numbers them from 0, while Slurm uses the machine's numbers.
     let names = by_slurm.filter(|names| names.len() == visible.len()).unwrap_or_else(|| visible.clone());
     let gpus = visible.into_iter().zip(names).take(count.unwrap_or(usize::MAX));
     Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.clone() }).collect())

@@ -1,5 +1,5 @@
-//! Interrupted attempts: a killed process left their trajectories and what the ledger says of them, but no records. What
-//! they have cost is put on record before the run goes on, so that no money is forgotten.
+//! Interrupted attempts: a killed process left their trajectories and entries in the ledger, but no records. What they
+//! cost is recorded before the run continues, so that no money is forgotten.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::Usage;
 use crate::model::ledger::{Books, Paid, Payer};
 
-/// Records, as cancelled, of the tries that have spent something and are not among `records`.
+/// Records (as cancelled) of the tries that have spent something and are not among `records`.
 ///
 /// # Errors
 /// Kind `Store` when the trajectories cannot be found.
@@ -26,7 +26,7 @@ pub fn interrupted_attempts(
     }
 }
 
-/// Those that the ledger names, each try for itself.
+/// The tries in the ledger, one by one.
 fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
     let known: HashSet<_> = records
         .iter()
@@ -41,7 +41,7 @@ fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &
     found
 }
 
-/// The record of a try that the ledger names: what it cost from there, the rest from its trajectory, if that is left.
+/// The record of a try in the ledger: its cost from there, the rest from its trajectory if that still exists.
 fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
@@ -56,7 +56,7 @@ fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> O
     Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })
 }
 
-/// Those whose trajectories are left of a run that has no ledger.
+/// The tries of a run without a ledger, from their trajectories.
 fn from_trajectories(store: &Store, records: &[AttemptRecord], family: &dyn Family) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
@@ -82,7 +82,7 @@ fn cancelled(record: AttemptRecord) -> AttemptRecord {
     AttemptRecord { end: End::Cancelled, end_detail: Some("the process was killed".to_owned()), ..record }
 }
 
-/// What a trajectory tells of its attempt.
+/// What a trajectory says about its attempt.
 fn record_of(lines: &[TimedEvent], family: &dyn Family) -> Option<AttemptRecord> {
     let Event::Started { sample, attempt, agent, model, sandbox, .. } = &lines.first()?.event else { return None };
     let sample = family.sample(sample).ok()?;

@@ -1,4 +1,4 @@
-//! One record's line: whole, or what rates, costs and times are made of.
+//! Reads one record's line: in full, or only what rates, costs and times need.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

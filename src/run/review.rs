@@ -1,5 +1,5 @@
-//! The look at an attempt's work between two of its rounds: verified as in the end, in fresh sandboxes, and told as far as
-//! the level of feedback allows. Gold values are never told, only on which side of them a value is.
+//! Reviews an attempt's work between two rounds: verifies it as at the end, in fresh sandboxes, and tells the agent as
+//! much as the level of feedback allows. It never tells gold values, only on which side of them a value is.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -97,7 +97,7 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // Whoever is told nothing is not told either that the work passes: it may spoil it.
+        // An agent without feedback is not told that its work passes either, and may go on to break it.
         if pass && asked.level > 0 {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl Review<'_> {
     }
 }
 
-/// What is told of each test.
+/// What the agent is told about each test.
 fn tests(
     level: u32,
     reported: &Verdict,
@@ -148,7 +148,7 @@ fn tests(
         .collect()
 }
 
-/// What is told of a value: where it is and, at the highest level, on which side of gold.
+/// What the agent is told about a value: where it is and, at the highest level, on which side of gold.
 fn fault(level: u32, value: &ValueVerdict) -> String {
     let place = if value.path.is_empty() { "the value".to_owned() } else { format!("`{}`", value.path) };
     let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());

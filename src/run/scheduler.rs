@@ -1,4 +1,4 @@
-//! Runs jobs side by side, keeps what is finished, tries again what infrastructure lost, and stops when it is told to.
+//! Runs attempts in parallel, stores finished ones, retries those lost to infrastructure, and stops when asked to.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::sample::Sample;
 pub enum Outcome {
     /// Every attempt has a verdict.
     Complete,
-    /// Nothing is left to begin, and other processes make this many attempts.
+    /// Nothing is left to start, and other processes make this many attempts.
     Left(usize),
     /// These attempts were lost to infrastructure, after all tries: why, one each.
     Lost(Vec<String>),
@@ -48,14 +48,15 @@ impl Outcome {
 /// Tries that must have lost their sandbox before it is held against the attempt: one may be chance.
 const LEAST_LOST: u32 = 2;
 
-/// Attempts in a row, of those with a model, that end because the provider does not answer; then it is down. At least as
-/// many as run at once: those end together.
+/// After this many attempts in a row that end because the provider does not answer, it counts as down. At least as many
+/// as run at once, because those end together.
 const LEAST_UNANSWERED: usize = 3;
 
-/// Attempts of one agent that end with the same refusal, when none has ended otherwise; then it refuses whatever it is asked.
+/// After this many attempts of one agent that end with the same refusal, and none that ended otherwise, the provider
+/// counts as refusing everything.
 const LEAST_REFUSED: usize = 5;
 
-/// What is said where nothing is left to begin.
+/// The message if nothing is left to start.
 const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
                        they may leave";
 
@@ -65,9 +66,9 @@ pub trait Attempts: Send + Sync + 'static {
     fn label(&self, job: &Job) -> &str;
     /// The most dollars that this attempt may spend.
     fn budget(&self, job: &Job) -> f64;
-    /// Makes an attempt. One that infrastructure loses is a record too.
+    /// Makes an attempt. An attempt lost to infrastructure also has a record.
     ///
-    /// What it has used is told in `so_far` meanwhile.
+    /// Meanwhile `so_far` shows what it has used.
     fn attempt(
         &self,
         job: &Job,
@@ -108,27 +109,27 @@ pub trait Work {
     /// The next attempt to make.
     ///
     /// # Errors
-    /// What keeps the run from going on.
+    /// Whatever stops the run.
     fn next(&mut self) -> Result<Next>;
-    /// Whether `more` dollars may be spent beside those that this process has spent or may yet spend.
+    /// Whether `more` dollars may be spent in addition to what this process has spent or may still spend.
     ///
     /// # Errors
     /// As [`next`](Self::next).
     fn afford(&mut self, committed: f64, more: f64) -> Result<Money>;
-    /// Puts the records of attempts that have ended on disk, before anyone hears of them. One that another process has made
-    /// meanwhile becomes one that only says what it cost.
+    /// Writes the records of finished attempts to disk before reporting them. If another process has made an attempt
+    /// meanwhile, the record is reduced to what it cost.
     ///
     /// # Errors
     /// When they cannot be kept.
     fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()>;
-    /// Told while nothing runs here but there may be more to do: money that this process does not need may help others.
+    /// Called while nothing runs here but there may be more to do, so that unneeded money can go to other processes.
     ///
     /// # Errors
     /// As [`next`](Self::next).
     fn rest(&mut self, _spent: f64) -> Result<()> {
         Ok(())
     }
-    /// Why attempts were lost that others were making.
+    /// Why attempts that others were making were lost.
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }
@@ -136,7 +137,7 @@ pub trait Work {
     fn left(&self) -> usize {
         0
     }
-    /// How long to wait where there may be more later.
+    /// How long to wait if there may be more later.
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
     }
@@ -149,7 +150,7 @@ pub enum Next {
     Job(Job),
     /// Nothing now; there may be more, because others are at work.
     Later,
-    /// Nothing any more.
+    /// Nothing is left.
     None,
 }
 
@@ -158,7 +159,7 @@ pub enum Next {
 pub enum Money {
     /// There is.
     Fits,
-    /// Not now; others may leave some over.
+    /// Not now, but others may leave some over.
     Later,
     /// No, unless attempts that run here leave some over.
     Short,
@@ -211,7 +212,7 @@ pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRe
     jobs.into_iter().filter(|job| !done.contains(&(attempts.label(job), job.sample.id(), job.attempt))).collect()
 }
 
-/// Runs the jobs. `keep` puts the records of attempts that have ended on disk, before anyone hears of them.
+/// Runs the jobs. `keep` writes the records of finished attempts to disk before they are reported.
 ///
 /// # Errors
 /// As [`execute_part`].
@@ -227,11 +228,11 @@ pub async fn execute(
     execute_part(attempts, &mut work, terms, observer, cancel).await
 }
 
-/// Makes all attempts that `work` gives out.
+/// Makes all attempts that `work` hands out.
 ///
 /// # Errors
-/// The first of: what an attempt or `work` fails with, and kind `Model` when the model refuses all further work. The run
-/// then stops; what had ended, and what ends while it stops, is kept.
+/// The first of: what an attempt or `work` fails with, and kind `Model` when the model refuses all further work. The
+/// run then stops; what had ended, and what ends while it stops, is kept.
 pub async fn execute_part(
     attempts: Arc<impl Attempts>,
     work: &mut impl Work,
@@ -313,8 +314,8 @@ struct Scheduler<'a, A, W> {
     over_cost: bool,
     /// Attempts in a row that the provider did not answer.
     unanswered: usize,
-    /// By agent, the refusal that all its attempts so far have ended with, and how many those are; `None` once one of them
-    /// has ended otherwise.
+    /// By agent, the refusal that all its attempts so far have ended with, and how many those are; `None` once one of
+    /// them has ended otherwise.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,

@@ -1,5 +1,5 @@
-//! Where workspaces lie while attempts run: a folder of this process, removed at its end, and swept by the next
-//! process when this one was killed.
+//! Where workspaces are while attempts run: a folder of this process, removed at its end. If the process is killed, the
+//! next one removes it.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -16,7 +16,7 @@ const WRITABLE_FOR_OTHERS: u32 = 0o022;
 pub struct Scratch {
     folder: PathBuf,
     next: AtomicU64,
-    // Locked while this process lives: that is how others tell a live folder from a leftover.
+    // Locked while this process lives, so that others can distinguish a live folder from a leftover.
     _lock: File,
 }
 
@@ -29,7 +29,8 @@ impl Scratch {
         let failed = |error| not_made(root, error);
         let root = own_folder(root)?;
         sweep(&root);
-        // The lock lies beside the folder and exists, locked, before it: a sweep never meets an unlocked live folder.
+        // The lock is next to the folder and is locked before the folder exists, so a sweep never sees an unlocked live
+        // folder.
         let name = format!("{}-{}", std::process::id(), crate::files::now().as_nanosecond());
         let lock = File::create(root.join(format!("{name}.lock"))).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -53,7 +54,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now keeps its lock file, by which the next process finds and sweeps it.
+        // What cannot be removed now keeps its lock file, so that the next process finds and removes it.
         if remove_tree(&self.folder).is_ok() {
             let _ = std::fs::remove_file(self.folder.with_extension("lock"));
         }
@@ -64,13 +65,13 @@ fn not_made(folder: &Path, error: std::io::Error) -> Error {
     Error { kind: Kind::Place, ..Error::io("create", folder, error) }
 }
 
-/// Makes a folder, or takes one that is there, if nobody else can write to it: what is laid there runs as code.
+/// Makes a folder, or uses an existing one, if nobody else can write to it, because what is put there runs as code.
 fn own_folder(path: &Path) -> Result<PathBuf> {
     let failed = |error| not_made(path, error);
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above).map_err(failed)?;
     }
-    // Others may pass, not look: without namespaces, root's sandboxes run as another user.
+    // Others may pass through it but not list it: without namespaces, root's sandboxes run as another user.
     let mode = if nix::unistd::geteuid().is_root() { 0o711 } else { 0o700 };
     match std::fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -91,7 +92,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-/// Whether everybody may make entries beside this one.
+/// Whether everybody may make entries next to this one.
 fn in_shared_folder(path: &Path) -> bool {
     path.parent().and_then(|above| above.metadata().ok()).is_some_and(|about| about.mode() & 0o002 != 0)
 }

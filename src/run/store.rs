@@ -1,15 +1,15 @@
-//! The run store: a folder of plain files that outlives a kill at any moment.
+//! The run store: a folder of plain files that survives a kill at any moment.
 //!
 //! ```text
 //! runs/<run>/run.json                 what the run is, format version first
-//! runs/<run>/attempts.jsonl           one line a finished attempt: append, flush
+//! runs/<run>/attempts.jsonl           one line per finished attempt: append, flush
 //! runs/<run>/attempts-<shard>.jsonl   the same, of one shard
 //! runs/<run>/ledger.jsonl             what calls of a model cost, as they are made; and ledger-<shard>.jsonl
 //! runs/<run>/trajectories/<agent>/<sample>.<attempt>.jsonl
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
 //! ```
 //!
-//! What else there is of a run that several processes work on, [`super::shared`] tells.
+//! [`super::shared`] describes the other files of a run that several processes work on.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -28,7 +28,7 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// A trajectory that stands for an attempt, as its path tells it.
+/// A trajectory that counts for an attempt, identified by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTrajectory {
     /// The agent's label.
@@ -41,7 +41,7 @@ pub struct StoredTrajectory {
     pub path: PathBuf,
 }
 
-/// Whether a stranger's name of an agent, a sample or a paper can be part of a path without leading anywhere else.
+/// Whether an untrusted name of an agent, a sample or a paper is safe as part of a path.
 #[must_use]
 pub fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
@@ -51,10 +51,10 @@ pub fn is_file_name(name: &str) -> bool {
 pub struct Writer {
     attempts: Appender,
     path: PathBuf,
-    /// Whether the file is known to be gone, and what it held is rescued.
+    /// Whether the file is known to be gone, and its contents have been rescued.
     is_displaced: bool,
-    // Held for as long as the run is being written; the kernel drops it when the process dies. A shard has files that only it
-    // writes, and no lock: not every shared file system has locks.
+    // Held while the run is being written; the kernel drops it when the process dies. A shard has its own files and no
+    // lock, because not every shared file system supports locks.
     _lock: Option<File>,
 }
 
@@ -71,7 +71,7 @@ impl Store {
         new_folder_beside(folder).map(drop)
     }
 
-    /// Removes the folders in `runs` whose run a killed process did not come to begin.
+    /// Removes the folders in `runs` that a process made but was killed before starting its run.
     pub fn sweep(runs: &Path) {
         crate::files::sweep(runs, STARTING);
     }
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// Writes `run.json` anew, whole or not at all.
+    /// Replaces `run.json`, as a whole or not at all.
     ///
     /// # Errors
     /// Kind `Store` when it cannot be written.
@@ -102,7 +102,7 @@ impl Store {
     /// An existing run.
     ///
     /// # Errors
-    /// Kind `Store` when it is no run or of a version that this program does not know.
+    /// Kind `Store` when it is not a run, or of a version that this program does not know.
     pub fn open(folder: &Path) -> Result<(Self, RunFile)> {
         let path = folder.join("run.json");
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -132,7 +132,7 @@ impl Store {
         Ok((store, run))
     }
 
-    /// A folder that is taken for a run's, whatever is in it.
+    /// A folder that is assumed to hold a run, without looking.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
@@ -176,7 +176,7 @@ impl Store {
         if shared::beat::any_recent(&shared::shards(&self.folder)) {
             return true;
         }
-        // A shared lock, let go at once: a writer that starts in that very moment would be refused and can be started
+        // A shared lock, released at once. A writer that starts at this very moment is refused and can be started
         // again.
         File::open(self.folder.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err())
     }
@@ -193,8 +193,8 @@ impl Store {
         self.folder.join("trajectories").join(&*bounded(agent)).join(format!("{}.{attempt}.jsonl", bounded(sample)))
     }
 
-    /// A new trajectory for an attempt. That of an earlier try, which infrastructure lost, is kept beside it as
-    /// `<sample>.<attempt>.lost-<number>.jsonl`.
+    /// A new trajectory for an attempt. The trajectory of an earlier try, which infrastructure lost, is kept next to it
+    /// as `<sample>.<attempt>.lost-<number>.jsonl`.
     ///
     /// # Errors
     /// Kind `Store` when it cannot be written.
@@ -208,8 +208,7 @@ impl Store {
         Trajectory::create(&path)
     }
 
-    /// All trajectories that stand for an attempt, by agent: those of earlier, lost tries are left out, and files of
-    /// other names.
+    /// All trajectories that count for an attempt, by agent, without those of lost tries and files with other names.
     ///
     /// # Errors
     /// Kind `Store` when a folder cannot be read.
@@ -235,7 +234,7 @@ impl Store {
             let agent = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).unwrap_or(Path::new(""));
             let agent = agent.to_string_lossy().into_owned();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // That of a lost try ends with `.lost-1`, which is no number.
+            // The name of a lost try ends with `.lost-1`, which is not a number.
             let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
             let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
             if let Some((sample, attempt)) = attempt {
@@ -278,7 +277,7 @@ impl Store {
         Ok(())
     }
 
-    /// The files that hold records, one a shard, by name.
+    /// The files that hold records, one per shard, by name.
     ///
     /// # Errors
     /// Kind `Store` when the folder cannot be read.
@@ -297,8 +296,8 @@ impl Store {
         Ok(files)
     }
 
-    /// All records of all shards, in the order of writing; a torn last line is dropped. Of an attempt that was made twice,
-    /// only one has a verdict.
+    /// All records of all shards, in the order of writing; a torn last line is dropped. If an attempt was made twice,
+    /// only one record has a verdict.
     ///
     /// # Errors
     /// Kind `Store`, with file and line, for a broken line before the last.
@@ -370,7 +369,7 @@ impl Store {
             .hint("free some space, then continue with `autoexperiment resume RUN`: what was finished is kept")
     }
 
-    /// All trajectories of an attempt: that which stands for it, if there is one, and those of lost tries.
+    /// All trajectories of an attempt: the one that counts, if there is one, and those of lost tries.
     #[must_use]
     pub fn tries(&self, agent: &str, sample: &str, attempt: u32) -> Vec<PathBuf> {
         let path = self.trajectory(agent, sample, attempt);
@@ -414,7 +413,7 @@ impl Store {
 }
 
 impl Writer {
-    /// Appends records and flushes them to disk together. What they speak of must be on disk before.
+    /// Appends records and flushes them to disk together. The files that they refer to must already be on disk.
     ///
     /// # Errors
     /// Kind `Store`; a line may be torn, and is dropped by the next reader.
@@ -423,8 +422,8 @@ impl Writer {
         self.check()
     }
 
-    /// Whether what was appended is where it belongs: somebody may have removed or replaced the file meanwhile. What it
-    /// held is then written beside it.
+    /// Checks that what was appended is still in place. If somebody has removed or replaced the file, its contents are
+    /// written next to it.
     ///
     /// # Errors
     /// Kind `Store`, which names the file that it was written to.
@@ -455,7 +454,7 @@ fn names_in(trajectory: &Path) -> Option<(String, String)> {
     }
 }
 
-/// Where the trajectory of an attempt's try goes that was lost.
+/// Where the trajectory of a lost try goes.
 fn lost_try(trajectory: &Path, number: u32) -> PathBuf {
     trajectory.with_extension(format!("lost-{number}.jsonl"))
 }
@@ -467,10 +466,10 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: Kind::Store, ..error })
 }
 
-/// How the folder of a run begins that is being made.
+/// The prefix of a run's folder while it is being made.
 const STARTING: &str = ".starting-";
 
-/// A new folder beside `folder`, with the permissions of any other; gone when dropped, unless it was moved.
+/// A new folder next to `folder`, with ordinary permissions; removed when dropped, unless it was moved.
 fn new_folder_beside(folder: &Path) -> Result<Temporary> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = std::fs::create_dir_all(parent).and_then(|()| Temporary::create(parent, STARTING, 0o755));

@@ -1,4 +1,4 @@
-//! The files of records, read once and then read on: where each record's line begins, and what was appended since.
+//! Reads the files of records once, then only what was appended. Keeps where each record's line begins.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,20 +13,20 @@ use super::outcome::{Detail, parse};
 use super::{AttemptRecord, Store};
 use crate::error::{Error, Result};
 
-/// Bytes that are read and parsed at a time, by each processor. Small enough for its cache, and for a run of a few hundred
-/// attempts to keep several busy.
+/// Bytes that each processor reads and parses at a time. Small enough for its cache, and for a run of a few hundred
+/// attempts to keep several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Blocks whose records are kept apart before they are put behind the others: enough for every processor.
+/// How many blocks are read before their records are appended to the others: enough for every processor.
 const AT_ONCE: usize = 16;
 
-/// Bytes by which a block is read on to the end of its last line.
+/// Bytes by which a block is extended to reach the end of its last line.
 const REST: u64 = 1 << 16;
 
-/// Most broken lines that are named one by one.
+/// The most broken lines that are listed one by one.
 const NAMED: usize = 5;
 
-/// Bytes before the place where reading goes on that are compared: they differ in a file that was written anew.
+/// How many bytes before the place where reading continues are compared, to notice a file that was rewritten.
 const KEPT: u64 = 1 << 14;
 
 /// Where a record's line begins.
@@ -38,12 +38,12 @@ pub struct Line {
     pub(super) at: u64,
 }
 
-/// What is kept of a line, which stands there.
+/// What is kept of the line at this place.
 pub(super) trait Keep<T>: Fn(&[u8], Line) -> serde_json::Result<T> + Sync {}
 
 impl<T, F: Fn(&[u8], Line) -> serde_json::Result<T> + Sync> Keep<T> for F {}
 
-/// What was made of records, and where each stands.
+/// What was made of each record, and where it is.
 type Further<T> = (Vec<T>, Vec<Line>);
 
 /// How far each file of a run's records was read.
@@ -56,7 +56,7 @@ pub struct Tail {
 #[derive(Debug)]
 struct Followed {
     path: PathBuf,
-    /// Its number in the file system: another file may take its name.
+    /// Its inode number, because another file may take its name.
     inode: u64,
     /// What was known of it when it was last read: length and time.
     seen: (u64, i64, i64),
@@ -70,7 +70,7 @@ struct Followed {
     broken: Vec<(usize, String)>,
     /// How many more are broken.
     unnamed: usize,
-    /// Whether it ends without a line break, behind something.
+    /// Whether it ends in the middle of a line.
     is_torn: bool,
 }
 
@@ -86,8 +86,8 @@ impl Tail {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// What `keep` makes of the records that were not read before, with their places; `None` when what was read before is
-    /// not there any more as it was, so that all must be read anew.
+    /// Applies `keep` to the new records, and returns the results with their places; `None` if what was read before has
+    /// changed, so that everything must be read again.
     ///
     /// # Errors
     /// Kind `Store` when a file cannot be read.
@@ -114,7 +114,7 @@ impl Tail {
         Ok(Some(further))
     }
 
-    /// A record as it stands in its file, with all that it holds.
+    /// The full record in its file.
     ///
     /// # Errors
     /// Kind `Store` when its file cannot be read or has changed.
@@ -132,7 +132,7 @@ impl Tail {
         })
     }
 
-    /// The lines that could not be read, a sentence each; only the first are named.
+    /// One sentence for each line that could not be read; only the first are listed.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -181,7 +181,7 @@ impl Followed {
         Ok(last_bytes(file, self.read)? == self.before)
     }
 
-    /// Adds its further records, of the file in this place.
+    /// Adds the new records of the file at this place.
     fn read_on<T: Send>(
         &mut self,
         file: &File,
@@ -190,7 +190,7 @@ impl Followed {
         (records, lines): &mut Further<T>,
     ) -> Result<()> {
         let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
-        // What a run that goes on appends meanwhile is left for the next time.
+        // What a running process appends meanwhile is left for the next time.
         let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = Line { file: place, at: self.read };
         self.is_torn = false;
@@ -212,7 +212,7 @@ impl Followed {
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
-                // Room for as many in each of the others, at once: growing by doubling would hold everything twice.
+                // Reserve room for as many in each other block at once, because doubling would hold everything twice.
                 let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
                 records.reserve(more);
                 lines.reserve(more);
@@ -241,12 +241,12 @@ struct Block<T> {
     broken: Vec<(usize, String)>,
     /// How many more are broken.
     unnamed: usize,
-    /// Whether the file ends without a line break, behind something.
+    /// Whether the file ends in the middle of a line.
     is_torn: bool,
 }
 
-/// Reads the lines that begin in this block of those from `base` on, where a line begins. `bytes` is only there to be used
-/// again.
+/// Reads the lines that begin in this block. Blocks are counted from `base`, where a line begins. `bytes` is a buffer
+/// to reuse.
 fn read_block<T>(
     file: &File,
     base: Line,
@@ -255,7 +255,7 @@ fn read_block<T>(
     keep: &impl Keep<T>,
 ) -> std::io::Result<Block<T>> {
     let start = base.at + place * BLOCK;
-    // The byte before tells whether a line begins with the block.
+    // The byte before shows whether a line begins at the start of the block.
     let from = if place == 0 { start } else { start - 1 };
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;
@@ -263,7 +263,7 @@ fn read_block<T>(
     let mut block = Block { records, end: None, lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
     let first = match place {
         0 => 0,
-        // A line that begins behind the block's last byte is the next one's.
+        // A line that begins after the block's last byte belongs to the next block.
         _ => match break_in(bytes.split_last().map_or(&[], |(_, head)| head))? {
             Some(behind) => behind,
             None => return Ok(block),
@@ -285,7 +285,7 @@ fn read_block<T>(
         let mut behind = rest;
         let length = behind.skip_until(b'\n')?;
         let Some(line) = rest[..length].strip_suffix(b"\n") else {
-            // A whole record may lack its line break only; resuming drops it all the same.
+            // Even if only the line break is missing, resuming drops the record.
             block.is_torn = !rest.trim_ascii().is_empty();
             return Ok(block);
         };
@@ -307,14 +307,14 @@ fn read_block<T>(
     }
 }
 
-/// The place behind the first line break. As the standard library looks for one, which is not byte by byte.
+/// The place after the first line break. Uses the standard library's search, which is faster than byte by byte.
 fn break_in(bytes: &[u8]) -> std::io::Result<Option<usize>> {
     let mut rest = bytes;
     let behind = rest.skip_until(b'\n')?;
     Ok(bytes[..behind].ends_with(b"\n").then_some(behind))
 }
 
-/// Appends at most so many bytes of a file; fewer at its end only.
+/// Appends at most this many bytes of a file; fewer only at its end.
 fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let begun = bytes.len();
     bytes.resize(begun + usize::try_from(most).unwrap_or(usize::MAX), 0);

@@ -29,18 +29,18 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The object that [`parse_answer`] takes from a text, as it is there: for what holds much beside an answer, as the
-/// output of a program does.
+/// The object that [`parse_answer`] takes from a text, as written there: for texts that hold more than an answer, such
+/// as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
 }
 
-/// Objects that are never closed behind which another one is looked for: each of them is read to the end of the text.
+/// How many unclosed objects to skip in search of another one; each of them is read to the end of the text.
 const MOST_UNCLOSED: u32 = 16;
 
-/// The last complete, readable JSON object in a text, as written and as read, or what was wrong with the last thing that
-/// looked like one.
+/// The last complete, readable JSON object in a text, as written and as read, or what was wrong with the last thing
+/// that looked like one.
 fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>> {
     let bytes = text.as_bytes();
     let mut found: Option<(&str, Map<String, Value>)> = None;
@@ -60,7 +60,7 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // What it holds is not an answer, but an object that begins a later line is not part of it.
+            // Objects inside it are not answers, but an object at the start of a later line is not inside it.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,
@@ -77,7 +77,7 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
     found.ok_or(wrong)
 }
 
-/// The place behind the `}` that closes the `{` at `start`.
+/// The place after the `}` that closes the `{` at `start`.
 fn object_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, start);
     while at < bytes.len() {

@@ -1,8 +1,8 @@
-//! JSON as programs and models really write it, so that one odd leaf fails alone instead of the whole answer.
+//! JSON as programs and models actually write it, so that one odd leaf fails alone instead of the whole answer.
 //!
 //! `NaN`, `Infinity`, numbers too large for a double and tokens that only begin like a number (`.5`, `1_000`) become
-//! strings, which the scoring rule then reads or refuses by name. Of a key that is given twice with different values,
-//! neither value is believed. Nesting is limited to 128 levels (by serde_json), so that no input overflows the stack.
+//! strings, which the scoring rule then reads or refuses by name. If a key appears twice with different values, neither
+//! value counts. Nesting is limited to 128 levels (by serde_json), so that no input overflows the stack.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,8 +19,8 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     serde_json::from_str::<Unique>(&text).map(|unique| unique.0).map_err(|error| error.to_string())
 }
 
-/// Reads one JSON value as Python's `json.loads` does: of a double key the last one counts, `NaN` and `Infinity` are
-/// numbers (here strings of that spelling), numbers too large are infinite.
+/// Reads one JSON value as Python's `json.loads` does: the last of several equal keys counts, `NaN` and `Infinity` are
+/// numbers (here strings of that spelling), and numbers that are too large are infinite.
 ///
 /// # Errors
 /// When Python would refuse it.
@@ -60,7 +60,7 @@ fn overflows(token: &str) -> bool {
         && token.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// The text with those bare tokens (outside strings) in quotes for which `replacement` gives something.
+/// Puts quotes around the bare tokens (outside strings) for which `replacement` returns a value.
 fn quote_tokens(text: &str, replacement: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -96,7 +96,7 @@ const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
-/// The place behind the string that opens at `start`, or the end of the text when it never closes.
+/// The place after the string that opens at `start`, or the end of the text if it never closes.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -176,10 +176,10 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     }
 }
 
-/// How the string begins that stands for two different values under one name.
+/// The beginning of the string that replaces two different values under one name.
 pub(super) const GIVEN_TWICE: &str = "given twice: ";
 
-/// What stands for two different values under one name: a string that no gold equals and that says what happened.
+/// Replaces two different values under one name: a string that says what happened, and that no gold equals.
 fn two_values(first: &Value, second: &Value) -> Value {
     format!("{GIVEN_TWICE}{} and {}", excerpt(&first.to_string()), excerpt(&second.to_string())).into()
 }

@@ -159,8 +159,8 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
     conclude(reason, scored.collect(), warnings.collect())
 }
 
-/// What an answer reports, by the experiments' keys, however it names them; what is reported twice with different
-/// results, or cannot be read, is left out.
+/// What an answer reports, by the experiments' keys, however the answer spells them. Leaves out what it reports twice
+/// with different results, and what cannot be read.
 #[must_use]
 pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<String, Value> {
     let Some(answer) = answer.and_then(|answer| parse_answer(answer).ok()) else { return Map::new() };

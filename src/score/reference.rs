@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::strict::join;
 use super::{Expected, ExperimentVerdict, ValueVerdict, Verdict, json};
 
-/// Most that the mean loss may be.
+/// The largest mean loss that passes.
 const THRESHOLD: f64 = 0.05;
 
 /// An exception in the published code that it answers by failing the whole sample.
@@ -45,7 +45,7 @@ pub(super) fn score_answer(experiments: &[Expected], answer: Option<&str>) -> Ve
     }
 }
 
-/// Scores results by a name of their experiment.
+/// Scores results by the name of their experiment.
 pub(super) fn score_map(
     experiments: &[Expected],
     results: &Map<String, Value>,

@@ -6,7 +6,7 @@ use super::json::{self, excerpt};
 use super::{ExperimentVerdict, Tolerance, ValueVerdict};
 use crate::stats::{Interval, prediction_interval};
 
-/// The chance that a further repeat of gold is within the interval that stands for a tolerance.
+/// The probability that another repeat of gold is inside the interval that serves as a tolerance.
 pub const LEVEL: f64 = 0.95;
 
 /// Scores one experiment's result: it passes when every leaf of gold has its counterpart within tolerance.
@@ -82,7 +82,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `repeats` is what the repeats of gold have at this place.
+    /// `repeats` holds the values of gold's repeats at this place.
     fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Got<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
@@ -140,7 +140,7 @@ impl Walk<'_> {
     }
 }
 
-/// The object or list in a string of JSON, which some agents send for a nested result.
+/// The object or list in a string of JSON, which some agents send instead of a nested result.
 fn unwrap_text(got: Got<'_>) -> Option<Value> {
     match got {
         Got::Value(Value::String(text)) => json::read(text).ok().filter(|value| value.is_object() || value.is_array()),
@@ -188,10 +188,10 @@ fn compare_numbers(gold: f64, got: f64, tolerance: &Tolerance) -> (f64, bool) {
     }
 }
 
-/// Four units in the last place: what rounding shifts a difference of two decimals, and its bound, by at most.
+/// Four units in the last place: the most that rounding shifts a difference of two decimals and its bound.
 const SLACK: f64 = 4.0 * f64::EPSILON;
 
-/// The interval within which a number must be, where that is the tolerance; why there is none.
+/// The interval in which a number must be, if that is the tolerance, or why there is none.
 fn interval(repeats: &[&Value], tolerance: &Tolerance) -> Option<Result<Interval, String>> {
     if tolerance.repeats.is_empty() {
         return None;
@@ -202,7 +202,7 @@ fn interval(repeats: &[&Value], tolerance: &Tolerance) -> Option<Result<Interval
     Some(interval.ok_or_else(|| "not a number in two or more repeats of gold, so it has no interval".to_owned()))
 }
 
-/// Whether a number is within an interval, bounds included, which rounding shifts as it does that of a tolerance.
+/// Whether a number is inside an interval, bounds included, with the same allowance for rounding as for a tolerance.
 fn is_within(number: f64, interval: Interval) -> bool {
     let slack = SLACK * number.abs().max(interval.low.abs()).max(interval.high.abs());
     interval.low - slack <= number && number <= interval.high + slack

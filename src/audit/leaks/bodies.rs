@@ -20,9 +20,9 @@ pub struct Bodies {
 struct Table {
     width: usize,
     way: usize,
-    /// The functions that have a shingle, and its number among theirs.
+    /// The functions that have each shingle, and its number in each of them.
     index: HashMap<u64, Vec<(usize, usize)>>,
-    /// One bit for some of each shingle's bits: nearly every shingle of a long file is told from all these by it.
+    /// A bitmap of some bits of each shingle, which rules out nearly every shingle of a long file.
     filter: Vec<bool>,
 }
 
@@ -42,8 +42,8 @@ pub struct Hit {
 const FILTER: usize = 1 << 16;
 
 impl Bodies {
-    /// Indexes the bodies, docstrings left out. One that is shorter than a shingle is a single shingle of its length,
-    /// with names as they are: without names, so few tokens are in any code.
+    /// Indexes the bodies, without docstrings. A body shorter than a shingle counts as one shingle of its own length,
+    /// with names as they are, because without names so few tokens occur in any code.
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.units.len() {
@@ -79,7 +79,7 @@ impl Bodies {
         &mut self.tables[place]
     }
 
-    /// Every shingle of a text that some body has.
+    /// Every shingle of a text that is also in some body.
     pub fn hits(&self, text: &Tokens<'_>, found: &mut impl FnMut(Hit)) {
         for table in &self.tables {
             for (shingle, at) in text.shingles(table.width, WAYS[table.way]) {

@@ -1,4 +1,4 @@
-//! What cannot be compared with masked bodies but gives them away all the same: compiled code, archives, git's objects,
+//! Things that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects,
 //! and the paper's own package among the installed ones.
 
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use super::{Finding, FindingKind, LARGEST};
 use crate::error::Error;
 use crate::suite::LoadedPaper;
 
-/// What begins a zip's entry in its list of files.
+/// The bytes before each entry in the list of files of a zip archive.
 const ZIP_ENTRY: &[u8] = b"PK\x01\x02";
 
-/// Archives that cannot be looked into here, by their first bytes.
+/// The first bytes of archives that we cannot look into.
 const CLOSED: [(&[u8], &str); 5] = [
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\0", "xz"),
@@ -21,18 +21,18 @@ const CLOSED: [(&[u8], &str); 5] = [
     (b"Rar!", "rar"),
 ];
 
-/// The inside of a gzip file, cut where it is longer than what is read of any file; `None` for other files.
+/// The contents of a gzip file, cut off at the limit for all files; `None` for other files.
 pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     if !bytes.starts_with(b"\x1f\x8b") {
         return None;
     }
     let mut inside = Vec::new();
-    // A broken one is read as far as it goes.
+    // A broken one is read as far as possible.
     let _ = flate2::read::MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
     Some(inside)
 }
 
-/// What a file's bytes say it is.
+/// What a file is, judging by its bytes.
 pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
     let finding = |kind, message: String, hint: &str| {
         Some(Finding { kind, error: Error::suite(message).at(path, None).hint(hint) })
@@ -74,8 +74,8 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
     )
 }
 
-/// Compiled code of which the manifest says that it holds no maskable function, where that is seen to be wrong: it is what
-/// Python imports in the place of a masked file, or names one as its source, as Cython's and mypyc's products do.
+/// Compiled code that the manifest says holds no maskable function, although it does: Python would import it instead of
+/// a masked file, or it names one as its source, as the products of Cython and mypyc do.
 pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<Finding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
@@ -95,7 +95,7 @@ pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[
     })
 }
 
-/// A folder that is a repository of git without a working tree.
+/// A folder that is a git repository without a working tree.
 pub fn of_folder(path: &Path) -> Option<Finding> {
     let bare = path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir();
     bare.then(|| Finding {
@@ -110,7 +110,7 @@ pub fn of_folder(path: &Path) -> Option<Finding> {
 fn is_compiled(path: &Path, bytes: &[u8]) -> bool {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let by_name = ending.is_some_and(|it| ["pyc", "pyo", "so", "pyd", "dll", "dylib"].contains(&it.as_str()));
-    // Python's mark: a number that has grown with its versions (3.0 to 3.15 so far), a carriage return, a line feed.
+    // Python's magic number, which grows with each version (3.0 to 3.15 so far), a carriage return, a line feed.
     let python = bytes.len() > 16 && bytes[2..4] == *b"\r\n" && (0x0c..=0x0f).contains(&bytes[1]);
     by_name || python || bytes.starts_with(b"\x7fELF")
 }
@@ -150,8 +150,8 @@ fn names(bytes: &[u8]) -> Vec<String> {
     names
 }
 
-/// Packages in the env's lock file, or asked for in its `environment.yml`, that are called as the paper's own: agents
-/// would find the originals installed.
+/// Packages in the env's lock file or `environment.yml` with the name of the paper's own package: agents would find the
+/// original installed.
 pub fn locked(loaded: &LoadedPaper) -> Vec<Finding> {
     let own = own_names(&loaded.repo_dir);
     let mut findings = Vec::new();
@@ -181,8 +181,8 @@ pub fn locked(loaded: &LoadedPaper) -> Vec<Finding> {
     findings
 }
 
-/// Packages and modules called as the paper's own in an environment that has been built; `prefix` is its folder, with
-/// `lib/python3.*/site-packages` in it.
+/// Packages and modules in a built environment with the name of the paper's own. `prefix` is its folder, which contains
+/// `lib/python3.*/site-packages`.
 #[must_use]
 pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
     let own = own_names(&loaded.repo_dir);
@@ -210,8 +210,8 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
         .collect()
 }
 
-/// What the repo's packages and modules are called: those that can be imported from its root or from `src`, and the
-/// project's name.
+/// The names of the packages and modules that can be imported from the repo's root or from `src`, and the project's
+/// name.
 fn own_names(repo: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for root in [repo.to_owned(), repo.join("src"), repo.join("lib")] {
@@ -234,7 +234,7 @@ fn own_names(repo: &Path) -> BTreeSet<String> {
     names
 }
 
-/// A name of a package as PEP 503 compares them.
+/// A package's name, normalised as in PEP 503.
 fn normalised(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }

@@ -1,12 +1,12 @@
-//! What of a masked body, or of a gold result, stands elsewhere in what agents see.
+//! Which parts of masked bodies or gold results also appear elsewhere in what agents see.
 //!
 //! Agents are given the repo without what snapshots leave out (version control, caches, compiled Python), with the
-//! sample's functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing: for
-//! each maskable function, which part of its body is in some one file of it ([`crate::code::containment`], the
+//! sample's functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing:
+//! for each maskable function, which part of its body is in some one file of it ([`crate::code::containment`], the
 //! larger of both ways of comparing names), and what cannot be compared but gives code away all the same.
 //!
-//! A body that is masked cannot be read where it stands. So for each function its own body is left out of the file that
-//! holds it, and with it what is nested in it; the docstring stays, as in the masked file.
+//! A masked body cannot be read in its own place. So for each function we leave its own body, and everything nested in
+//! it, out of its file. The docstring stays, as in the masked file.
 
 mod bodies;
 mod findings;
@@ -26,35 +26,35 @@ use bodies::Bodies;
 pub use findings::installed;
 use search::{Search, Visible};
 
-/// From this containment on a function is said to leak.
+/// A function with at least this containment leaks.
 pub const LEAK: f64 = 0.6;
 
-/// Longer files are not read, but named.
+/// Longer files are not read, only listed.
 const LARGEST: u64 = 16 << 20;
 
-/// What was found in a paper.
+/// The findings for one paper.
 #[derive(Debug)]
 pub struct LeakReport {
     /// Every maskable function, in the manifest's order.
     pub functions: Vec<FunctionLeak>,
     /// Maskable functions that hold each other's bodies.
     pub pairs: Vec<Pair>,
-    /// All else that gives something away.
+    /// Everything else that may reveal something.
     pub findings: Vec<Finding>,
 }
 
-/// What of one function's body stands elsewhere.
+/// How much of one function's body also appears elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionLeak {
     /// Its selector.
     pub at: String,
-    /// The largest part of its body that is in one other file, 0 to 1: the larger of the two below.
+    /// The largest share of its body that is in one other file, 0 to 1: the larger of the two below.
     pub containment: f64,
-    /// Where most of that stands: a selector, or `file:line`; empty for nowhere.
+    /// Where most of that is: a selector, or `file:line`; empty for nowhere.
     pub place: String,
-    /// The largest part with names compared as they are.
+    /// The largest share with names compared as they are.
     pub kept: f64,
-    /// The largest part with all names alike.
+    /// The largest share with all names treated as equal.
     pub normalised: f64,
 }
 
@@ -65,11 +65,11 @@ pub struct Pair {
     pub functions: (usize, usize),
     /// Their selectors.
     pub at: (String, String),
-    /// Which part of the first is in the second, and of the second in the first.
+    /// The share of the first that is in the second, and of the second in the first.
     pub containment: (f64, f64),
 }
 
-/// Something that gives code or results away, or could.
+/// Something that reveals code or results, or might.
 #[derive(Debug)]
 pub struct Finding {
     /// What sort.
@@ -92,7 +92,7 @@ pub enum FindingKind {
     GitObjects,
     /// The paper's own package in the environment.
     Installed,
-    /// A file of data, by its name, that could not be looked into: too long, or packed by other means than gzip.
+    /// A data file, judging by its name, that could not be read: too long, or compressed by other means than gzip.
     Unread,
 }
 
@@ -105,9 +105,9 @@ impl LeakReport {
             && self.findings.iter().all(|finding| finding.kind == FindingKind::Unread)
     }
 
-    /// What is wrong, as errors that say what to do: functions of which [`LEAK`] or more stands elsewhere, and the
-    /// findings, but for files that could not be looked into, which are data as a rule. A pair stands for its two
-    /// functions where each one's worst place is the other.
+    /// What is wrong, as errors that say what to do: functions of which [`LEAK`] or more appears elsewhere, and the
+    /// findings. Files that could not be read are not errors, because they usually hold data. If the worst place of
+    /// each of two functions is the other one, one error covers both.
     #[must_use]
     pub fn errors(self) -> Vec<Error> {
         let mut errors = Vec::new();
@@ -144,8 +144,8 @@ impl LeakReport {
     }
 }
 
-/// Looks for leaks in everything that agents see of a paper, but for the environment, see [`installed`]. What the repo's
-/// build made is searched where `built` has it.
+/// Looks for leaks in everything that agents see of a paper except the environment, see [`installed`]. Also searches
+/// the products of the repo's build, if `built` has them.
 ///
 /// # Errors
 /// Kind `Suite` when the repo cannot be read.
@@ -203,7 +203,7 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
     Ok(LeakReport { functions, pairs, findings })
 }
 
-/// The files of a repo that agents see, sorted; folders that are git's are named in `findings`.
+/// The files of a repo that agents see, sorted. Folders that belong to git are added to `findings`.
 fn files(repo: &Path, findings: &mut Vec<Finding>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let walk = walkdir::WalkDir::new(repo).sort_by_file_name().into_iter();

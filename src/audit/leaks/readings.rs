@@ -1,6 +1,6 @@
-//! The ways in which a file can be read for code that hides in it: comments, strings, prose, patches, notebooks.
+//! The ways to read a file in search of hidden code: comments, strings, prose, patches, notebooks.
 //!
-//! Nearly all readings are the file with some of its bytes blanked, so that what is found keeps its place.
+//! Nearly all readings are the file with some of its bytes blanked, so that offsets stay valid.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::code::Tokens;
 
-/// Insides of strings from this many bytes on are read as code of their own.
+/// The contents of strings of at least this many bytes are also read as code.
 const LONG_STRING: usize = 24;
 
-/// A `<` that no `>` follows within so many bytes begins no tag.
+/// A `<` without a `>` within this many bytes does not begin a tag.
 const LONGEST_TAG: usize = 1000;
 
 /// One way to read a file.
@@ -21,7 +21,7 @@ pub struct Reading<'bytes> {
     pub bytes: Cow<'bytes, [u8]>,
     /// Only this part of it.
     pub part: Range<usize>,
-    /// Whether places in it are places in the file.
+    /// Whether its offsets are also offsets in the file.
     pub in_place: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
 /// Any other file, by what it looks like. `ending` is that of its name, in lower case.
 pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>> {
     if bytes.contains(&0) {
-        // Stored without packing, code is in a binary file as it is.
+        // A binary file may hold code without compression.
         return vec![Reading::whole(only_text(bytes))];
     }
     let mut readings = vec![Reading::whole(bytes)];
@@ -86,8 +86,8 @@ pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>
     readings
 }
 
-/// A text with long tables of numbers blanked, in which there is no code to look for: runs of many lines, or single long
-/// lines, in which no two letters follow each other.
+/// A text with long tables of numbers blanked, which hold no code: many lines in a row, or single long lines, without
+/// two adjacent letters.
 pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     const LINES: usize = 30;
     const LENGTH: usize = 2000;
@@ -110,7 +110,7 @@ pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     out
 }
 
-/// A binary file with all blanked but runs of text.
+/// A binary file with everything blanked except stretches of text.
 fn only_text(bytes: &[u8]) -> Vec<u8> {
     const SHORTEST: usize = 24;
     let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
@@ -127,7 +127,7 @@ fn strings<'bytes>(bytes: &'bytes [u8], tokens: &Tokens<'_>) -> Vec<Reading<'byt
     tokens.long_strings(LONG_STRING).map(|part| Reading { part, ..Reading::whole(bytes) }).collect()
 }
 
-/// The file with all blanked that is not a comment.
+/// The file with everything blanked except comments.
 fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for range in tokens.ranges() {
@@ -153,7 +153,7 @@ fn blank_lines(bytes: &[u8], blank: impl Fn(&mut [u8])) -> Vec<u8> {
     out
 }
 
-/// Blanks what a line of quoted code may begin with: prompts, marks of comments, quotes, patches and lists, numbers.
+/// Blanks the prefixes of quoted code: prompts, numbers, and the marks of comments, quotes, patches and lists.
 fn blank_prefix(line: &mut [u8]) {
     const MARKS: [&[u8]; 14] =
         [b">>>", b"...", b"//", b"--", b">", b"#", b"|", b"*", b"+", b"-", b"%", b"$", b"!", b";"];
@@ -169,7 +169,7 @@ fn blank_prefix(line: &mut [u8]) {
     }
 }
 
-/// Escapes of JSON, YAML and Python's strings resolved, the escaping byte blanked.
+/// Resolves the escapes of JSON, YAML and Python strings, and blanks the escaping byte.
 fn unescaped(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let mut at = 0;
@@ -188,7 +188,7 @@ fn unescaped(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// HTML's tags blanked, its entities resolved.
+/// Blanks HTML tags and resolves entities.
 fn without_tags(bytes: &[u8]) -> Vec<u8> {
     const ENTITIES: [(&[u8], u8); 6] =
         [(b"&lt;", b'<'), (b"&gt;", b'>'), (b"&amp;", b'&'), (b"&quot;", b'"'), (b"&#39;", b'\''), (b"&#x27;", b'\'')];
@@ -209,7 +209,7 @@ fn without_tags(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Lists of lines, as notebooks hold their cells, joined.
+/// Joins lists of lines, which notebooks use for their cells.
 fn joined_lines(value: &Value, found: &mut impl FnMut(String)) {
     match value {
         Value::Array(items) if items.len() > 1 && items.iter().all(Value::is_string) => {

@@ -1,4 +1,4 @@
-//! The search for bodies in what agents see, file by file, and what of each stands where.
+//! Searches what agents see for bodies, file by file, and notes which part of each is where.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,14 +52,14 @@ type ShingleHit = (usize, Option<Range<usize>>);
 pub struct Search<'a> {
     bodies: &'a Bodies,
     functions: Vec<Searched>,
-    /// For pairs of maskable functions, how much of the first is in the second.
+    /// How much of one maskable function is in another, by pairs.
     between: BTreeMap<(usize, usize), f64>,
 }
 
 /// One function or region.
 struct Searched {
     leak: FunctionLeak,
-    /// The file that holds it, its index there unless it is a region, and what of the file masking it removes.
+    /// The file that holds it, its index there unless it is a region, and the part of the file that a mask removes.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,
@@ -67,7 +67,7 @@ struct Searched {
 }
 
 impl<'a> Search<'a> {
-    /// Nothing looked at yet.
+    /// Before the first text.
     pub fn new(loaded: &LoadedPaper, bodies: &'a Bodies) -> Self {
         let functions = loaded.paper.units.iter().enumerate().map(|(place, listed)| {
             let module = loaded.source(place);
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What was found of each function, and the pairs.
+    /// What was found for each function, and the pairs.
     pub fn finish(self) -> (Vec<FunctionLeak>, Vec<Pair>) {
         let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
         let mut pairs = Vec::new();
@@ -151,7 +151,7 @@ impl<'a> Search<'a> {
 }
 
 impl Searched {
-    /// Whether what is at `at` of this file is gone when the function is masked.
+    /// Whether masking the function removes what is at `at` in this file.
     fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
         let overlaps = at.start < self.body.end && self.body.start < at.end;
         let in_docstring = self.docstring.start <= at.start && at.end <= self.docstring.end;
@@ -159,12 +159,12 @@ impl Searched {
     }
 }
 
-/// A part of a whole, to four decimals: what is written into files stays short.
+/// A share rounded to four decimals, to keep files short.
 fn share(part: usize, whole: usize) -> f64 {
     (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
 }
 
-/// For each function of a module, the shingles that are in it, nested functions included.
+/// The shingles in each function of a module, including nested functions.
 fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize>> {
     let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (shingle, at) in hits {
@@ -178,7 +178,7 @@ fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize
     holders
 }
 
-/// Where most of what was found stands: the innermost function that holds at least half of it, else the first line.
+/// Where most of the finding is: the innermost function that holds at least half of it, else the first line.
 fn place(
     visible: &Visible<'_>,
     module: Option<&Module>,
