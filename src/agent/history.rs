@@ -80,19 +80,7 @@ impl fmt::Display for History {
     }
 }
 
-impl TryFrom<String> for History {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<History> for String {
-    fn from(history: History) -> Self {
-        history.to_string()
-    }
-}
+crate::files::stored_as_text!(History);
 
 #[cfg(test)]
 mod tests {

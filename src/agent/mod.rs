@@ -11,6 +11,7 @@ mod context;
 pub mod conversation;
 mod copycat;
 mod end;
+pub(crate) mod ending;
 mod experiment;
 mod external;
 pub(crate) mod files;

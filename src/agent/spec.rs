@@ -226,19 +226,7 @@ impl fmt::Display for AgentSpec {
     }
 }
 
-impl TryFrom<String> for AgentSpec {
-    type Error = Error;
-
-    fn try_from(spec: String) -> Result<Self> {
-        spec.parse()
-    }
-}
-
-impl From<AgentSpec> for String {
-    fn from(spec: AgentSpec) -> Self {
-        spec.to_string()
-    }
-}
+crate::files::stored_as_text!(AgentSpec);
 
 /// Agents with the names that they have in a run with these settings: of several that would have the same, the second is
 /// called `NAME-2`.

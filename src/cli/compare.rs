@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::naming::distinct_folders;
+use super::naming::{distinct_folders, intervals};
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders};
 use crate::run::RunFile;
 use crate::run::reading::Detail;
-use crate::stats::{Intervals, Population};
+use crate::stats::Population;
 
 /// Compare agents, models or settings on the same samples
 ///
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
             .hint("name two runs, or one with several agents"));
     }
-    let how = Intervals { population: arguments.intervals, ..Intervals::default() };
+    let how = intervals(arguments.intervals, merged.runs.iter().flat_map(|reading| &reading.records));
     let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
     for contender in &all {
         if let Some(note) = contender.all_lost_note() {

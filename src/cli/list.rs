@@ -128,7 +128,8 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let shown: BTreeSet<usize> = rows.iter().flat_map(|row| row.samples.keys().copied()).collect();
     let shown: Vec<usize> = shown.into_iter().take(COLUMNS).collect();
     let counts: Vec<String> = shown.iter().map(|n| format!("n={n}")).collect();
-    let header: Vec<&str> = ["item", "title", "checks"].into_iter().chain(counts.iter().map(String::as_str)).collect();
+    let word = family.words().item;
+    let header: Vec<&str> = [word, "title", "checks"].into_iter().chain(counts.iter().map(String::as_str)).collect();
     let mut text = table(
         &header,
         &(2..header.len()).collect::<Vec<_>>(),
@@ -138,7 +139,7 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
         }),
     );
     let _ =
-        write!(text, "\nsamples of each item by n, the number of {}\nsuite: {}\n", family.axis(), described(&suite));
+        write!(text, "\nsamples of each {word} by n, the number of {}\nsuite: {}\n", family.axis(), described(&suite));
     print(&text)
 }
 

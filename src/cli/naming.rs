@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::report;
-use crate::run::{Planned, RunFile, Store};
+use crate::run::family::Families;
+use crate::run::{AttemptRecord, Planned, RunFile, Store};
+use crate::stats::{Intervals, Population};
 
 /// The word for the newest run.
 const LATEST: &str = "latest";
@@ -76,8 +78,16 @@ pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     names.iter().map(folder).collect()
 }
 
+/// How intervals over these records are made, in the words of their family.
+pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Intervals {
+    let usual = Intervals::default();
+    let words = Families::standard().words(records.into_iter().map(|record| record.family.as_str()));
+    Intervals { population, group: words.map_or(usual.group, |words| words.group), ..usual }
+}
+
 /// How a run is summarised: for the given values of k, or for 1 and as many attempts as there are.
-pub fn report_options(planned: &[Planned], attempts: u32, k: &[usize]) -> report::Options {
+pub fn report_options(records: &[AttemptRecord], planned: &[Planned], attempts: u32, k: &[usize]) -> report::Options {
     let ks = report::ks(k, [attempts as usize]);
-    report::Options { ks, planned: planned.to_vec(), ..report::Options::default() }
+    let intervals = intervals(Population::Suite, records);
+    report::Options { ks, intervals, planned: planned.to_vec(), ..report::Options::default() }
 }

@@ -55,7 +55,7 @@ fn history(runs: &Path) -> History {
 
 fn text(plan: &Plan, history: &History) -> String {
     let mut text = table(
-        &["paper", "n", "samples"],
+        &[plan.item, "n", "samples"],
         &[1, 2],
         plan.samples.iter().map(|((item, n), samples)| vec![item.clone(), n.to_string(), samples.to_string()]),
     );

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::naming::distinct_folders;
+use super::naming::{distinct_folders, intervals};
 use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
@@ -100,7 +100,7 @@ impl OutputOptions {
         } else if self.values {
             Detailed::Values.csv(records)
         } else {
-            let intervals = Intervals { population: self.intervals, ..options.intervals };
+            let intervals = intervals(self.intervals, records);
             let summary = report::summarise(records, &Options { intervals, ..options.clone() });
             if self.json {
                 report::json(&summary)?
@@ -155,8 +155,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let cutoffs = Cutoffs::with(&arguments.cutoff)?;
     let dates =
         if arguments.dates { dates(&merged.runs, arguments.suite.as_ref(), &families) } else { Dates::default() };
-    let options = merged.options(arguments.output.k());
+    let mut options = merged.options(arguments.output.k());
     let records = merged.take_records();
+    options.intervals = intervals(arguments.output.intervals, &records);
     if arguments.how {
         return show_how(arguments, &records, &merged, &options);
     }
@@ -167,8 +168,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return show_dates(arguments, &records, (&families, dates), &cutoffs, &options);
     }
     if arguments.leaderboard {
-        let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
-        let summary = report::summarise(&records, &Options { intervals, ..options });
+        let summary = report::summarise(&records, &options);
         let places = report::leaderboard(&summary);
         return if arguments.output.json {
             print_json(&serde_json::json!({ "format": 1, "places": places, "notes": summary.notes }))
@@ -255,14 +255,12 @@ fn show_dates(
         let item = families.sample(record).ok()?.item().to_owned();
         dates.since.get(&(record.family.clone(), item)).copied()
     };
-    let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
-    let options = Options { intervals, ..options.clone() };
-    let rows = report::by_date(records, &options, |model| cutoffs.of(model), since);
+    let rows = report::by_date(records, options, |model| cutoffs.of(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
     if arguments.output.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));
     }
-    print(&report::by_date_console(&rows, &options, &notes))
+    print(&report::by_date_console(&rows, options, &notes))
 }
 
 /// Names of what samples withhold, as functions of papers, by item and place.
@@ -358,6 +356,7 @@ fn show_difficulty(
     };
     let named = |item: &str, place: usize| names.names.get(&(item.to_owned(), place)).cloned();
     let mut found = report::difficulty(records, options.intervals.level, withheld, named);
+    found.words = families.words(records.iter().map(|record| record.family.as_str())).unwrap_or_default();
     found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
     if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
@@ -365,8 +364,7 @@ fn show_difficulty(
 
 /// How attempts went, from their trajectories.
 fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &Options) -> Result<()> {
-    let intervals = Intervals { population: arguments.output.intervals, ..options.intervals };
-    let rows = report::how(records, intervals, |record| {
+    let rows = report::how(records, options.intervals, |record| {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
         // One that is gone or broken is counted as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));

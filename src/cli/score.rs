@@ -62,5 +62,5 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
-    arguments.output.show(&records, &report_options(&run.planned, run.configuration.k, arguments.output.k()))
+    arguments.output.show(&records, &report_options(&records, &run.planned, run.configuration.k, arguments.output.k()))
 }

@@ -71,8 +71,8 @@ fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {
         events::print_end(&folder, end_name(finished));
         return Ok(());
     }
-    let options =
-        report::Options { choices: finished.choices.clone(), ..report_options(&finished.planned, shown.k, &[]) };
+    let options = report_options(&finished.records, &finished.planned, shown.k, &[]);
+    let options = report::Options { choices: finished.choices.clone(), ..options };
     print(&report::console(&report::summarise(&finished.records, &options)))?;
     print(&format!("\nrun: {folder}\n"))
 }

@@ -161,7 +161,8 @@ fn results(folder: &Path) -> Result<Exit> {
     let reading = read(folder, Detail::Outcome)?;
     let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
     let k = reading.run.as_ref().map_or(1, |run| run.configuration.k);
-    print(&report::console(&report::summarise(&reading.records, &report_options(&planned, k, &[]))))?;
+    let options = report_options(&reading.records, &planned, k, &[]);
+    print(&report::console(&report::summarise(&reading.records, &options)))?;
     print(&format!("\nrun: {}\n", folder.display()))?;
     let wanted: usize = planned.iter().map(|one| one.attempts).sum();
     let finished = crate::run::scored(&reading.records).count();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::model::{ModelOptions, verifier_spec};
-use super::naming::run_folder;
+use super::naming::{intervals, run_folder};
 use super::progress::Progress;
 use super::report::parse_population;
 use super::run::parse_dollars;
@@ -15,7 +15,7 @@ use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::Catalogue;
 use crate::run::family::{Basis, Families};
 use crate::run::reading::{Detail, Reading, read};
-use crate::stats::{Intervals, Population};
+use crate::stats::Population;
 use crate::verifier::choosing::{choose_all, open_all, reach};
 use crate::verifier::stored::{CostCap, choices, groups, spent};
 
@@ -114,12 +114,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // What was chosen until then is worth showing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
     let made: Vec<_> = choices(&store)?.records.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
-    let how = Intervals { population: arguments.intervals, ..Intervals::default() };
+    let how = intervals(arguments.intervals, &records);
     let rows = verifier_rows(&records, &made, how);
     if arguments.json {
         print_json(&rows)?;
     } else if !rows.is_empty() {
-        print(&verifiers_console(&rows, how.level, how.population))?;
+        print(&verifiers_console(&rows, how))?;
     }
     ended.map_err(|error| match error.kind {
         Kind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),

@@ -32,19 +32,7 @@ impl fmt::Display for Selector {
     }
 }
 
-impl From<Selector> for String {
-    fn from(selector: Selector) -> Self {
-        selector.to_string()
-    }
-}
-
-impl TryFrom<String> for Selector {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+crate::files::stored_as_text!(Selector);
 
 impl FromStr for Selector {
     type Err = Error;

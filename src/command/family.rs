@@ -8,7 +8,7 @@ use super::item::CommandItem;
 use super::loaded::{LoadedCommands, ids};
 use super::sample_id::parts;
 use crate::error::{Error, Result};
-use crate::run::family::{Basis, Family, Item};
+use crate::run::family::{Basis, Family, Item, Words};
 use crate::sample::{COMMAND, Sample};
 
 /// The family of instructions to commands.
@@ -22,6 +22,10 @@ impl Family for Commands {
 
     fn axis(&self) -> &'static str {
         "withheld layers of documentation"
+    }
+
+    fn words(&self) -> Words {
+        Words { item: "repo", group: "repo", unit: "layer" }
     }
 
     fn extent(&self, n: usize) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::item::{PaperItem, withheld};
 use crate::agent::prompts;
 use crate::error::Result;
-use crate::run::family::{Basis, Family, Item};
+use crate::run::family::{Basis, Family, Item, Words};
 use crate::sample::{MASKED, Sample, Withheld};
 use crate::suite::{LoadedPaper, Suite};
 
@@ -21,6 +21,10 @@ impl Family for Masked {
 
     fn axis(&self) -> &'static str {
         "masked functions"
+    }
+
+    fn words(&self) -> Words {
+        Words { item: "paper", group: "paper", unit: "function" }
     }
 
     fn extent(&self, n: usize) -> String {

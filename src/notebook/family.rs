@@ -7,7 +7,7 @@ use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
 use super::task::TaskItem;
 use crate::error::{Error, Result};
-use crate::run::family::{Basis, Family, Item};
+use crate::run::family::{Basis, Family, Item, Words};
 use crate::sample::{Sample, Withheld};
 
 /// The family of notebook tasks.
@@ -21,6 +21,10 @@ impl Family for Notebook {
 
     fn axis(&self) -> &'static str {
         "withheld blocks"
+    }
+
+    fn words(&self) -> Words {
+        Words { item: "task", group: "repo", unit: "block" }
     }
 
     fn extent(&self, n: usize) -> String {

@@ -13,6 +13,7 @@ use super::loaded::LoadedTask;
 use super::manifest::{Landmark, LandmarkCheck};
 use super::task::TaskItem;
 use super::{forgery, layer, told};
+use crate::agent::ending::ending;
 use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
 use crate::error::{Error, Kind, Result};
@@ -84,7 +85,7 @@ impl ReadyTask {
             let shown = kernel.run(&cell, patience, host).await?;
             ran(&cell, &shown, begun.elapsed());
             if !matches!(shown.state, State::Done | State::Failed) {
-                let end: String = shown.output.chars().rev().take(500).collect::<Vec<_>>().into_iter().rev().collect();
+                let end = ending(&shown.output, 500);
                 return Err(Fault::Refused(format!("a cell before the agent began failed ({:?}): {end}", shown.state)));
             }
         }

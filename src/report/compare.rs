@@ -249,7 +249,7 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     let mut below = vec![wrap(&legend(how), "")];
     let overall = || rows.iter().filter(|row| row.n.is_none());
     if rows.iter().any(|row| row.interval.is_none() && row.samples > 0) {
-        below.push(wrap(&too_few_legend(FEWEST_PAIRS), ""));
+        below.push(wrap(&too_few_legend(FEWEST_PAIRS, how), ""));
     }
     let unmatched: usize = overall().map(|row| row.unmatched).sum();
     if unmatched > 0 {
@@ -261,15 +261,15 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
 
 fn legend(how: Intervals) -> String {
     let flips = match how.population {
-        Population::Suite => "samples",
-        Population::Papers => "whole papers",
+        Population::Suite => "samples".to_owned(),
+        Population::Papers => format!("whole {}s", how.group),
     };
     format!(
         "difference: second less first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
          only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included; with \
          single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
         100.0 * how.level,
-        how.population.legend()
+        how.legend()
     )
 }
 

@@ -9,21 +9,21 @@ use super::names::{end_name, short_name};
 use super::terminal::{TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap};
 use super::verifiers::verifiers_console;
 use super::{PassAt, Row, Summary};
-use crate::stats::{FEWEST_SAMPLES, Population};
+use crate::stats::{FEWEST_SAMPLES, Intervals};
 
 /// The summary as text that ends with a line break, readable without colour.
 #[must_use]
 pub fn console(summary: &Summary) -> String {
     let mut parts = Vec::new();
     if !summary.rows.is_empty() {
-        parts.push(rates(&summary.rows, summary.level, summary.population));
+        parts.push(rates(&summary.rows, summary.intervals()));
         parts.push(ends(&summary.rows));
         parts.extend(rounds(&summary.rows));
         parts.extend(measures(&summary.rows));
         parts.push(spent(&summary.rows));
     }
     if !summary.verifiers.is_empty() {
-        parts.push(verifiers_console(&summary.verifiers, summary.level, summary.population).trim_end().to_owned());
+        parts.push(verifiers_console(&summary.verifiers, summary.intervals()).trim_end().to_owned());
     }
     if !summary.notes.is_empty() {
         let lines = summary.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));
@@ -32,7 +32,7 @@ pub fn console(summary: &Summary) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-fn rates(rows: &[Row], level: f64, population: Population) -> String {
+fn rates(rows: &[Row], how: Intervals) -> String {
     let table = |with_all: bool| {
         let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
         let all = |row: &Row| if with_all { row.pass_all.clone() } else { Vec::new() };
@@ -54,9 +54,10 @@ fn rates(rows: &[Row], level: f64, population: Population) -> String {
     let has_room = rows.iter().any(|row| !row.pass_all.is_empty()) && wide.lines().count() == rows.len() + 1;
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
     let table = if has_room { wide } else { table(false) };
-    let (level, over) = (100.0 * level, population.legend());
+    let (level, over) = (100.0 * how.level, how.legend());
     let is_told = |row: &Row| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
-    let few = if rows.iter().all(is_told) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES)) };
+    let few =
+        if rows.iter().all(is_told) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES, how)) };
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
          ({over}).{also} lost: attempts lost to infrastructure, in no rate.{few}"

@@ -120,11 +120,11 @@ pub fn by_date_console(rows: &[ByDate], options: &Options, notes: &[String]) -> 
          model's knowledge ends, and can have been read in training, or became public after that. unknown: the suite has no \
          date for the task, or the model has no known cutoff (`--cutoff MODEL=DATE` gives one).",
         100.0 * options.intervals.level,
-        options.intervals.population.legend()
+        options.intervals.legend()
     );
     let mut below = vec![wrap(&legend, "")];
     if rows.iter().any(|row| row.interval.is_none()) {
-        below.push(wrap(&too_few_legend(FEWEST_SAMPLES), ""));
+        below.push(wrap(&too_few_legend(FEWEST_SAMPLES, options.intervals), ""));
     }
     below.extend(notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));
     format!("{}\n\n{}\n", trimmed(table, &[0]), below.join("\n"))

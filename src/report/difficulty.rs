@@ -8,6 +8,7 @@ use super::clean::{clean, short};
 use super::console::render;
 use super::names::full_name;
 use super::terminal::{plain_table, trimmed, wrap};
+use crate::run::family::Words;
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, Tried, chance, fit_correlated};
@@ -33,6 +34,9 @@ pub struct Difficulty {
     pub functions: Vec<FunctionDifficulty>,
     /// What could not be fitted, a sentence each.
     pub notes: Vec<String>,
+    /// The family's words, for texts.
+    #[serde(skip)]
+    pub words: Words,
 }
 
 /// How one agent and model's pass rate falls with n.
@@ -217,7 +221,7 @@ pub fn difficulty(
         );
         Vec::new()
     });
-    Difficulty { level, declines, functions, notes }
+    Difficulty { level, declines, functions, notes, words: Words::default() }
 }
 
 /// log-odds = intercept + slope n + paper - sum of its functions' difficulties. Without enough data for both families,
@@ -336,6 +340,7 @@ fn functions(
 #[must_use]
 pub fn difficulty_console(found: &Difficulty) -> String {
     let percent = 100.0 * found.level;
+    let Words { item, group, unit } = found.words;
     let mut parts = Vec::new();
     if !found.declines.is_empty() {
         let rows: Vec<(&Decline, &Point)> = found
@@ -364,16 +369,16 @@ pub fn difficulty_console(found: &Difficulty) -> String {
             ]
         });
         let legend = format!(
-            "fitted: chance in percent of a typical sample, by logistic regression on n with papers and functions that \
+            "fitted: chance in percent of a typical sample, by logistic regression on n with {group}s and {unit}s that \
              differ where the data tell them apart, and its {percent:.0}% interval. slope: change of the log-odds with \
-             each further function. half fail at n: where the fitted chance is one half; the interval is open where the \
+             each further {unit}. half fail at n: where the fitted chance is one half; the interval is open where the \
              slope may be 0."
         );
         parts.push(format!("Decline\n{table}\n{}", wrap(&legend, "")));
     }
     if !found.functions.is_empty() {
         let mut table = plain_table();
-        table.set_header(["paper", "function", "difficulty", "attempts", "passed %"]);
+        table.set_header([item, unit, "difficulty", "attempts", "passed %"]);
         for row in found.functions.iter().take(SHOWN) {
             let function = match &row.name {
                 Some(name) => format!("{} {}", row.function, short(name, 50)),
@@ -393,13 +398,13 @@ pub fn difficulty_console(found: &Difficulty) -> String {
             ]);
         }
         let legend = format!(
-            "{} of {} functions, hardest first. difficulty: log-odds that an attempt loses when this function is masked \
+            "{} of {} {unit}s, hardest first. difficulty: log-odds that an attempt loses when this {unit} is withheld \
              in place of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: those at \
-             samples that mask it, and the share of them that pass.",
+             samples without it, and the share of them that pass.",
             found.functions.len().min(SHOWN),
             found.functions.len()
         );
-        parts.push(format!("Hardest functions\n{}\n{}", trimmed(table, &[0]), wrap(&legend, "")));
+        parts.push(format!("Hardest {unit}s\n{}\n{}", trimmed(table, &[0]), wrap(&legend, "")));
     }
     if !found.notes.is_empty() {
         let notes = found.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));
@@ -475,7 +480,10 @@ mod tests {
         assert!(found.functions[0].interval.low > 0.0);
         let text = difficulty_console(&found);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert!(text.contains("7 f7") && text.contains("15 of 64 functions"), "{text}");
+        assert!(text.contains("7 f7") && text.contains("15 of 64 units"), "{text}");
+        let words = Words { item: "task", group: "repo", unit: "block" };
+        let text = difficulty_console(&Difficulty { words, ..found });
+        assert!(text.contains("Hardest blocks\ntask ") && !text.contains("paper"), "{text}");
     }
 
     #[test]

@@ -132,7 +132,7 @@ pub fn leaderboard_console(places: &[Place], summary: &Summary) -> String {
     }
     let mut below = vec![wrap(&legend(summary), "")];
     if places.iter().any(|place| place.interval.is_none()) {
-        below.push(wrap(&too_few_legend(FEWEST_SAMPLES), ""));
+        below.push(wrap(&too_few_legend(FEWEST_SAMPLES, summary.intervals()), ""));
     }
     below.extend(summary.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));
     format!("{}\n\n{}\n", trimmed(table, &[1]), below.join("\n"))
@@ -147,7 +147,7 @@ pub(super) fn legend(summary: &Summary) -> String {
          front: none of the others passes more often for as much money, or as often for less (Pareto). Contenders that \
          tried different samples cannot be ranked: `compare` pairs them.",
         100.0 * summary.level,
-        summary.population.legend()
+        summary.intervals().legend()
     )
 }
 

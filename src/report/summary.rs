@@ -52,12 +52,23 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// Confidence level of the intervals, as 0.95.
     pub level: f64,
-    /// Of what the intervals speak.
+    /// What the intervals generalise to.
     pub population: Population,
+    /// The word for a group of samples in texts.
+    #[serde(skip)]
+    pub group: &'static str,
     /// What is missing or was left out, a sentence each.
     pub notes: Vec<String>,
     /// What verifiers are worth that chose among all attempts.
     pub verifiers: Vec<VerifierRow>,
+}
+
+impl Summary {
+    /// How its intervals were made.
+    #[must_use]
+    pub const fn intervals(&self) -> Intervals {
+        Intervals { level: self.level, population: self.population, group: self.group }
+    }
 }
 
 /// One agent and model at one n, or at all of them.
@@ -185,7 +196,8 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
     let verifiers = verifier_rows(records, &options.choices, options.intervals);
-    Summary { rows, level: options.intervals.level, population: options.intervals.population, notes, verifiers }
+    let Intervals { level, population, group } = options.intervals;
+    Summary { rows, level, population, group, notes, verifiers }
 }
 
 /// The attempts of one sample that were not lost.
@@ -424,7 +436,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
             notes.push(format!("{label}: not verified; attempts pass by what they report alone"));
         }
     }
-    notes.extend(too_few(rows, options.intervals.population));
+    notes.extend(too_few(rows, options.intervals));
     notes.extend(unequal_losses(rows));
     if superseded > 0 {
         notes.push(format!(
@@ -436,14 +448,14 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
 }
 
 /// Rows that have too few samples, or papers, for intervals.
-fn too_few(rows: &[Row], population: Population) -> Option<String> {
+fn too_few(rows: &[Row], how: Intervals) -> Option<String> {
     let is_few = |row: &&Row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none());
     let of_n = |n: Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
     let name = |row: &Row| format!("{}, {}", full_name(&row.agent, row.model.as_deref()), of_n(row.n));
     let named: Vec<String> = rows.iter().filter(is_few).map(name).collect();
-    let papers = match population {
+    let papers = match how.population {
         Population::Suite => String::new(),
-        Population::Papers => format!(" of {FEWEST_PAPERS} papers or more"),
+        Population::Papers => format!(" of {FEWEST_PAPERS} {}s or more", how.group),
     };
     (!named.is_empty())
         .then(|| format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))

@@ -3,14 +3,15 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
-use crate::stats::FEWEST_PAPERS;
+use crate::stats::{FEWEST_PAPERS, Intervals};
 
 /// Stands for an interval where samples, or papers, are too few for one.
 pub(super) const TOO_FEW: &str = "[too few]";
 
 /// What [`TOO_FEW`] means, for a legend.
-pub(super) fn too_few_legend(fewest: usize) -> String {
-    format!("{TOO_FEW}: an interval takes {fewest} samples, and for papers like these {FEWEST_PAPERS} papers.")
+pub(super) fn too_few_legend(fewest: usize, how: Intervals) -> String {
+    let group = how.group;
+    format!("{TOO_FEW}: an interval takes {fewest} samples, and for {group}s like these {FEWEST_PAPERS} {group}s.")
 }
 
 /// Widest line.

@@ -11,7 +11,7 @@ use super::clean::{clean, middle_cut};
 use super::names::short_name;
 use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::AttemptRecord;
-use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, Measured, Population, gap_closed, pass_at_k, rate_interval};
+use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, Measured, gap_closed, pass_at_k, rate_interval};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
 
 /// Columns that a verifier's name gets.
@@ -142,9 +142,9 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
     rows
 }
 
-/// The rows as a table with a legend. `level` is that of the intervals, as 0.95, and `population` what they speak of.
+/// The rows as a table with a legend, which says how intervals were made.
 #[must_use]
-pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Population) -> String {
+pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     let mut table = plain_table();
     table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
     // Names of models may be paths of files.
@@ -170,11 +170,11 @@ pub fn verifiers_console(rows: &[VerifierRow], level: f64, population: Populatio
     let mut legend = format!(
         "pass@1, chosen, pass@k: percent of samples that one attempt, the chosen one, and the best of all pass. gap closed: \
          (chosen - pass@1) / (pass@k - pass@1). Intervals: {:.0}%, {}.",
-        100.0 * level,
-        population.legend()
+        100.0 * how.level,
+        how.legend()
     );
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
-        let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES));
+        let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
     // Rows over all n repeat those of each n.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();

@@ -5,7 +5,7 @@
 //! this machine and says what an attempt is given and what is run to verify it. The rest of the program asks these
 //! three and knows no family by name. `docs/new-family.md` shows a whole family.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +29,23 @@ use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::{Protocol, When};
 use crate::workspace::{Changes, Snapshot};
 
+/// What a family calls things: singular words whose plural ends in `s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Words {
+    /// An item: "paper", "task".
+    pub item: &'static str,
+    /// What samples are grouped by in reports: "paper", "repo".
+    pub group: &'static str,
+    /// A unit that samples withhold: "function", "block".
+    pub unit: &'static str,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self { item: "item", group: "group", unit: "unit" }
+    }
+}
+
 /// What n counts if nothing else says it.
 pub const WITHHELD: &str = "withheld units";
 
@@ -39,6 +56,10 @@ pub trait Family: Send + Sync {
     /// What n counts, as figures name their axis: "masked functions".
     fn axis(&self) -> &'static str {
         WITHHELD
+    }
+    /// What it calls its items, and the groups of samples in reports.
+    fn words(&self) -> Words {
+        Words::default()
     }
     /// A value on that axis, in words: "3 masked functions".
     fn extent(&self, n: usize) -> String {
@@ -445,6 +466,15 @@ impl Families {
             Error::usage(format!("there is no family `{}`", name.escape_debug()))
                 .hint(format!("the families are: {}", names.join(", ")))
         })
+    }
+
+    /// What the families of these names call things: neutral words if they differ, `None` without any known name.
+    #[must_use]
+    pub fn words<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<Words> {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let mut found = names.iter().filter_map(|name| Some(self.known.get(name)?.words()));
+        let first = found.next()?;
+        Some(if found.all(|words| words == first) { first } else { Words::default() })
     }
 
     /// The sample that a record is of.

@@ -89,19 +89,7 @@ impl fmt::Display for VerifierSpec {
     }
 }
 
-impl TryFrom<String> for VerifierSpec {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<VerifierSpec> for String {
-    fn from(spec: VerifierSpec) -> Self {
-        spec.to_string()
-    }
-}
+crate::files::stored_as_text!(VerifierSpec);
 
 #[cfg(test)]
 mod tests {

@@ -66,19 +66,7 @@ impl std::str::FromStr for Gpus {
     }
 }
 
-impl TryFrom<String> for Gpus {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Gpus> for String {
-    fn from(gpus: Gpus) -> Self {
-        gpus.to_string()
-    }
-}
+crate::files::stored_as_text!(Gpus);
 
 impl std::fmt::Display for Gpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -59,19 +59,7 @@ impl fmt::Display for SandboxKind {
     }
 }
 
-impl TryFrom<String> for SandboxKind {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<SandboxKind> for String {
-    fn from(kind: SandboxKind) -> Self {
-        kind.name().to_owned()
-    }
-}
+crate::files::stored_as_text!(SandboxKind);
 
 #[cfg(test)]
 mod tests {

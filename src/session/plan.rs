@@ -9,6 +9,8 @@ use crate::sample::Sample;
 /// A run before it is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
+    /// What the family calls an item: "paper".
+    pub item: &'static str,
     /// Number of samples by item and n.
     pub samples: BTreeMap<(String, usize), usize>,
     /// Attempts by agent and n.
@@ -44,7 +46,7 @@ impl Run {
     /// What executing this run would do, without doing any of it.
     #[must_use]
     pub fn preview(&self) -> Plan {
-        let Self { configuration, agents, model, samples, items, .. } = self;
+        let Self { configuration, agents, model, samples, items, family, .. } = self;
         let mut counts: BTreeMap<(String, usize), usize> = BTreeMap::new();
         for sample in samples {
             *counts.entry((sample.item().to_owned(), sample.n())).or_default() += 1;
@@ -62,6 +64,7 @@ impl Run {
         let mut notes: Vec<String> = self.beyond().into_iter().collect();
         notes.extend(agents::ignored_settings(agents, configuration));
         Plan {
+            item: family.words().item,
             samples: counts,
             planned,
             jobs: configuration.jobs,

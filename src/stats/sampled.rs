@@ -19,17 +19,6 @@ pub enum Population {
     Papers,
 }
 
-impl Population {
-    /// What intervals generalise to, for a table's legend.
-    #[must_use]
-    pub const fn legend(self) -> &'static str {
-        match self {
-            Self::Suite => "over samples of these papers",
-            Self::Papers => "over papers like these",
-        }
-    }
-}
-
 /// How intervals are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intervals {
@@ -37,12 +26,25 @@ pub struct Intervals {
     pub level: f64,
     /// What they generalise to.
     pub population: Population,
+    /// The word for a group of samples in texts: "paper", or what another family says instead.
+    pub group: &'static str,
+}
+
+impl Intervals {
+    /// What they generalise to, for a table's legend.
+    #[must_use]
+    pub fn legend(self) -> String {
+        match self.population {
+            Population::Suite => format!("over samples of these {}s", self.group),
+            Population::Papers => format!("over {}s like these", self.group),
+        }
+    }
 }
 
 impl Default for Intervals {
-    /// 95%, of the suite.
+    /// 95%, over the suite's papers.
     fn default() -> Self {
-        Self { level: 0.95, population: Population::Suite }
+        Self { level: 0.95, population: Population::Suite, group: "paper" }
     }
 }
 

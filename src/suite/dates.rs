@@ -50,19 +50,7 @@ impl std::str::FromStr for When {
     }
 }
 
-impl TryFrom<String> for When {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<When> for String {
-    fn from(when: When) -> Self {
-        when.to_string()
-    }
-}
+crate::files::stored_as_text!(When);
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -295,8 +295,9 @@ pub async fn verify_run(
             made.push(choice.clone());
             continue;
         }
-        let (sample, item) =
-            catalogue.find(first).ok_or_else(|| Error::suite(format!("the suite has no paper `{}`", first.paper)))?;
+        let (sample, item) = catalogue
+            .find(first)
+            .ok_or_else(|| Error::suite(format!("the suite does not have the item of sample `{}`", first.sample)))?;
         let question = item.question(&sample)?;
         let answered = |answer: Option<&str>| item.answered(&sample, answer);
         let candidates: Vec<Candidate> =

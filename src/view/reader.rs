@@ -198,6 +198,10 @@ impl Reader {
             in_order(&mut gathered.material.records, &mut gathered.material.origins);
         }
         notes.extend(gathered.faults.iter().cloned());
+        let families = gathered.material.records.iter().map(|record| record.family.as_str());
+        if let Some(words) = self.families.words(families) {
+            gathered.material.options.intervals.group = words.group;
+        }
         let one = gathered.axes.first().filter(|_| gathered.axes.len() == 1);
         one.copied().unwrap_or(WITHHELD).clone_into(&mut gathered.material.axis);
         gathered.material.title = match runs.as_slice() {

@@ -121,7 +121,10 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     // It is listed, shown, exported and scored again, as published too.
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
     assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));
-    lab.ok(&["report", "r"]);
+    let told = lab.ok(&["report", "r", "--leaderboard"]).stdout;
+    assert!(told.contains("over samples of these repos") && !told.contains("paper"), "{told}");
+    let planned = lab.ok(&["run", "--family", "command", "--agent", "gold", "--dry-run"]).stdout;
+    assert!(planned.starts_with(" repo") && !planned.contains("paper"), "{planned}");
     lab.ok(&["show", "r", "adder.a1_3", "--agent", "gold"]);
     lab.ok(&["export", "r", "--format", "csv", "-o", "tables"]);
     let heading = lab.read("tables/attempts.csv").lines().next().unwrap().to_owned();

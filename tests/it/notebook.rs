@@ -97,8 +97,17 @@ fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone(
     let lab = lab();
     let listed = lab.ok(&["list", "--family", "notebook"]).stdout;
     assert!(listed.contains("sums.adder"), "{listed}");
+    assert!(listed.starts_with(" task") && listed.contains("samples of each task by n"), "{listed}");
+    let planned = lab.ok(&["run", "--family", "notebook", "-n", "1", "--agent", "gold", "--dry-run"]).stdout;
+    assert!(planned.starts_with(" task") && !planned.contains("paper"), "{planned}");
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
     lab.ok(&[&["run", "--family", "notebook", "-n", "0..3", "--name", "r"][..], &agents].concat());
+    let told = lab.ok(&["status", "r"]).stdout;
+    assert!(!told.contains("paper"), "{told}");
+    let told = lab.ok(&["report", "r", "--intervals", "papers"]).stdout;
+    assert!(told.contains("over repos like these") && !told.contains("paper"), "{told}");
+    let told = lab.ok(&["compare", "r"]).stdout;
+    assert!(told.contains("over samples of these repos") && !told.contains("paper"), "{told}");
     let records = lab.records("r");
     // Up-sets of the order: {}, {run}, {data, run}, {config, run}, all.
     assert_eq!(records.len(), 5 * 3, "{records:?}");

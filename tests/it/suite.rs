@@ -125,10 +125,10 @@ fn values(result: &serde_json::Value) -> usize {
 fn items_of_a_family_are_listed_with_their_samples_by_n() {
     let lab = lab();
     insta::assert_snapshot!(lab.redact(&lab.ok(&["list", "--family", "masked"]).stdout), @"
-     item  title       checks  n=0  n=1  n=2  n=3
-     tiny  Tiny Means       3    1    4    5    2
+     paper  title       checks  n=0  n=1  n=2  n=3
+     tiny   Tiny Means       3    1    4    5    2
 
-    samples of each item by n, the number of masked functions
+    samples of each paper by n, the number of masked functions
     suite: `[lab]`
     ");
     let listed = lab.ok(&["list", "--family", "masked", "tiny", "--json"]).stdout;

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::manifest::{AnswerPlace, Manifest, Places};
 use super::meter::Meter;
+use crate::agent::ending::ending;
 use crate::agent::tools::cut_middle;
 use crate::agent::trajectory::seconds;
 use crate::agent::{Context, End, Ended, Event, Task, prompts};
@@ -236,8 +237,7 @@ fn said(exec: &Exec) -> String {
     };
     let words = [&exec.stderr, &exec.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let Some(words) = words.into_iter().find(|words| !words.is_empty()) else { return how };
-    let skipped = words.chars().count().saturating_sub(DETAIL);
-    format!("{how}: {}", words.chars().skip(skipped).collect::<String>())
+    format!("{how}: {}", ending(&words, DETAIL))
 }
 
 fn lost(fault: &Fault) -> Ended {

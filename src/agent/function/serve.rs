@@ -12,6 +12,7 @@ use super::child::{Child, Line};
 use super::wire::{self, Answer, Call, Why};
 use crate::agent::account::{Asker, NotAsked, Unanswered};
 use crate::agent::asked::AskedRecord;
+use crate::agent::ending::ending;
 use crate::agent::tools::{cut_middle, show_exec};
 use crate::agent::trajectory::seconds;
 use crate::agent::{Context, End, Ended, Event, Task, experiment};
@@ -104,11 +105,9 @@ fn gone(exit: Exit, printed: &str) -> Ended {
     }
 }
 
-/// The end of a text.
-fn tail(text: &str) -> String {
-    let text = text.trim();
-    let skipped = text.chars().count().saturating_sub(DETAIL);
-    text.chars().skip(skipped).collect()
+/// The last words of a function.
+fn tail(text: &str) -> &str {
+    ending(text.trim(), DETAIL)
 }
 
 /// What an attempt's conversation with its function holds.
@@ -147,7 +146,8 @@ impl Serving {
                 Ok(Ok(Line::Message(message))) => match serde_json::from_slice::<Call>(&message) {
                     Ok(call) => call,
                     Err(error) => {
-                        let words = tail(&String::from_utf8_lossy(&message));
+                        let text = String::from_utf8_lossy(&message);
+                        let words = tail(&text);
                         let what = format!("message {number} is not one of the protocol ({error}): {words}");
                         return Last::Stopped(End::GaveUp.because(what));
                     }

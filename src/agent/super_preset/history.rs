@@ -1,5 +1,6 @@
 //! The history as one message: thoughts, actions and observations, of which only the newest is long.
 
+use crate::agent::ending::ending;
 use crate::agent::history::SHORT;
 use crate::model::{Message, Role};
 
@@ -22,7 +23,7 @@ impl Past {
     pub fn messages(&self, prompt: &Message) -> Vec<Message> {
         let newest = self.turns.len().saturating_sub(1);
         let turns = self.turns.iter().enumerate().map(|(place, (said, observation))| {
-            let observation = if place == newest { observation.clone() } else { end(observation, SHORT) };
+            let observation = if place == newest { observation.clone() } else { cut_end(observation, SHORT) };
             format!("{said}\nObservation: {observation}\n")
         });
         let history = turns.collect::<Vec<_>>().join("\n");
@@ -33,17 +34,16 @@ impl Past {
 
 /// An observation as it is shown first.
 pub fn newest(observation: &str) -> String {
-    end(observation, LONG)
+    cut_end(observation, LONG)
 }
 
-/// The end of a text, so many characters, and a note of what is left out before it.
-fn end(text: &str, most: usize) -> String {
+/// The last characters of a text, at most this many, after a note of how many were cut.
+fn cut_end(text: &str, most: usize) -> String {
     let cut = text.chars().count().saturating_sub(most);
     if cut == 0 {
         return text.to_owned();
     }
-    let kept: String = text.chars().skip(cut).collect();
-    format!("[... {cut} characters cut ...]\n{kept}")
+    format!("[... {cut} characters cut ...]\n{}", ending(text, most))
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
 
 /// How the whiskers were made.
 fn whiskers(source: &Source<'_>) -> String {
-    let (level, over) = (100.0 * source.summary.level, source.summary.population.legend());
+    let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
     let counting = source.records.iter().filter(|record| !record.is_infrastructure());
     let (samples, attempts) = counting.fold((BTreeSet::new(), 0_usize), |(mut samples, attempts), record| {
         samples.insert(record.sample.as_str());

@@ -114,7 +114,7 @@ pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
         return Linked::default();
     }
     let shown = &places[..places.len().min(MOST_COLUMNS)];
-    let mut columns = vec!["paper".to_owned(), "samples".to_owned()];
+    let mut columns = vec![material.options.intervals.group.to_owned(), "samples".to_owned()];
     columns.extend(shown.iter().map(|place| format!("{} %", full_name(&place.agent, place.model.as_deref()))));
     // One paper says nothing of papers like it.
     let how = Intervals { population: Population::Suite, ..material.options.intervals };

@@ -60,7 +60,7 @@ pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place])
         "{}, {} of {}, {} that count.",
         plural(rows.len(), "contender"),
         plural(samples.len(), "sample"),
-        plural(papers.len(), "paper"),
+        plural(papers.len(), summary.group),
         plural(attempts, "attempt")
     );
     Headline {

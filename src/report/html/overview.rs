@@ -48,7 +48,7 @@ pub fn overview(material: &Material) -> Result<String> {
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
     let done: usize = summary.rows.iter().filter(|row| row.n.is_some()).map(|row| row.attempts + row.lost).sum();
-    let whiskers = format!("{:.0}% intervals, {}", 100.0 * summary.level, summary.population.legend());
+    let whiskers = format!("{:.0}% intervals, {}", 100.0 * summary.level, summary.intervals().legend());
     let notes: Vec<&String> = material.notes.iter().chain(&summary.notes).collect();
     let runs: Vec<_> = material
         .runs
@@ -77,6 +77,7 @@ pub fn overview(material: &Material) -> Result<String> {
             priced => Serde(priced),
             cross => Serde(agents_by_models(material, &places)),
             papers => Serde(by_paper(material, &places)),
+            group => summary.group,
             results => Serde(without_empty(&results(&summary.rows))),
             took => Serde(without_empty(&took(&summary.rows))),
             first_figure => Serde(drawn),
@@ -213,7 +214,7 @@ fn comparisons(material: &Material) -> (Table, String) {
          first attempt only that one passes; McNemar p: the exact test on these. Whether the runs were measured by the \
          same suite, gold and budgets is not checked here; `autoexperiment compare` does.",
         100.0 * how.level,
-        how.population.legend()
+        how.legend()
     );
     let lost = found.iter().filter_map(Comparison::lost_note);
     let absent = absent.iter().filter_map(Contender::all_lost_note);

@@ -240,6 +240,11 @@ fn several_contenders_stand_on_a_leaderboard_by_model_and_by_paper() {
         "{papers}"
     );
     assert!(html.contains("class=\"contenders\""));
+    let mut tasks = several("react");
+    tasks.options.intervals.group = "repo";
+    let html = overview(&tasks).unwrap();
+    assert!(html.contains("Results by repo") && html.contains(" of 2 repos, "), "{html}");
+    assert!(html.contains("over samples of these repos") && !html.contains("paper's"), "{html}");
     // One contender needs none of it.
     let alone = overview(&material(vec![record("a", "x_0", 0, true)])).unwrap();
     assert!(!alone.contains("Leaderboard") && !alone.contains("Results by paper"));

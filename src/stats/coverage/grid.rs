@@ -171,7 +171,7 @@ fn rate(
     tally.count(rate_interval(&samples, trials, Intervals::default()), truth);
 }
 
-const PAPERS: Intervals = Intervals { level: 0.95, population: Population::Papers };
+const PAPERS: Intervals = Intervals { level: 0.95, population: Population::Papers, group: "paper" };
 
 /// Papers' own chances, with this mean.
 fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<f64> {

@@ -2,8 +2,8 @@
 const link = (url) => (/^https?:\/\//.test(url || '') ? h('a', { href: url, rel: 'noreferrer noopener', target: '_blank' }, url) : url);
 
 const paperBlock = (paper, id) => {
-  if (!paper) return h('p', { class: 'missing' }, `Nothing is known of the paper ${id}.`);
-  const fold = h('details', { class: 'lazy' }, h('summary', {}, 'The paper as agents are given it'));
+  if (!paper) return h('p', { class: 'missing' }, `Nothing is known of ${id}.`);
+  const fold = h('details', { class: 'lazy' }, h('summary', {}, 'The text as agents are given it'));
   fold.addEventListener('toggle', async () => {
     if (!fold.open || fold.children.length > 1) return;
     try {

@@ -1,0 +1,22 @@
+//! Types that files hold as text.
+
+/// Lets serde store a type as text: reads it by its `FromStr`, and writes it by its `Display`. The type itself says
+/// `#[serde(try_from = "String", into = "String")]`.
+macro_rules! stored_as_text {
+    ($kind:ty) => {
+        impl TryFrom<String> for $kind {
+            type Error = <Self as std::str::FromStr>::Err;
+
+            fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$kind> for String {
+            fn from(value: $kind) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
+pub(crate) use stored_as_text;
