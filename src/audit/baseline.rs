@@ -129,7 +129,7 @@ pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
         .is_some_and(|gold| outcome.agrees(experiment, gold))
 }
 
-/// An experiment of which one run gave its gold and another did not.
+/// An experiment that gave its gold in one run but not in another.
 fn rare(bench: &Bench, experiment: usize) -> Error {
     let paper = &bench.loaded().paper;
     let id = &paper.experiments[experiment].id;

@@ -8,6 +8,7 @@ use super::progress::Progress;
 use super::shared::{print, print_json, table};
 use crate::error::{Error, Kind, Result};
 use crate::proof::{Place, items, prove};
+use crate::run::family::Families;
 use crate::run::proof::{Fault, Proof, Tally};
 
 /// What is wrong, over all papers or tasks.
@@ -44,6 +45,7 @@ impl Faults {
 
 pub async fn run(place: &Place, family: &str, asked: &[String], json: bool) -> Result<()> {
     let items = items(&place.suite, family, asked)?;
+    let words = Families::standard().words([family]).unwrap_or_default();
     let (mut faults, mut documents) = (Faults::default(), Vec::new());
     for id in &items {
         let (progress, begun) = (Progress::new(false), Instant::now());
@@ -52,7 +54,7 @@ pub async fn run(place: &Place, family: &str, asked: &[String], json: bool) -> R
         match proof {
             Ok(proof) => {
                 if !json {
-                    print(&console(&proof))?;
+                    print(&console(&proof, words.unit))?;
                 }
                 let seconds = begun.elapsed().as_secs_f64();
                 talk!("{id}: {} attempts, {:.0} s of them in {seconds:.0} s", made(&proof), proof.seconds);
@@ -70,7 +72,7 @@ pub async fn run(place: &Place, family: &str, asked: &[String], json: bool) -> R
     if json {
         print_json(&documents)?;
     }
-    faults.end(items.len(), "tasks")
+    faults.end(items.len(), &format!("{}s", words.item))
 }
 
 fn made(proof: &Proof) -> usize {
@@ -82,8 +84,8 @@ fn told(item: &str, fault: &Fault) -> Error {
     if fault.baseline { Error::new(Kind::Baseline, what) } else { Error::suite(what) }
 }
 
-/// What was found of a task: how the agents fared, and what each block is good for.
-fn console(proof: &Proof) -> String {
+/// What was found out about a task: how the agents fared, and what fails without each unit.
+fn console(proof: &Proof, unit: &str) -> String {
     let share = |Tally { passed, made }: Tally| format!("{passed} of {made}");
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };
     let passes = [("gold", proof.gold), ("noop", proof.noop), ("forger", proof.forger)];
@@ -94,7 +96,7 @@ fn console(proof: &Proof) -> String {
             let loses = if unit.loses.is_empty() { "nothing".to_owned() } else { unit.loses.join(", ") };
             vec![unit.unit.clone(), loses]
         });
-        text += &table(&["without block", "fails"], &[], rows);
+        text += &table(&[&format!("without {unit}"), "fails"], &[], rows);
     }
     text
 }

@@ -151,7 +151,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 impl AttemptRecord {
-    /// The record of an attempt that begins now and of which nothing is known yet.
+    /// The record of an attempt that starts now, before anything is known about it.
     #[must_use]
     pub fn blank(agent: &str, sample: &Sample, attempt: u32) -> Self {
         Self {

@@ -175,7 +175,7 @@ fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, t
 
 /// The error, relative to |gold| or absolute where gold is 0, and whether it is within the tolerance, bound included.
 ///
-/// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 though its double lies a little above. Rounding two
+/// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 although its double is slightly larger. Rounding two
 /// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
 /// itself is rounded too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
 fn compare_numbers(gold: f64, got: f64, tolerance: &Tolerance) -> (f64, bool) {

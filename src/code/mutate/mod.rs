@@ -60,7 +60,7 @@ pub enum Kind {
     Name,
     /// The last of several equal values for the first.
     Tie,
-    /// The other side of an edge for a value that lies on it.
+    /// A value on an edge counts to the other side.
     Side,
     /// n - 1 for n.
     Degree,

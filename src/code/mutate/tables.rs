@@ -36,7 +36,7 @@ pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Attributes, and what stands for them in a mutant: functions that take the same arguments.
+/// Attributes and their replacements in a mutant: functions that take the same arguments.
 const ATTRIBUTES: &[(&str, &str)] = &[
     ("abs", "negative"),
     ("add", "subtract"),

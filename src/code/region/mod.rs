@@ -95,7 +95,7 @@ impl Module {
         }
     }
 
-    /// What stands for a region in a masked file.
+    /// The text that replaces a region in a masked file.
     pub(super) fn stand_in(&self, region: &Region) -> Vec<u8> {
         [&self.source()[region.lead.clone()], RAISE].concat()
     }

@@ -1,17 +1,18 @@
 //! How the pass rate falls with the number of masked functions, and which functions are hard.
 
+mod console;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::clean::{clean, short};
-use super::console::render;
+use super::clean::short;
 use super::names::full_name;
-use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::family::Words;
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, Tried, chance, fit_correlated};
+pub use console::difficulty_console;
 
 /// Fewest papers, or functions, whose differences are fitted as a family of random effects.
 const FEWEST: usize = 3;
@@ -20,8 +21,6 @@ const LEAST_TOLD: f64 = 0.05;
 const MOST_TOLD: f64 = 5.8;
 /// Most random effects: a fit takes time with their number's cube.
 const MOST: usize = 600;
-/// Functions on the console.
-const SHOWN: usize = 15;
 
 /// Declines and difficulties.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -334,96 +333,6 @@ fn functions(
         .collect();
     rows.sort_by(|a, b| b.difficulty.total_cmp(&a.difficulty));
     Some(rows)
-}
-
-/// Declines and the hardest functions as tables of at most 100 columns.
-#[must_use]
-pub fn difficulty_console(found: &Difficulty) -> String {
-    let percent = 100.0 * found.level;
-    let Words { item, group, unit } = found.words;
-    let mut parts = Vec::new();
-    if !found.declines.is_empty() {
-        let rows: Vec<(&Decline, &Point)> = found
-            .declines
-            .iter()
-            .flat_map(|decline| decline.points.iter().map(move |point| (decline, point)))
-            .collect();
-        let heading = ["samples", "pass@1", "fitted", "slope", "half fail at n"].map(str::to_owned);
-        let key = |row: &(&Decline, &Point)| (row.0.agent.clone(), row.0.model.clone(), Some(row.1.n));
-        let table = render(&rows, &heading, key, |(decline, point)| {
-            let first = decline.points.first() == Some(point);
-            let of_decline = |text: String| if first { text } else { String::new() };
-            let Point { samples, rate, fitted, interval, .. } = point;
-            let slope = decline.slope_interval;
-            vec![
-                samples.to_string(),
-                format!("{:.1}", 100.0 * rate),
-                format!("{:.1} [{:.1}, {:.1}]", 100.0 * fitted, 100.0 * interval.low, 100.0 * interval.high),
-                of_decline(format!(
-                    "{:.2} [{:.2}, {:.2}]",
-                    unsigned(decline.slope),
-                    unsigned(slope.low),
-                    unsigned(slope.high)
-                )),
-                of_decline(half(decline)),
-            ]
-        });
-        let legend = format!(
-            "fitted: chance in percent of a typical sample, by logistic regression on n with {group}s and {unit}s that \
-             differ where the data tell them apart, and its {percent:.0}% interval. slope: change of the log-odds with \
-             each further {unit}. half fail at n: where the fitted chance is one half; the interval is open where the \
-             slope may be 0."
-        );
-        parts.push(format!("Decline\n{table}\n{}", wrap(&legend, "")));
-    }
-    if !found.functions.is_empty() {
-        let mut table = plain_table();
-        table.set_header([item, unit, "difficulty", "attempts", "passed %"]);
-        for row in found.functions.iter().take(SHOWN) {
-            let function = match &row.name {
-                Some(name) => format!("{} {}", row.function, short(name, 50)),
-                None => row.function.to_string(),
-            };
-            table.add_row([
-                short(&row.paper, 24),
-                function,
-                format!(
-                    "{:+.2} [{:+.2}, {:+.2}]",
-                    unsigned(row.difficulty),
-                    unsigned(row.interval.low),
-                    unsigned(row.interval.high)
-                ),
-                row.attempts.to_string(),
-                format!("{:.1}", 100.0 * row.rate),
-            ]);
-        }
-        let legend = format!(
-            "{} of {} {unit}s, hardest first. difficulty: log-odds that an attempt loses when this {unit} is withheld \
-             in place of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: those at \
-             samples without it, and the share of them that pass.",
-            found.functions.len().min(SHOWN),
-            found.functions.len()
-        );
-        parts.push(format!("Hardest {unit}s\n{}\n{}", trimmed(table, &[0]), wrap(&legend, "")));
-    }
-    if !found.notes.is_empty() {
-        let notes = found.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  "));
-        parts.push(format!("Notes\n{}", notes.collect::<Vec<_>>().join("\n")));
-    }
-    format!("{}\n", parts.join("\n\n"))
-}
-
-/// The same, but what rounds to nothing has no sign.
-fn unsigned(value: f64) -> f64 {
-    if value.abs() < 0.005 { 0.0 } else { value }
-}
-
-/// `2.3 [1.9, 2.8]`; a half that lies below 0 masked functions is said to.
-fn half(decline: &Decline) -> String {
-    match decline.half_interval {
-        Some(interval) => format!("{:.1} [{:.1}, {:.1}]", decline.half, interval.low, interval.high),
-        None => "open".to_owned(),
-    }
 }
 
 #[cfg(test)]

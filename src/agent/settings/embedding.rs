@@ -1,0 +1,60 @@
+//! The embedding model that retrieval needs, and the retriever of an agent.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Settings;
+use crate::agent::retrieval::{CodeChoice, PaperChoice, Retriever};
+use crate::error::{Error, Result};
+use crate::model::embedding::{self, Embedder};
+
+impl Settings {
+    /// Whether any choice needs an embedding model.
+    #[must_use]
+    pub fn embeds(&self) -> bool {
+        self.paper == Some(PaperChoice::Embedding) || self.code == Some(CodeChoice::Embedding)
+    }
+
+    /// Settles which embedding model is used: the given one, or the one in the cache's folder `embedding`.
+    ///
+    /// # Errors
+    /// Kind `Usage` where embeddings are asked for and there is no model for them: another way to search would be
+    /// measured under the name of this one.
+    pub fn settle(&mut self, cache: &Path) -> Result<()> {
+        let local = cache.join("embedding");
+        if self.embedding.is_none() && embedding::is_model(&local) {
+            self.embedding = Some(local.display().to_string());
+        }
+        if self.embeds() && self.embedding.is_none() { Err(Self::without_embedding(cache)) } else { Ok(()) }
+    }
+
+    /// What is wrong where embeddings are asked for and there is no model for them.
+    #[must_use]
+    pub fn without_embedding(cache: &Path) -> Error {
+        Error::usage("`embedding` is asked for, and there is no embedding model").hint(format!(
+            "put one into `{}`, or name one with `--embedding`; `bm25` needs none",
+            cache.join("embedding").display()
+        ))
+    }
+
+    /// The retriever of an agent with these settings. Vectors are kept in `cache`.
+    ///
+    /// # Errors
+    /// Those of [`embedding::open`]; kind `Usage` for embeddings without a model.
+    pub(crate) fn retriever(&self, cache: Option<&Path>) -> Result<Retriever> {
+        let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
+            Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),
+            None if self.embeds() => {
+                return Err(Error::usage("`embedding` is asked for, and there is no embedding model"));
+            }
+            _ => None,
+        };
+        Ok(Retriever {
+            paper: self.paper.unwrap_or(PaperChoice::None),
+            code: self.code.unwrap_or(CodeChoice::Agent),
+            passages: self.passages,
+            snippets: self.snippets,
+            embedder,
+        })
+    }
+}

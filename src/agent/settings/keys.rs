@@ -1,0 +1,338 @@
+//! The table of everything that can be set about agents: names, options, reading, writing, and who heeds it.
+
+use clap::ValueEnum;
+
+use super::{Kind, Preset, Settings};
+use crate::agent::retrieval::{CodeChoice, PaperChoice};
+use crate::agent::review::MOST_FEEDBACK;
+
+/// One thing that can be set: how it is called, read and written, and which agents heed it.
+pub(super) struct Key {
+    /// Behind an agent's name, and in labels.
+    pub(super) name: &'static str,
+    /// On the command line.
+    pub(super) option: &'static str,
+    /// Sets it; the error is a hint.
+    pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
+    /// As it is read.
+    pub(super) write: fn(&Settings) -> String,
+    /// Whether an agent of this kind with these settings heeds it.
+    pub(super) heeded: fn(Kind, &Settings) -> bool,
+}
+
+/// By the dynamic agent and the fixed one.
+fn by_both(kind: Kind, _: &Settings) -> bool {
+    kind != Kind::MlAgent
+}
+
+fn by_fixed(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::Fixed
+}
+
+fn by_react(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::React
+}
+
+fn by_ml_agent(kind: Kind, _: &Settings) -> bool {
+    kind == Kind::MlAgent
+}
+
+/// By a dynamic agent that follows no preset.
+fn by_free_react(kind: Kind, settings: &Settings) -> bool {
+    kind == Kind::React && settings.preset == Preset::None
+}
+
+/// All that can be set for an agent alone, in the order of labels.
+pub(super) static KEYS: [Key; 23] = [
+    Key {
+        name: "paper",
+        option: "--paper-text",
+        read: |settings, text| {
+            settings.paper = Some(choice(text)?);
+            Ok(())
+        },
+        write: |settings| settings.paper.map(written).unwrap_or_default(),
+        heeded: by_both,
+    },
+    Key {
+        name: "paper-file",
+        option: "--no-paper-file",
+        read: |settings, text| {
+            settings.paper_file = flag(text)?;
+            Ok(())
+        },
+        write: |settings| settings.paper_file.to_string(),
+        heeded: by_react,
+    },
+    Key {
+        name: "code",
+        option: "--code",
+        read: |settings, text| {
+            settings.code = Some(choice(text)?);
+            Ok(())
+        },
+        write: |settings| settings.code.map(written).unwrap_or_default(),
+        heeded: by_both,
+    },
+    Key {
+        name: "passages",
+        option: "--passages",
+        read: |settings, text| {
+            settings.passages = number(text)? as usize;
+            Ok(())
+        },
+        write: |settings| settings.passages.to_string(),
+        heeded: |kind, settings| {
+            let ranks = matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding));
+            kind == Kind::Fixed || (kind == Kind::React && ranks)
+        },
+    },
+    Key {
+        name: "snippets",
+        option: "--snippets",
+        read: |settings, text| {
+            settings.snippets = number(text)? as usize;
+            Ok(())
+        },
+        write: |settings| settings.snippets.to_string(),
+        heeded: |kind, settings| {
+            let ranks = matches!(settings.code, Some(CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding));
+            kind == Kind::Fixed || (kind == Kind::React && ranks)
+        },
+    },
+    Key {
+        name: "fill",
+        option: "--fill",
+        read: |settings, text| {
+            settings.fill = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.fill),
+        heeded: by_fixed,
+    },
+    Key {
+        name: "repair",
+        option: "--repair",
+        read: |settings, text| {
+            settings.repair = number(text)?;
+            Ok(())
+        },
+        write: |settings| settings.repair.to_string(),
+        heeded: by_fixed,
+    },
+    Key {
+        name: "preset",
+        option: "--preset",
+        read: |settings, text| {
+            settings.preset = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.preset),
+        heeded: by_react,
+    },
+    Key {
+        name: "prompt",
+        option: "--prompt",
+        read: |settings, text| {
+            settings.prompt = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.prompt),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "history",
+        option: "--history",
+        read: |settings, text| {
+            settings.history = text.parse()?;
+            Ok(())
+        },
+        write: |settings| settings.history.to_string(),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "context",
+        option: "--context-tokens",
+        read: |settings, text| {
+            settings.context_tokens = Some(number(text)?.into());
+            Ok(())
+        },
+        write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "tools",
+        option: "--tools",
+        read: |settings, text| {
+            settings.tools = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.tools),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "protocol",
+        option: "--protocol",
+        read: |settings, text| {
+            settings.protocol = choice(text)?;
+            Ok(())
+        },
+        write: |settings| written(settings.protocol),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "one-call",
+        option: "--one-call",
+        read: |settings, text| {
+            settings.one_call = flag(text)?;
+            Ok(())
+        },
+        write: |settings| settings.one_call.to_string(),
+        heeded: by_free_react,
+    },
+    Key {
+        name: "reflexion",
+        option: "--reflexion",
+        read: |settings, text| {
+            settings.reflexion = number(text)?;
+            Ok(())
+        },
+        // No try beyond the first and one try are the same.
+        write: |settings| settings.reflexion.max(1).to_string(),
+        heeded: by_react,
+    },
+    Key {
+        name: "reasoning",
+        option: "--reasoning-tokens",
+        read: |settings, text| {
+            settings.reasoning_tokens = number(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reasoning_tokens.to_string(),
+        heeded: by_both,
+    },
+    Key {
+        name: "feedback",
+        option: "--feedback",
+        read: |settings, text| {
+            let level = number(text)?;
+            if level > MOST_FEEDBACK {
+                return Err(format!("`{{key}}` goes from 0 to {MOST_FEEDBACK}"));
+            }
+            settings.feedback = Some(level);
+            Ok(())
+        },
+        write: |settings| settings.feedback.map(|level| level.to_string()).unwrap_or_default(),
+        heeded: by_both,
+    },
+    Key {
+        name: "rounds",
+        option: "--rounds",
+        read: |settings, text| {
+            settings.rounds = number(text)?;
+            Ok(())
+        },
+        write: |settings| settings.rounds.to_string(),
+        heeded: |kind, settings| by_both(kind, settings) && settings.feedback.is_some(),
+    },
+    Key {
+        name: "words",
+        option: "ml-agent:words",
+        read: |settings, text| {
+            settings.reach.words = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.words.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "retrieve",
+        option: "ml-agent:retrieve",
+        read: |settings, text| {
+            settings.reach.repos = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.repos.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "replies",
+        option: "ml-agent:replies",
+        read: |settings, text| {
+            settings.reach.replies = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.replies.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "docs",
+        option: "ml-agent:docs",
+        read: |settings, text| {
+            settings.reach.docs = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.docs.to_string(),
+        heeded: by_ml_agent,
+    },
+    Key {
+        name: "file",
+        option: "ml-agent:file",
+        read: |settings, text| {
+            settings.reach.file = at_least_one(text)?;
+            Ok(())
+        },
+        write: |settings| settings.reach.file.to_string(),
+        heeded: by_ml_agent,
+    },
+];
+
+/// The keys that agents of these kinds heed, and no others.
+fn keys_of(kinds: &[Kind]) -> String {
+    let settings = Settings {
+        paper: Some(PaperChoice::Bm25),
+        code: Some(CodeChoice::Bm25),
+        feedback: Some(1),
+        ..Settings::default()
+    };
+    let heeded = |key: &Key, kind: Kind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
+    let names = KEYS.iter().filter(|key| heeded(key, Kind::Fixed) && heeded(key, Kind::React));
+    let names = names.filter(|key| heeded(key, Kind::MlAgent));
+    names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The keys of agents' own settings, for hints and help.
+#[must_use]
+pub fn setting_keys() -> String {
+    let both = keys_of(&[Kind::Fixed, Kind::React]);
+    let own =
+        [Kind::Fixed, Kind::React, Kind::MlAgent].map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
+    format!("{both}; {}", own.join("; "))
+}
+
+/// A whole number; the error is a hint, in which the key is put in.
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "`{key}` takes a whole number".to_owned())
+}
+
+/// A whole number from 1; likewise.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "`{key}` takes a whole number from 1".to_owned())
+}
+
+/// As a choice is written.
+pub(crate) fn written<T: ValueEnum + Copy>(choice: T) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn choice<T: ValueEnum + Copy>(text: &str) -> std::result::Result<T, String> {
+    T::from_str(text, false).map_err(|_| {
+        let names: Vec<String> = T::value_variants().iter().copied().map(|it| format!("`{}`", written(it))).collect();
+        format!("give one of {}", names.join(", "))
+    })
+}
+
+fn flag(text: &str) -> std::result::Result<bool, String> {
+    text.parse().map_err(|_| "`{key}` takes `true` or `false`".to_owned())
+}

@@ -1,0 +1,64 @@
+//! An agent's own settings, which follow its name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Settings;
+use super::keys::{KEYS, setting_keys};
+use crate::error::{Error, Result};
+
+/// Settings of an agent's own, over those of its run: `paper=none,repair=2`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides(Vec<(&'static str, String)>);
+
+impl Overrides {
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromStr for Overrides {
+    type Err = Error;
+
+    /// # Errors
+    /// Kind `Usage` for an unknown key or value.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut own = Vec::new();
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let wrong = || Error::usage(format!("`{pair}` is not a setting of an agent"));
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| wrong().hint(format!("write KEY=VALUE, with one of {}", setting_keys())))?;
+            let key = KEYS.iter().find(|key| key.name == name);
+            let key = key.ok_or_else(|| wrong().hint(format!("the keys are {}", setting_keys())))?;
+            let mut read = Settings::default();
+            (key.read)(&mut read, value).map_err(|hint| wrong().hint(hint.replace("{key}", key.name)))?;
+            own.push((key.name, (key.write)(&read)));
+        }
+        Ok(Self(own))
+    }
+}
+
+impl fmt::Display for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        f.write_str(&pairs.join(","))
+    }
+}
+
+impl Settings {
+    /// These settings with an agent's own over them.
+    #[must_use]
+    pub(crate) fn with(&self, own: &Overrides) -> Self {
+        let mut this = self.clone();
+        for (name, value) in &own.0 {
+            if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
+                // It was read before.
+                let _ = (key.read)(&mut this, value);
+            }
+        }
+        this
+    }
+}
