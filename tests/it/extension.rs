@@ -6,6 +6,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::support::Lab;
+use crate::support::engine::{Engine, Kind, on_engines};
+
+on_engines! {
+    docker: what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts;
+    podman: what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts;
+}
 
 /// What `setup.py build_ext --inplace` does, without packages.
 const BUILD: &str = "cc -shared -fPIC -O1 $(python -c \"import sysconfig as s; print('-I' + s.get_path('include'))\") \
@@ -161,6 +167,37 @@ fn what_was_built_is_read_only_in_a_sandbox_with_mounts_and_its_change_has_no_ef
     let (seen, is_right) = vandalised(&lab, "open", "none");
     assert!(seen.contains("g   a   r   b"), "{seen}");
     assert!(is_right, "the change had an effect: {seen}");
+}
+
+/// The base image has no compiler, so the build puts in place what one has made.
+fn what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts(kind: Kind) {
+    let engine = Engine::start(kind);
+    engine.give_base();
+    let lab = paper();
+    let tree = builds(&lab).remove(0).join("tree/ring");
+    let library = std::fs::read_dir(tree).unwrap().flatten().next().unwrap();
+    std::fs::copy(library.path(), lab.path("repos/ring/ring/step.bin")).unwrap();
+    let build = format!("build = \"cp ring/step.bin ring/{}\"", library.file_name().display());
+    lab.edit("papers/ring/paper.toml", &line(&lab, "build = "), &build);
+    lab.ok(&["gold", "ring"]);
+    let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
+    lab.write("vandal", &crate::support::json_lines(&[step]));
+    let agent = format!("scripted:{}", lab.path("vandal").display());
+    let mut run =
+        lab.command(&["run", "--sample", "ring_", "--sample", "ring_0", "--agent", "gold", "--agent", &agent]);
+    run.args(["--sandbox", kind.name(), "--no-baseline", "--name", "r"]).env(kind.variable(), engine.address());
+    let ran = crate::support::Ran::from(run.output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("building the extensions of `ring`"), "{}", ran.stderr);
+    let records = lab.records("r");
+    let right = |agent: &str, sample: &str| {
+        let record = records.iter().find(|one| one["agent"] == agent && one["sample"] == sample).unwrap();
+        record["verified"]["pass"] == true
+    };
+    assert!(right("gold", "ring_0") && right("gold", "ring_") && !right("scripted", "ring_0"), "{records:#?}");
+    let seen = lab.ok(&["show", "r", "ring_", "--agent", "scripted"]).stdout;
+    assert!(seen.contains("g   a   r   b"), "it can be changed where no mount covers it: {seen}");
+    assert!(right("scripted", "ring_"), "the change had an effect: {seen}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::engine::{Engine, Kind, on_engines};
-use crate::support::{Lab, json_lines};
+use crate::support::{Lab, PROGRAM, json_lines};
 
 on_engines! {
     docker: no_forgery_passes_in_containers;
@@ -361,6 +361,44 @@ fn no_forgery_passes_without_namespaces() {
         // SAFETY: two system calls, with pointers to live values.
         unsafe { command.pre_exec(forbid_namespaces) };
     });
+}
+
+/// As an ordinary user, in own namespaces and without.
+#[test]
+#[ignore = "needs root, and takes a minute"]
+fn no_forgery_passes_as_an_ordinary_user() {
+    no_forgery_passes_as_a_user(false);
+}
+
+#[test]
+#[ignore = "needs root, and takes a minute"]
+fn no_forgery_passes_as_an_ordinary_user_without_namespaces() {
+    no_forgery_passes_as_a_user(true);
+}
+
+/// Runs a copy of the program, on a lab that a user has who is nobody else.
+fn no_forgery_passes_as_a_user(without_namespaces: bool) {
+    const USER: u32 = 65534;
+    let lab = Lab::new();
+    fs::copy(PROGRAM, lab.path("program")).unwrap();
+    no_forgery_passes(&lab, "local", |command| {
+        for entry in walkdir::WalkDir::new(lab.path("")) {
+            std::os::unix::fs::lchown(entry.unwrap().path(), Some(USER), Some(USER)).unwrap();
+        }
+        let mut other = Command::new(lab.path("program"));
+        other.args(command.get_args()).current_dir(lab.path("")).uid(USER).gid(USER);
+        other.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", lab.path("home"));
+        for (name, folder) in [("CACHE", "cache"), ("DATA", "data"), ("SCRATCH", "scratch")] {
+            other.env(format!("AUTOEXPERIMENT_{name}"), lab.path(folder));
+        }
+        if without_namespaces {
+            // SAFETY: two system calls, with pointers to live values.
+            unsafe { other.pre_exec(forbid_namespaces) };
+        }
+        *command = other;
+    });
+    let sandbox = lab.records("r")[0]["sandbox"].clone();
+    assert_eq!(sandbox, if without_namespaces { "landlock" } else { "local" });
 }
 
 /// Makes `unshare` fail for this process and its children, as in a default container.
