@@ -82,9 +82,14 @@ impl Judge<'_> {
         let is_kind = program.kind == self.instruction.kind;
         let mut measures = shipped_measures(&shipped);
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
-        let pass = if self.rule == Rule::Reference { shipped.passes() } else { is_kind };
+        // The published rule compares the text of the answer; ours can only say that there is a program to run.
+        let (pass, experiments) = if self.rule == Rule::Reference {
+            (shipped.passes(), vec![check("text", shipped.passes(), None)])
+        } else {
+            (is_kind, Vec::new())
+        };
         let reason = (!pass).then(|| "the answer is not a program of the kind asked for".to_owned());
-        Verdict { pass, measures, reason, ..Verdict::default() }
+        Verdict { pass, measures, reason, experiments, ..Verdict::default() }
     }
 
     /// What came of the program when we ran it: `{"run": {"result": ...}}`, or `"error"` where there was nothing to run.

@@ -11,6 +11,7 @@ use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
+use crate::score::Verdict;
 use crate::stats::{
     FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval,
     weighted_rate_interval,
@@ -95,7 +96,7 @@ pub struct Row {
     /// pass^k, the chance that all of k attempts pass, for each k above 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_all: Vec<PassAt>,
-    /// Share of attempts whose report agrees with gold, averaged over samples.
+    /// Share of attempts whose report agrees with gold, averaged over samples; `None` where answers report no values.
     pub reported: Option<f64>,
     /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` when none was verified.
     pub verified: Option<f64>,
@@ -224,6 +225,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     let mut ends = BTreeMap::new();
     let mut usage = Usage::default();
     let mut scored = Vec::with_capacity(records.len());
+    let mut is_reported = true;
     // Passed, failed and lost attempts of each sample.
     let mut tries: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for &(record, counts) in records {
@@ -237,6 +239,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         if record.is_infrastructure() {
             continue;
         }
+        is_reported &= !record.reported.as_ref().is_some_and(Verdict::is_unchecked);
         scored.push(record);
         let tally = tallies.entry(&record.sample).or_default();
         tally.paper = &record.paper;
@@ -279,7 +282,8 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         passed: scored.iter().filter(|record| record.pass).count(),
         pass_at,
         pass_all,
-        reported: average(samples.iter().map(|tally| tally.reported as f64 / tally.attempts as f64)),
+        reported: average(samples.iter().map(|tally| tally.reported as f64 / tally.attempts as f64))
+            .filter(|_| is_reported),
         verified: average(
             samples
                 .iter()

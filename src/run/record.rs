@@ -217,10 +217,10 @@ impl AttemptRecord {
         verdicts.into_iter().flat_map(of).collect()
     }
 
-    /// Reported rightly, but the code does not bear it out.
+    /// Reported rightly, but the code does not bear it out. An answer of which nothing could be compared reports nothing.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
-        self.reported.as_ref().is_some_and(|verdict| verdict.pass)
+        self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.is_unchecked())
             && self.verified.as_ref().is_some_and(|verdict| !verdict.pass)
     }
 }

@@ -138,6 +138,15 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
+impl Verdict {
+    /// Whether it passes without anything having been compared: an answer that is the work itself, such as a program, says
+    /// nothing about results.
+    #[must_use]
+    pub fn is_unchecked(&self) -> bool {
+        self.pass && self.experiments.is_empty()
+    }
+}
+
 /// Scores what an agent reported, as it wrote it; `None` when it reported nothing.
 #[must_use]
 pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) -> Verdict {

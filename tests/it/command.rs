@@ -125,6 +125,12 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     assert!(told.contains("over samples of these repos") && !told.contains("paper"), "{told}");
     let planned = lab.ok(&["run", "--family", "command", "--agent", "gold", "--dry-run"]).stdout;
     assert!(planned.starts_with(" repo") && !planned.contains("paper"), "{planned}");
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
+    for row in report["rows"].as_array().unwrap() {
+        // A program is no report of results, so a wrong one reports nothing that is not so.
+        assert!(row["reported"] == Value::Null || row["agent"] == "noop", "{row:#}");
+        assert_eq!(row["unsupported"], 0, "{row:#}");
+    }
     lab.ok(&["show", "r", "adder.a1_3", "--agent", "gold"]);
     lab.ok(&["export", "r", "--format", "csv", "-o", "tables"]);
     let heading = lab.read("tables/attempts.csv").lines().next().unwrap().to_owned();
