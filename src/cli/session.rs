@@ -26,7 +26,7 @@ pub struct Shown {
 /// Executes a run and prints what it gives: its report, or its events.
 pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
     let progress = Progress::with_json(shown.json_events);
-    let finished = Box::pin(run.execute(&progress, &stop_on_signals())).await;
+    let finished = run.execute(&progress, &stop_on_signals()).await;
     progress.finish();
     let finished = finished?;
     if finished.outcome != Outcome::NotStarted {

@@ -181,7 +181,7 @@ fn forget(folder: &Path) -> Result<()> {
 }
 
 async fn finish(run: Run, observer: &dyn Observer) -> Result<Vec<AttemptRecord>> {
-    let finished = Box::pin(run.execute(observer, &CancellationToken::new())).await?;
+    let finished = run.execute(observer, &CancellationToken::new()).await?;
     match finished.outcome {
         Outcome::Complete => Ok(finished.records),
         Outcome::Lost(lost) => {

@@ -172,6 +172,11 @@ impl Run {
     /// suite, a model that refuses all work, a store that cannot be written. Every other end, lost attempts and a spent
     /// budget included, is an [`Outcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
+        // Callers would carry the whole future, which is large, inside theirs.
+        Box::pin(self.carry_out(observer, cancel)).await
+    }
+
+    async fn carry_out(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
         // Before anything is made.
         self.options.machine.graphics.at_once(1)?;
         let prepared = match self.prepare(observer, cancel).await? {

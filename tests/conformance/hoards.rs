@@ -155,7 +155,7 @@ impl Hoard {
                 let (one, other) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
                 for _ in 0..4 {
                     // What does not fit is dropped.
-                    self.held += one.send_to(&[1; 50_000], other.local_addr()?)?;
+                    self.held += one.send_to(&vec![1; 50_000], other.local_addr()?)?;
                 }
                 self.files.push(other.into());
             }
@@ -218,7 +218,7 @@ fn pair(kind: SockType) -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Writes as much as fits.
 fn fill(socket: &OwnedFd) -> usize {
-    let block = [1; 32 << 10];
+    let block = vec![1; 32 << 10];
     let mut sent = 0;
     while let Ok(count) = nix::unistd::write(socket, &block) {
         sent += count;

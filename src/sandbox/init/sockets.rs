@@ -211,11 +211,11 @@ mod tests {
             for _ in 0..200 {
                 if place == 0 {
                     let (one, other) = UnixStream::pair().unwrap();
-                    (&one).write_all(&[1; 100_000]).unwrap();
+                    (&one).write_all(&vec![1; 100_000]).unwrap();
                     kept.push(Box::new((one, other)));
                 } else {
                     let one = connected();
-                    (&one).write_all(&[1; 40_000]).unwrap();
+                    (&one).write_all(&vec![1; 40_000]).unwrap();
                     kept.push(Box::new((one, listener.accept().unwrap())));
                 }
             }

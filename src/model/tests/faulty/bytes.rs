@@ -16,7 +16,7 @@ pub(super) fn events(written: &str) -> Answer {
 
 fn faults(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
     let (kind, good) = if streamed {
-        ("content-type: text/event-stream\r\n", protocol.written(&protocol.stream))
+        ("content-type: text/event-stream\r\n", Protocol::written(&protocol.stream))
     } else {
         ("content-type: application/json\r\n", protocol.whole.to_string())
     };

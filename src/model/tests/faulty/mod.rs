@@ -10,7 +10,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use super::server::{Answer, Server};
 use super::thoughts::next;
 use super::{open_here, openai_text, options, request};
-use crate::model::{Model, ModelError, Options, QueryFailed, Reply};
+use crate::model::{Description, Model, ModelError, Options, QueryFailed, Reply};
 
 /// A protocol: how a model is asked in it, and a good reply of a text and a call.
 struct Protocol {
@@ -124,7 +124,7 @@ fn contents() -> Protocol {
 
 impl Protocol {
     /// The events as the protocol writes them.
-    fn written(&self, events: &[Value]) -> String {
+    fn written(events: &[Value]) -> String {
         let written = |event: &Value| match event {
             Value::String(text) => format!("data: {text}\n\n"),
             // Of what is mutated too, the kind that was meant is said.
@@ -139,7 +139,7 @@ impl Protocol {
     /// A model of it at this server: priced where whole replies are asked for, free where streams are.
     fn model(&self, server: &Server, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
         let description =
-            if self.description.is_empty() { Default::default() } else { self.description.parse().unwrap() };
+            if self.description.is_empty() { Description::default() } else { self.description.parse().unwrap() };
         let at = options(&format!("{}{}", server.url, self.path));
         open_here(self.spec, &Options { price: Some(price), description, retries: 0, ..at })
     }
@@ -221,7 +221,7 @@ async fn what_no_fault_is_in_is_read() {
     for protocol in protocols() {
         let server = Server::start(vec![Answer::ok(protocol.whole.clone())]).await;
         let whole = protocol.model(&server, (1.0, 10.0)).query(&request()).await.unwrap();
-        server.says(bytes::events(&protocol.written(&protocol.stream)));
+        server.says(bytes::events(&Protocol::written(&protocol.stream)));
         let (to, _from) = unbounded_channel();
         let streamed = protocol.model(&server, (0.0, 0.0)).stream(&request(), &to).await.unwrap();
         for reply in [whole, streamed] {

@@ -64,7 +64,7 @@ fn replaced(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
         for (what, mutant) in mutants(event) {
             let mut stream = protocol.stream.clone();
             stream[place] = mutant;
-            all.push((format!("event {place}, {what}"), events(&protocol.written(&stream))));
+            all.push((format!("event {place}, {what}"), events(&Protocol::written(&stream))));
         }
     }
     all
@@ -106,7 +106,7 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
                     usages.fold(event.clone(), |event, part| counted(&event, &part, count))
                 })
                 .collect();
-            all.push((what, events(&protocol.written(&stream))));
+            all.push((what, events(&Protocol::written(&stream))));
         } else {
             all.push((what, Answer::ok(counted(&protocol.whole, protocol.usage, count))));
         }
@@ -119,11 +119,11 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
             twice.insert(place, stream[place].clone());
             odd.insert(place, json!({"type": "banana", "banana": [null]}));
             for (what, stream) in [("gone", gone), ("twice", twice), ("after a strange one", odd)] {
-                all.push((format!("event {place} {what}"), events(&protocol.written(&stream))));
+                all.push((format!("event {place} {what}"), events(&Protocol::written(&stream))));
             }
         }
         let back: Vec<Value> = stream.iter().rev().cloned().collect();
-        all.push(("backwards".to_owned(), events(&protocol.written(&back))));
+        all.push(("backwards".to_owned(), events(&Protocol::written(&back))));
         return all;
     }
     let strange = [
@@ -185,7 +185,7 @@ async fn a_stream_that_breaks_off_before_its_reply_is_whole_is_no_reply() {
         let server = Server::start(vec![Answer::Close]).await;
         let model = protocol.model(&server, (0.0, 0.0));
         for length in 0..protocol.stream.len() {
-            server.says(events(&protocol.written(&protocol.stream[..length])));
+            server.says(events(&Protocol::written(&protocol.stream[..length])));
             let (to, _from) = unbounded_channel();
             let reply = model.stream(&request(), &to).await;
             let (name, enough) = (protocol.spec, length >= protocol.enough);
