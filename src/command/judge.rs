@@ -74,7 +74,7 @@ impl Judge<'_> {
         };
         let Found::Program(program) = find(answer, self.instruction.kind) else {
             // The program is in a file, which verification reads.
-            return Verdict { pass: true, ..Verdict::default() };
+            return Verdict { pass: true, unchecked: true, ..Verdict::default() };
         };
         let text = if answer.trim_start().starts_with('{') { &program.code } else { answer };
         let shipped = shipped_check(text, &self.asked, self.instruction.kind);
@@ -83,13 +83,10 @@ impl Judge<'_> {
         let mut measures = shipped_measures(&shipped);
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
         // The published rule compares the text of the answer; ours can only say that there is a program to run.
-        let (pass, experiments) = if self.rule == Rule::Reference {
-            (shipped.passes(), vec![check("text", shipped.passes(), None)])
-        } else {
-            (is_kind, Vec::new())
-        };
+        let is_published = self.rule == Rule::Reference;
+        let pass = if is_published { shipped.passes() } else { is_kind };
         let reason = (!pass).then(|| "the answer is not a program of the kind asked for".to_owned());
-        Verdict { pass, measures, reason, experiments, ..Verdict::default() }
+        Verdict { pass, measures, reason, unchecked: pass && !is_published, ..Verdict::default() }
     }
 
     /// What came of the program when we ran it: `{"run": {"result": ...}}`, or `"error"` where there was nothing to run.
@@ -163,7 +160,7 @@ impl Judge<'_> {
             measures,
             reason: error.map(|error| error.name().replace('_', " ")),
             experiments: checks,
-            warnings: Vec::new(),
+            ..Verdict::default()
         }
     }
 

@@ -78,7 +78,7 @@ pub fn reported(task: &LoadedTask, gold: &Value, answer: Option<&str>, seen: &Ma
         measures,
         reason: answer.is_none().then(|| "no answer".to_owned()),
         experiments: vec![experiment],
-        warnings: Vec::new(),
+        ..Verdict::default()
     }
 }
 
@@ -134,7 +134,7 @@ pub fn verified(
     {
         warnings.push(format!("{} changed files of installed packages were not taken over", left.len()));
     }
-    Verdict { pass: is_right, score: Some(accuracy), measures, reason: None, experiments, warnings }
+    Verdict { pass: is_right, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() }
 }
 
 /// Whether our own run counts.

@@ -11,7 +11,6 @@ use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
-use crate::score::Verdict;
 use crate::stats::{
     FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval,
     weighted_rate_interval,
@@ -239,7 +238,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         if record.is_infrastructure() {
             continue;
         }
-        is_reported &= !record.reported.as_ref().is_some_and(Verdict::is_unchecked);
+        is_reported &= !record.reported.as_ref().is_some_and(|verdict| verdict.unchecked);
         scored.push(record);
         let tally = tallies.entry(&record.sample).or_default();
         tally.paper = &record.paper;

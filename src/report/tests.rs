@@ -4,13 +4,11 @@ use super::*;
 use crate::agent::End;
 use crate::model::Usage;
 use crate::run::{AttemptRecord, Planned, counting};
-use crate::score::{Expected, ExperimentVerdict, Rule, Tolerance, Verdict, score_answer};
+use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
 use crate::stats::Intervals;
 
 fn verdict(pass: bool) -> Verdict {
-    let (reason, values, warnings) = (None, Vec::new(), Vec::new());
-    let experiment = ExperimentVerdict { experiment: "exp1".to_owned(), pass, reason, values, warnings };
-    Verdict { pass, experiments: vec![experiment], ..Verdict::default() }
+    Verdict { pass, ..Verdict::default() }
 }
 
 fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {

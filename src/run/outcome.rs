@@ -80,12 +80,19 @@ struct Figures {
     score: Option<f64>,
     #[serde(default)]
     measures: BTreeMap<String, f64>,
+    #[serde(default)]
+    unchecked: bool,
 }
 
 impl Outcome<'_> {
     fn record(self) -> AttemptRecord {
-        let verdict =
-            |it: Figures| Verdict { pass: it.pass, score: it.score, measures: it.measures, ..Verdict::default() };
+        let verdict = |it: Figures| Verdict {
+            pass: it.pass,
+            score: it.score,
+            measures: it.measures,
+            unchecked: it.unchecked,
+            ..Verdict::default()
+        };
         AttemptRecord {
             agent: self.agent.into_owned(),
             model: self.model.map(Cow::into_owned),

@@ -220,7 +220,7 @@ impl AttemptRecord {
     /// Reported rightly, but the code does not bear it out. An answer of which nothing could be compared reports nothing.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
-        self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.is_unchecked())
+        self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.unchecked)
             && self.verified.as_ref().is_some_and(|verdict| !verdict.pass)
     }
 }

@@ -136,15 +136,10 @@ pub struct Verdict {
     /// What is odd but no failure, such as results under keys of no experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-}
-
-impl Verdict {
-    /// Whether it passes without anything having been compared: an answer that is the work itself, such as a program, says
-    /// nothing about results.
-    #[must_use]
-    pub fn is_unchecked(&self) -> bool {
-        self.pass && self.experiments.is_empty()
-    }
+    /// Passes without anything having been compared: the answer is the work itself, such as a program, and says nothing
+    /// about results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchecked: bool,
 }
 
 /// Scores what an agent reported, as it wrote it; `None` when it reported nothing.

@@ -498,7 +498,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     };
     insta::assert_snapshot!(fails(2, "cli:nobody"), @r"
     error: there is no agent `cli:nobody`
-      hint: there are `cli:aider`, `cli:claude-code`, `cli:codex`, `cli:gemini-cli`, `cli:gptme`, `cli:mini-swe-agent`, `cli:opencode`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
+      hint: there are `cli:aider`, `cli:claude-code`, `cli:codex`, `cli:gemini-cli`, `cli:goose`, `cli:gptme`, `cli:mini-swe-agent`, `cli:opencode`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
     ");
     insta::assert_snapshot!(fails(2, "cli:gptme,mode=x"), @r"
     error: agent `cli:gptme` has no mode `x`

@@ -40,6 +40,7 @@ fn assert_untouched(lab: &Lab) {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     let lab = found();
     // Its requirements.txt asks for no packages.

@@ -165,6 +165,7 @@ fn a_task_whose_blocks_cannot_matter_is_refused() {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     let lab = lab();
     let proven = lab.ok(&["verify", "--family", "notebook", "--json"]).stdout;

@@ -102,8 +102,7 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
     let mut unsupported = record("b", "x_0,1", 1, false);
-    let checked = serde_json::json!({"pass": true, "experiments": [{"experiment": "exp1", "pass": true}]});
-    unsupported.reported = serde_json::from_value(checked).ok();
+    unsupported.reported = Some(crate::score::Verdict { pass: true, ..crate::score::Verdict::default() });
     unsupported.verified = Some(crate::score::Verdict::default());
     let mut material = material(vec![lost, record("a", "x_0", 0, true), unsupported]);
     let origin = Origin { run: 0, agent: "b".into(), line: None };
