@@ -243,6 +243,7 @@ fn steps_are_left_out_or_made_once() {
     assert_eq!(of(Kind::Step, "if a:\n    g()\nh()"), ["pass\nh()"]);
     assert_eq!(of(Kind::Step, "if a:\n    g()\nelse:\n    h()"), Vec::<String>::new());
     assert_eq!(of(Kind::Step, "if a:\n    raise b"), Vec::<String>::new());
+    assert_eq!(of(Kind::Step, "if a:\n    def g():\n        yield b\nreturn g"), Vec::<String>::new());
     assert_eq!(of(Kind::Step, "while a:\n    g()"), ["if a:\n    g()"]);
     assert_eq!(of(Kind::Step, "while a:\n    break"), Vec::<String>::new());
     assert_eq!(of(Kind::Step, "return np.sort(a + b)"), ["return (a + b)"]);

@@ -146,12 +146,15 @@ const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_setxattr,
 ];
 
+/// `fchmodat2`: one number on all architectures, which `libc` does not name on all of them.
+const FCHMODAT2: libc::c_long = 452;
+
 /// Calls that set permissions, and which argument holds them.
 #[cfg(target_arch = "x86_64")]
 const PERMISSIONS: &[(libc::c_long, u8)] =
-    &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
+    &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
 #[cfg(not(target_arch = "x86_64"))]
-const PERMISSIONS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
+const PERMISSIONS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
 /// Permissions that the owner of a file or folder must keep.
 const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
 /// Permissions that would let others do more than read.

@@ -237,12 +237,15 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
+    // The container's cgroup counts what can hide; one of version 1 does not count connections.
+    let sockets = Waiting::told(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
     let starter = Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup)?;
-    Ok(Role::Init(Box::new(Server::new(starter)?.watching(growth))))
+    let server = Server::new(starter)?.watching(growth);
+    Ok(Role::Init(Box::new(weighing(server, setup, sockets))))
 }
 
 /// The sandbox's variables: the given ones, and the few that programs cannot do without.
