@@ -1,15 +1,20 @@
 //! The texts at which a client wants a reply to end.
 
-/// A text before the first of its stops.
+/// A text before the first of its stops: the one that is complete first, as a model that writes piece by piece meets it.
 pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
-    let end = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    &text[..end.unwrap_or(text.len())]
+    &text[..first(text, stops).map_or(text.len(), |(start, _)| start)]
 }
 
 /// At which of its stops a text is cut.
 pub(super) fn which<'a>(text: &str, stops: &'a [String]) -> Option<&'a str> {
-    let end = stop_at(text, stops).len();
-    stops.iter().find(|stop| !stop.is_empty() && text[end..].starts_with(stop.as_str())).map(String::as_str)
+    first(text, stops).map(|(_, stop)| stop)
+}
+
+/// Where the stop begins that ends first, and which it is. Of several that end there, the longest.
+fn first<'a>(text: &str, stops: &'a [String]) -> Option<(usize, &'a str)> {
+    let found = |stop: &'a String| Some((text.find(stop.as_str())?, stop.as_str()));
+    let found = stops.iter().filter(|stop| !stop.is_empty()).filter_map(found);
+    found.min_by_key(|(start, stop)| (start + stop.len(), *start))
 }
 
 /// Of a text that goes on, the bytes that no stop can take away any more: all up to the first stop, without an end with
@@ -29,7 +34,7 @@ pub(super) fn safe(text: &str, stops: &[String]) -> (usize, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::safe;
+    use super::{safe, stop_at, which};
 
     #[test]
     fn an_end_that_may_become_a_stop_waits() {
@@ -39,5 +44,13 @@ mod tests {
         assert_eq!(safe("go STOP on", &stops), (3, true));
         assert_eq!(safe("go é", &stops), (3, false));
         assert_eq!(safe("", &stops), (0, false));
+    }
+
+    #[test]
+    fn a_text_ends_at_the_stop_that_is_complete_first() {
+        let stops = ["aba".to_owned(), "b".to_owned(), "ab".to_owned()];
+        assert_eq!((stop_at("caba", &stops), which("caba", &stops)), ("c", Some("ab")));
+        assert_eq!((stop_at("aba", &stops[..2]), which("aba", &stops[..2])), ("a", Some("b")));
+        assert_eq!((stop_at("ca", &stops), which("ca", &stops)), ("ca", None));
     }
 }
