@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
-use super::disk::{OUT_OF_ROOM, Watch};
-use super::init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 use super::listener::{Listener, Relay};
 use super::{Cause, Command, Entry, Exec, ExecLimits, Exit, Fault, Loss};
+use crate::sandbox::watch::Watch;
+use autoexperiment_init::disk::OUT_OF_ROOM;
+use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 
 /// How long the init may take beyond a command's own limits before it is given up.
 const MARGIN: Duration = Duration::from_secs(10);

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::init::shown_to_all;
 use crate::error::Error;
+use autoexperiment_init::shown_to_all;
 
 /// A folder that must stay hidden, in one that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]

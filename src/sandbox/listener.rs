@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::init::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Request, Unacknowledged};
+use autoexperiment_init::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Request, Unacknowledged};
 
 /// Bytes that a relayed connection holds between the channel and whoever answers it.
 const BUFFER: usize = 64 << 10;

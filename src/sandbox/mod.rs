@@ -4,23 +4,19 @@
 //! every process in it along when it goes. A sandbox that died is [`Fault::Lost`], an error of its own kind and
 //! never an observation shown to a model.
 
-mod capture;
 mod conversation;
-mod disk;
 mod docker;
 pub mod doctor;
 mod exposed;
 mod fault;
-mod files;
 mod gpus;
-mod init;
 mod kind;
 mod listener;
 mod local;
-mod processes;
-mod reap;
+mod setup;
 mod starved;
 mod unconfined;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
+pub use autoexperiment_init::{Entry, EntryKind, Exec, Exit, WORKDIR};
 pub use docker::{DockerBackend, Flavour};
 pub use fault::{Cause, Fault, Loss};
 pub use gpus::{Gpu, Gpus};
@@ -43,11 +40,9 @@ pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
 pub use local::{LocalBackend, Mode, Report};
+pub use starved::in_time;
 pub use starved::patience;
 pub use unconfined::Unconfined;
-
-/// The workspace's path inside every sandbox that has its own file system view.
-pub const WORKDIR: &str = "/workspace";
 
 /// One command to run inside a sandbox.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -135,77 +130,6 @@ pub struct Spec {
     /// The graphics processor that is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Gpu>,
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    /// By itself, with this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-    /// Killed at its time limit.
-    TimedOut,
-    /// Killed because the workspace grew beyond [`SandboxLimits::disk`].
-    DiskFull,
-}
-
-/// What came of a command.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Exec {
-    /// How it ended.
-    pub exit: Exit,
-    /// Standard output, at most [`ExecLimits::output`] bytes and a note in the middle where it was cut.
-    #[serde(with = "serde_bytes")]
-    pub stdout: Vec<u8>,
-    /// Standard error, likewise.
-    #[serde(with = "serde_bytes")]
-    pub stderr: Vec<u8>,
-    /// Bytes of stdout and stderr that were cut.
-    pub cut: u64,
-    /// Wall time.
-    pub wall: Duration,
-    /// How much of the wall time it was ready to run and had no processor because other processes had them. Counted only
-    /// where the limits have patience for it.
-    pub starved: Duration,
-    /// CPU time of the command and its children that were waited for.
-    pub cpu: Duration,
-    /// Largest resident set in bytes of the command or a child.
-    pub peak_memory: u64,
-}
-
-impl Exec {
-    /// Whether the command exited with 0.
-    #[must_use]
-    pub fn success(&self) -> bool {
-        self.exit == Exit::Code(0)
-    }
-}
-
-/// One entry of a folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// File name, bytes as the file system has them.
-    pub name: OsString,
-    /// `file`, `folder`, `link` or `other`.
-    pub kind: EntryKind,
-    /// Size in bytes of a file.
-    pub size: u64,
-}
-
-/// What a folder's entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// A regular file.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link, not followed.
-    Link,
-    /// A socket, fifo or device.
-    Other,
 }
 
 /// A running sandbox. Paths are inside it, relative ones to the workspace, and resolved inside it, so that
@@ -327,5 +251,5 @@ pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpu
 /// Runs as a sandbox's init when this process was re-executed as one; `None` otherwise.
 #[must_use]
 pub fn init_if_asked() -> Option<ExitCode> {
-    init::run_if_asked()
+    autoexperiment_init::run_if_asked()
 }

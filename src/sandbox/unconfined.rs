@@ -19,14 +19,13 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::Capture;
-use super::reap::{Ended, reap};
-use super::starved::Starved;
-use super::{
-    Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec, files, processes,
-};
+use super::{Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec};
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
+use autoexperiment_init::capture::Capture;
+use autoexperiment_init::reap::{Ended, reap};
+use autoexperiment_init::starved::Starved;
+use autoexperiment_init::{files, processes};
 
 const MARKER: &str = "AUTOEXPERIMENT_SANDBOX";
 const COMMAND_MARKER: &str = "AUTOEXPERIMENT_COMMAND";

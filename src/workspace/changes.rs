@@ -11,12 +11,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use autoexperiment_init::folder::{Folder, is, overlay_attribute};
+use autoexperiment_init::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use nix::libc;
 use nix::sys::stat::{FileStat, SFlag};
 
-use super::folder::{Folder, is, overlay_attribute};
 use super::patch::{Patch, Side};
-use super::snapshot::{DEEPEST, LONGEST_PATH, Manifest, Node, file_mode, is_left_out};
+use super::snapshot::{Manifest, Node, file_mode};
 use super::{Change, ChangeKind, ChangeLimits, Changes};
 use crate::error::{Error, Result};
 

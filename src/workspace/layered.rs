@@ -5,11 +5,12 @@ use std::fs::{OpenOptions, copy, create_dir, create_dir_all, remove_file, symlin
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use autoexperiment_init::folder::remove_tree;
+use autoexperiment_init::left_out::LONGEST_PATH;
 use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::changes::{Base, Override, View, collect};
-use super::folder::remove_tree;
-use super::snapshot::{LONGEST_PATH, Node, Snapshot, file_mode, link, settle};
+use super::snapshot::{Node, Snapshot, file_mode, link, settle};
 use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
 use crate::error::{Error, Result};
 

@@ -6,7 +6,6 @@
 
 mod changes;
 mod disk;
-mod folder;
 mod layered;
 mod patch;
 mod snapshot;
@@ -17,12 +16,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use autoexperiment_init::folder::remove_tree;
+pub(crate) use autoexperiment_init::left_out::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, is_left_out};
 pub use disk::{Disk, OwnDisk};
-pub(crate) use folder::{Folder, is, remove_tree};
 pub use layered::Workspace;
 pub use patch::unified_diff;
-pub(crate) use snapshot::{DEEPEST, LONGEST_PATH};
-pub(crate) use snapshot::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, is_left_out};
 pub use snapshot::{Snapshot, repo_digest};
 
 /// Which kind of workspace a sandbox backend can use.

@@ -12,18 +12,15 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use autoexperiment_init::folder::remove_tree;
+use autoexperiment_init::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use sha2::{Digest, Sha256};
 
-use super::folder::remove_tree;
 use crate::error::{Error, Result};
 use crate::files::hex;
 
 /// Raised when digests or the layout on disk change.
 const FORMAT: &[u8] = b"autoexperiment snapshot 1\n";
-
-/// Longest path inside a repo, in bytes, and its deepest nesting: real repos stay far below.
-pub(crate) const LONGEST_PATH: usize = 1024;
-pub(crate) const DEEPEST: usize = 100;
 
 /// Links followed before a chain counts as a loop; the kernel's own limit.
 const MOST_LINKS: usize = 40;
@@ -50,31 +47,6 @@ pub struct Snapshot {
     tree: PathBuf,
     manifest: Arc<Manifest>,
     products: Arc<BTreeSet<String>>,
-}
-
-/// Names that [`is_left_out`].
-pub const LEFT_OUT_NAMES: [&str; 11] = [
-    ".git",
-    ".hg",
-    ".svn",
-    ".bzr",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".ipynb_checkpoints",
-    ".DS_Store",
-    "Thumbs.db",
-];
-
-/// Endings of names that [`is_left_out`].
-pub const LEFT_OUT_ENDINGS: [&str; 6] = [".pyc", ".pyo", ".orig", ".rej", ".swp", "~"];
-
-/// Whether a file or folder of this name is left out of snapshots and of what attempts are said to have changed:
-/// version control (it holds the originals), caches and compiled Python, and editors' backups (old versions of the
-/// sources, too). `*.egg-info` stays: programs read their own version and entry points from it.
-pub fn is_left_out(name: &str) -> bool {
-    LEFT_OUT_NAMES.contains(&name) || LEFT_OUT_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// The digest that a repo's [`Snapshot`] has, without making one.

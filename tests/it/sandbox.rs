@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use autoexperiment::error::Kind;
 use autoexperiment::sandbox::{
     Backend, Command, ExecLimits, Fault, Gpu, Gpus, LocalBackend, Mode, Sandbox, SandboxKind, SandboxLimits, Spec,
-    choose, choose_with, doctor, patience,
+    choose, choose_with, doctor, in_time, patience,
 };
 use autoexperiment::workspace::Layers;
 
@@ -222,7 +222,7 @@ async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_st
     let one = |command: &'static str| async move {
         let dir = tempfile::tempdir().unwrap();
         let mut sandbox = sandbox(dir.path()).await;
-        let done = sandbox.exec(&Command::shell(command), &limits).await.unwrap().told(wall).unwrap();
+        let done = in_time(sandbox.exec(&Command::shell(command), &limits).await.unwrap(), wall).unwrap();
         sandbox.destroy().await.unwrap();
         done
     };

@@ -15,7 +15,7 @@ use super::engine::{Engine, KIND, LABEL};
 use super::pack::{self, Archive, Style};
 use super::{USER, registry};
 use crate::error::{Error, Kind, Result};
-use crate::sandbox::init::HOME;
+use autoexperiment_init::HOME;
 
 /// Where the base comes from unless another image is named.
 pub(super) const DEBIAN: &str = "debian:bookworm-slim";

@@ -21,11 +21,11 @@ use super::tools::Tools;
 use super::{USER, store, upper};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::init::tree;
-use crate::sandbox::init::wire::{Job, Place, Setup};
 use crate::sandbox::{
     Cause, Command, Entry, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
 };
+use autoexperiment_init::tree;
+use autoexperiment_init::wire::{Job, Place, Setup};
 
 /// How long the init may take to answer the first message.
 const SETUP: Duration = Duration::from_mins(1);

@@ -10,7 +10,7 @@ use bollard::Docker;
 use bollard::models::SystemInfo;
 
 use crate::error::{Error, Kind, Result};
-use crate::sandbox::processes;
+use autoexperiment_init::processes;
 
 /// The label of everything that this program makes in an engine. Nothing without it is ever removed.
 pub(super) const LABEL: &str = "autoexperiment";

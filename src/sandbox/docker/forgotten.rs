@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::sandbox::processes::{self, Identity};
+use autoexperiment_init::processes::{self, Identity};
 
 /// Supervisors' programs, and the option that says which container is theirs.
 const SUPERVISORS: [(&str, &[u8]); 2] = [("containerd-shim", b"-id"), ("conmon", b"-c")];

@@ -15,7 +15,7 @@ use tokio_util::bytes::Bytes;
 use tokio_util::io::{ReaderStream, SyncIoBridge};
 
 use crate::files::hex;
-use crate::sandbox::init::tree::STAMP;
+use autoexperiment_init::tree::STAMP;
 
 /// Bytes between the thread that reads files and the connection that they leave by.
 const BUFFER: usize = 1 << 20;

@@ -14,7 +14,7 @@ use super::engine::{Engine, is_missing};
 use super::libraries;
 use super::pack::{self, Style};
 use crate::error::{Error, Result};
-use crate::sandbox::init::MARKER;
+use autoexperiment_init::MARKER;
 
 /// Where the volume is mounted.
 const PLACE: &str = "/autoexperiment";

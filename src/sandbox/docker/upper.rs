@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::{Mode, SFlag, mknod};
 
-use crate::sandbox::init::tree::lay::{make_room, write};
-use crate::sandbox::init::tree::{Laid, Sort, Surveyed};
 use crate::workspace::remove_tree;
+use autoexperiment_init::tree::lay::{make_room, write};
+use autoexperiment_init::tree::{Laid, Sort, Surveyed};
 
 /// Of larger files only the size is copied back: workspaces skip them.
 const FILE: u64 = (16 << 20) + 1;
@@ -199,10 +199,10 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::init::tree::lay::lay;
-    use crate::sandbox::init::tree::survey::{SurveyLimits, survey, survey_known};
-    use crate::sandbox::init::tree::{decode_survey, encode_laid, encode_paths};
     use crate::workspace::{ChangeKind, ChangeLimits, Layers, LayersKind, Snapshot, Workspace};
+    use autoexperiment_init::tree::lay::lay;
+    use autoexperiment_init::tree::survey::{SurveyLimits, survey, survey_known};
+    use autoexperiment_init::tree::{decode_survey, encode_laid, encode_paths};
 
     fn sh(folder: &Path, script: &str) {
         let status = std::process::Command::new("sh").args(["-ec", script]).current_dir(folder).status().unwrap();

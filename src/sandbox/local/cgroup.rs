@@ -10,7 +10,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{SandboxLimits, processes};
+use autoexperiment_init::processes;
+
+use crate::sandbox::SandboxLimits;
 
 const PREFIX: &str = "autoexperiment.";
 /// Microseconds over which a share of the CPUs is counted; the kernel's own default.

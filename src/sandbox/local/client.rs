@@ -12,10 +12,12 @@ use tokio::process::Child;
 use super::cgroup::{Cgroup, machine_oom_kills};
 use crate::files::Temporary;
 use crate::sandbox::conversation::Conversation;
-use crate::sandbox::disk::{OUT_OF_ROOM, Watch};
-use crate::sandbox::init::wire::Setup;
-use crate::sandbox::init::{OWN_VARIABLE, SIGNALLED};
-use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox, processes};
+use crate::sandbox::watch::Watch;
+use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox};
+use autoexperiment_init::disk::OUT_OF_ROOM;
+use autoexperiment_init::processes;
+use autoexperiment_init::wire::Setup;
+use autoexperiment_init::{OWN_VARIABLE, SIGNALLED};
 
 /// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
 /// the init dies, then its group and folder are removed.

@@ -16,15 +16,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nix::unistd::getuid;
 
-use super::disk::Watch;
 use super::exposed::{Exposure, exposures, system};
-use super::init::MARKER;
-use super::init::wire::{Place, Setup};
+use super::watch::Watch;
 use super::{Backend, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
 use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
+use autoexperiment_init::MARKER;
+use autoexperiment_init::wire::{Place, Setup};
 use client::LocalSandbox;
 
 pub use probe::Report;

@@ -17,21 +17,21 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use xattr::FileExt;
 
 /// What an entry is, by its mode bits.
-pub(crate) fn is(stat: &FileStat, kind: SFlag) -> bool {
+pub fn is(stat: &FileStat, kind: SFlag) -> bool {
     stat.st_mode & SFlag::S_IFMT.bits() == kind.bits()
 }
 
 /// A folder held open.
-pub(crate) struct Folder(File);
+pub struct Folder(File);
 
 impl Folder {
     /// Opens a folder that the caller trusts: links in `path` are followed.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
 
     /// The same for an attempt's own folder, made accessible to its owner first where an attempt has closed it.
-    pub(crate) fn open_again(path: &Path) -> io::Result<Self> {
+    pub fn open_again(path: &Path) -> io::Result<Self> {
         let wanted = Mode::S_IRWXU.bits();
         let mode = std::fs::metadata(path)?.permissions().mode();
         if mode & wanted != wanted {
@@ -41,7 +41,7 @@ impl Folder {
     }
 
     /// Names of the entries, sorted by their bytes.
-    pub(crate) fn entries(&self) -> io::Result<Vec<OsString>> {
+    pub fn entries(&self) -> io::Result<Vec<OsString>> {
         let mut names =
             std::fs::read_dir(self.by_handle())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort_unstable();
@@ -49,11 +49,7 @@ impl Folder {
     }
 
     /// The same, or `None` when the sizes of all names together exceed `room`.
-    pub(crate) fn entries_within(
-        &self,
-        size: impl Fn(&OsStr) -> usize,
-        room: usize,
-    ) -> io::Result<Option<Vec<OsString>>> {
+    pub fn entries_within(&self, size: impl Fn(&OsStr) -> usize, room: usize) -> io::Result<Option<Vec<OsString>>> {
         let (mut names, mut left) = (Vec::new(), room);
         for entry in std::fs::read_dir(self.by_handle())? {
             let name = entry?.file_name();
@@ -66,12 +62,12 @@ impl Folder {
     }
 
     /// What is known of an entry, a link's own data for a link.
-    pub(crate) fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
+    pub fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
     /// A folder inside, made accessible to its owner first where it is not.
-    pub(crate) fn folder(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let wanted = Mode::S_IRWXU;
         if self.stat(name)?.st_mode & wanted.bits() != wanted.bits() {
@@ -81,7 +77,7 @@ impl Folder {
     }
 
     /// A regular file inside, open for reading; anything else is an error. Made readable first where it is not.
-    pub(crate) fn file(&self, name: &OsStr) -> io::Result<File> {
+    pub fn file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         if !is(&self.stat(name)?, SFlag::S_IFREG) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -101,12 +97,12 @@ impl Folder {
     }
 
     /// Where a link points, as bytes.
-    pub(crate) fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+    pub fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.0, name)?.into_vec())
     }
 
     /// Whether the folder itself carries an extended attribute of the overlay, as `opaque`.
-    pub(super) fn overlay_attribute(&self, name: &str) -> bool {
+    pub fn overlay_attribute(&self, name: &str) -> bool {
         overlay_attribute(&self.0, name)
     }
 
@@ -156,7 +152,7 @@ impl Folder {
 
 /// Whether an open file or folder carries an extended attribute of the overlay, under the name that only a mount gives it:
 /// `trusted` for one by root, `user` for one in a user namespace, through which nobody else can set it.
-pub(super) fn overlay_attribute(file: &File, name: &str) -> bool {
+pub fn overlay_attribute(file: &File, name: &str) -> bool {
     let space = if nix::unistd::geteuid().is_root() { "trusted" } else { "user" };
     file.get_xattr(format!("{space}.overlay.{name}")).is_ok_and(|value| value.is_some())
 }
@@ -168,7 +164,7 @@ pub(super) fn overlay_attribute(file: &File, name: &str) -> bool {
 ///
 /// # Errors
 /// What the kernel says, when an entry belongs to somebody else or the tree changes underneath.
-pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+pub fn remove_tree(path: &Path) -> io::Result<()> {
     struct Level {
         name: OsString,
         above: (u64, u64),

@@ -14,10 +14,10 @@ use nix::unistd::{chdir, pivot_root};
 
 use super::mount::{NO_DEVICES, NO_SUID, READ_ONLY, attach, clone_tree, set_attributes_at};
 use super::wire::{OsBytes, Setup, Source};
-use crate::sandbox::WORKDIR;
+use crate::WORKDIR;
 
 /// Where HOME is inside the sandbox.
-pub(in crate::sandbox) const HOME: &str = "/tmp/home";
+pub const HOME: &str = "/tmp/home";
 /// A folder that exists on every Linux. The new root is mounted over it before the old one is removed.
 const STAGE: &str = "/tmp";
 /// Host folders that every sandbox sees, if they exist.
@@ -50,7 +50,7 @@ const SETTINGS_FILES: &[&str] = &[
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
 /// Host folders that commands may read in every sandbox on the host, whether by bind or by a landlock rule.
-pub(in crate::sandbox) fn readable() -> impl Iterator<Item = &'static Path> {
+pub fn readable() -> impl Iterator<Item = &'static Path> {
     SYSTEM.iter().chain(SETTINGS).chain(SETTINGS_FILES).map(Path::new)
 }
 

@@ -9,23 +9,34 @@
 //! harness ── engine ── init (pid 1 inside) ── commands                         in a container
 //! ```
 
+#![allow(missing_docs, reason = "shared by two programs of one workspace, published for nobody else")]
+
 mod calls;
+pub mod capture;
 mod channel;
 mod children;
 mod confine;
+pub mod disk;
+pub mod files;
+pub mod folder;
 mod growth;
+pub mod left_out;
 mod memory;
 mod mount;
 mod oom;
+mod outcome;
 mod pipes;
+pub mod processes;
+pub mod reap;
 mod relay;
 mod root;
 mod running;
 mod serve;
 mod sockets;
 mod start;
-pub(super) mod tree;
-pub(super) mod wire;
+pub mod starved;
+pub mod tree;
+pub mod wire;
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -41,7 +52,6 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getgid, getuid, setsid};
 
-use super::WORKDIR;
 use channel::Channel;
 use confine::Confinement;
 use growth::Growth;
@@ -51,23 +61,27 @@ use serve::{Server, send};
 use start::Starter;
 use wire::{ENVELOPE, OsBytes, Place, Reply, Setup, Source, receive};
 
-pub(super) use root::HOME;
-pub(super) use root::readable as shown_to_all;
+pub use outcome::{Entry, EntryKind, Exec, Exit};
+pub use root::HOME;
+pub use root::readable as shown_to_all;
+
+/// The workspace's path inside every sandbox that has its own file system view.
+pub const WORKDIR: &str = "/workspace";
 
 /// The argument that turns this program into an init. Standard input is its socket; if it is not a socket, standard
 /// input and output are two pipes to the harness.
-pub(super) const MARKER: &str = "__sandbox-init";
+pub const MARKER: &str = "__sandbox-init";
 /// The variable that marks a sandbox's processes where there are no namespaces. Its value is the sandbox's private folder.
-pub(super) const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
+pub const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 /// How long an init waits for its first message.
 const FIRST_MESSAGE: Duration = Duration::from_mins(2);
 /// A guardian's exit code when a signal has ended the init: this and the signal's number.
-pub(super) const SIGNALLED: u8 = 128;
+pub const SIGNALLED: u8 = 128;
 /// User and group inside, whatever their numbers outside.
 const INSIDE: u32 = 1000;
 
 /// Runs as an init when the program was executed with [`MARKER`].
-pub(super) fn run_if_asked() -> Option<ExitCode> {
+pub fn run_if_asked() -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != MARKER {
         return None;
     }

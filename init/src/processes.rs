@@ -8,18 +8,18 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// A process that cannot be confused with a later one of the same number: pid and start time in clock ticks.
-pub(super) type Identity = (i32, u64);
+pub type Identity = (i32, u64);
 
 /// One row of the process table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Process {
-    pub(super) identity: Identity,
-    pub(super) parent: i32,
-    pub(super) zombie: bool,
+pub struct Process {
+    pub identity: Identity,
+    pub parent: i32,
+    pub zombie: bool,
 }
 
 /// All processes that `/proc` shows, by pid.
-pub(super) fn table() -> BTreeMap<i32, Process> {
+pub fn table() -> BTreeMap<i32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     entries
         .flatten()
@@ -29,7 +29,7 @@ pub(super) fn table() -> BTreeMap<i32, Process> {
 }
 
 /// When a process started, in clock ticks since boot; `None` when it is gone.
-pub(super) fn started(pid: i32) -> Option<u64> {
+pub fn started(pid: i32) -> Option<u64> {
     process(pid).map(|process| process.identity.1)
 }
 
@@ -48,14 +48,14 @@ fn process(pid: i32) -> Option<Process> {
 }
 
 /// Whether a process is stopped, or has ended.
-pub(super) fn stands_still(pid: i32) -> bool {
+pub fn stands_still(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().next();
     state.is_none_or(|state| matches!(state, "T" | "t" | "Z" | "X"))
 }
 
 /// Whether a thread has ended or is about to, though others of its process may live.
-pub(super) fn is_dead(task: i32) -> bool {
+pub fn is_dead(task: i32) -> bool {
     // PF_EXITING of the kernel: its memory and its files go first, which may take a while.
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
@@ -66,24 +66,24 @@ pub(super) fn is_dead(task: i32) -> bool {
 
 /// The threads of a process. What the process has can be asked of any of them, by its own number: files and memory of one
 /// whose first thread has ended only of the others, and files of a thread that shares them with nobody only of itself.
-pub(super) fn tasks(pid: i32) -> Vec<i32> {
+pub fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// What `read` finds of a process, by the first of its threads of which it finds anything.
-pub(super) fn of_any_thread<T>(pid: i32, read: impl Fn(i32) -> Option<T>) -> Option<T> {
+pub fn of_any_thread<T>(pid: i32, read: impl Fn(i32) -> Option<T>) -> Option<T> {
     read(pid).or_else(|| tasks(pid).into_iter().filter(|task| *task != pid).find_map(read))
 }
 
 /// Threads that a user has on this machine.
-pub(super) fn threads_of(user: u32) -> u64 {
+pub fn threads_of(user: u32) -> u64 {
     let is_theirs = |pid: &i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == user);
     threads(table().into_keys().filter(is_theirs).collect())
 }
 
 /// Threads of these processes.
-pub(super) fn threads(processes: Vec<i32>) -> u64 {
+pub fn threads(processes: Vec<i32>) -> u64 {
     let threads = |pid: i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<u64>().ok())
@@ -92,12 +92,12 @@ pub(super) fn threads(processes: Vec<i32>) -> u64 {
 }
 
 /// The living descendants of a process, by number.
-pub(super) fn below(root: i32) -> Vec<i32> {
+pub fn below(root: i32) -> Vec<i32> {
     descendants(root, &BTreeSet::new()).into_iter().map(|(pid, _)| pid).collect()
 }
 
 /// The living descendants of `root`, without those that are `spared` or descend from one that is.
-pub(super) fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
+pub fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
     let table = table();
     let mut found = BTreeSet::new();
     for process in table.values() {
@@ -121,7 +121,7 @@ pub(super) fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Id
 }
 
 /// The living processes whose initial environment holds `NAME=value` exactly.
-pub(super) fn marked(variable: &str) -> BTreeSet<Identity> {
+pub fn marked(variable: &str) -> BTreeSet<Identity> {
     let has = |pid: i32| {
         let environ = |task| fs::read(format!("/proc/{task}/environ")).ok().filter(|environ| !environ.is_empty());
         of_any_thread(pid, environ)
@@ -131,7 +131,7 @@ pub(super) fn marked(variable: &str) -> BTreeSet<Identity> {
 }
 
 /// Sends a signal to each that is still the same process.
-pub(super) fn signal_all(processes: &BTreeSet<Identity>, signal: Signal) {
+pub fn signal_all(processes: &BTreeSet<Identity>, signal: Signal) {
     for identity in processes {
         if process(identity.0).is_some_and(|now| now.identity == *identity) {
             // One that is gone meanwhile needs no signal.
@@ -141,7 +141,7 @@ pub(super) fn signal_all(processes: &BTreeSet<Identity>, signal: Signal) {
 }
 
 /// Kills whatever `find` finds until it finds nothing: everything is stopped first, for what is stopped cannot fork.
-pub(super) fn kill_all(find: impl Fn() -> BTreeSet<Identity>) {
+pub fn kill_all(find: impl Fn() -> BTreeSet<Identity>) {
     let mut stopped = BTreeSet::new();
     for _ in 0..100 {
         let fresh: BTreeSet<_> = find().difference(&stopped).copied().collect();

@@ -21,7 +21,7 @@ use super::oom::OomScore;
 use super::pipes::{non_blocking, pipe};
 use super::tree::{self, Moment};
 use super::wire::{Job, OsBytes, Setup, put_item};
-use crate::sandbox::{files, processes};
+use crate::{files, processes};
 
 /// How often to try to start a process when none is left, and the time between tries.
 const TRIES: u32 = 20;

@@ -10,18 +10,18 @@ use super::Exit;
 
 /// How a child ended, and what it and the children that it waited for used.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
-    pub(super) exit: Exit,
-    pub(super) cpu: Duration,
+pub struct Ended {
+    pub exit: Exit,
+    pub cpu: Duration,
     /// Largest resident set in bytes.
-    pub(super) peak_memory: u64,
+    pub peak_memory: u64,
 }
 
 /// Collects the child `pid`, or any child for `None`; `Ok(None)` when none has ended yet. With its pid.
 ///
 /// # Errors
 /// When there is no such child, as after a parent that ignores `SIGCHLD`.
-pub(super) fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
+pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to live locals of the right type; zero is valid for all numbers of the second one.

@@ -9,10 +9,10 @@ use nix::libc;
 use serde_bytes::Bytes;
 
 use super::inside;
-use crate::sandbox::init::wire::{next_item, put_item};
+use crate::wire::{next_item, put_item};
 
 /// Writes the contents of the wanted files, one after another.
-pub(in crate::sandbox) fn collect(root: &Path, mut wanted: &[u8], to: &mut impl Write) -> io::Result<()> {
+pub fn collect(root: &Path, mut wanted: &[u8], to: &mut impl Write) -> io::Result<()> {
     while let Some((path, most)) = next_item::<(&[u8], u64)>(&mut wanted)? {
         let mut bytes = Vec::new();
         readable(&root.join(inside(path)?))?.take(most).read_to_end(&mut bytes)?;
@@ -41,7 +41,7 @@ fn readable(path: &PathBuf) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::init::tree::{decode_collected, encode_wanted};
+    use crate::tree::{decode_collected, encode_wanted};
 
     #[test]
     fn collected_files_arrive_in_order_and_no_longer_than_was_asked() {

@@ -3,9 +3,9 @@
 //! The init writes files ([`lay`]), lists the tree ([`survey`]) and sends contents ([`collect`]). The harness's side is
 //! `docker::upper`. The two exchange the lists defined here, in the same format as the other messages.
 
-pub(in crate::sandbox) mod collect;
-pub(in crate::sandbox) mod lay;
-pub(in crate::sandbox) mod survey;
+pub mod collect;
+pub mod lay;
+pub mod survey;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,15 +20,15 @@ use super::wire::{next_item, put_item};
 
 /// The modification time of all files in a repo's image, in seconds since 1970. A file with any other time was written
 /// later.
-pub(in crate::sandbox) const STAMP: u64 = 1_000_000_000;
+pub const STAMP: u64 = 1_000_000_000;
 
 /// A point in time as file systems store it: seconds since 1970, and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::sandbox) struct Moment(pub(in crate::sandbox) i64, pub(in crate::sandbox) i64);
+pub struct Moment(pub i64, pub i64);
 
 /// What to put at one path before the attempt starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Laid {
+pub enum Laid {
     /// A file, and whether it may be executed.
     File {
         executable: bool,
@@ -41,7 +41,7 @@ pub(in crate::sandbox) enum Laid {
 
 /// What an entry of the workspace is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Sort {
+pub enum Sort {
     /// A folder.
     Folder,
     /// A regular file; `fresh` if it was written or changed since the sandbox started.
@@ -54,11 +54,11 @@ pub(in crate::sandbox) enum Sort {
 
 /// One entry of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) struct Surveyed {
+pub struct Surveyed {
     /// The path relative to the workspace, as bytes.
     #[serde(with = "serde_bytes")]
-    pub(in crate::sandbox) path: Vec<u8>,
-    pub(in crate::sandbox) sort: Sort,
+    pub path: Vec<u8>,
+    pub sort: Sort,
 }
 
 /// One item of a survey's list.
@@ -81,36 +81,36 @@ pub(super) fn inside(path: &[u8]) -> io::Result<&Path> {
 }
 
 /// The most bytes of a survey, not counting its last entry and the mark at its end.
-pub(in crate::sandbox) const LISTING: usize = 64 << 20;
+pub const LISTING: usize = 64 << 20;
 /// The most bytes of one entry of a survey: its path, the target of a link, and the rest.
-pub(in crate::sandbox) const ENTRY: usize = 8 << 10;
+pub const ENTRY: usize = 8 << 10;
 
 /// What [`survey`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sandbox) struct Survey {
+pub struct Survey {
     /// A folder comes before its contents.
-    pub(in crate::sandbox) entries: Vec<Surveyed>,
+    pub entries: Vec<Surveyed>,
     /// Whether a limit ended the survey early. Paths that are not listed may then exist.
-    pub(in crate::sandbox) is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl Survey {
     /// Completes a survey that was cut with what [`survey_known`] found at these paths, which comes first.
-    pub(in crate::sandbox) fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
+    pub fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));
         Self { entries: found.entries.into_iter().chain(others).collect(), is_cut: found.is_cut }
     }
 }
 
 /// Encodes files for [`lay`].
-pub(in crate::sandbox) fn encode_laid(files: &[(Vec<u8>, Laid)]) -> io::Result<Vec<u8>> {
+pub fn encode_laid(files: &[(Vec<u8>, Laid)]) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     files.iter().try_for_each(|(path, laid)| put_item(&mut to, &(Bytes::new(path), laid)))?;
     Ok(to)
 }
 
 /// Encodes paths for [`survey_known`].
-pub(in crate::sandbox) fn encode_paths<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Vec<u8>> {
+pub fn encode_paths<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     paths.into_iter().try_for_each(|path| put_item(&mut to, &Bytes::new(path)))?;
     Ok(to)
@@ -123,7 +123,7 @@ fn encoded(item: &Item) -> io::Result<Vec<u8>> {
 }
 
 /// Decodes what [`survey`] or [`survey_known`] wrote.
-pub(in crate::sandbox) fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
+pub fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     let mut entries = Vec::new();
     while let Some(item) = next_item(&mut list)? {
         let Item::Entry(entry) = item else { return Ok(Survey { entries, is_cut: true }) };
@@ -134,14 +134,14 @@ pub(in crate::sandbox) fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
 }
 
 /// Encodes the wanted paths for [`collect`], each with the most bytes to send of it.
-pub(in crate::sandbox) fn encode_wanted<'a>(wanted: impl IntoIterator<Item = (&'a [u8], u64)>) -> io::Result<Vec<u8>> {
+pub fn encode_wanted<'a>(wanted: impl IntoIterator<Item = (&'a [u8], u64)>) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     wanted.into_iter().try_for_each(|(path, size)| put_item(&mut to, &(Bytes::new(path), size)))?;
     Ok(to)
 }
 
 /// Decodes what [`collect`] wrote: contents in the order of the wanted paths.
-pub(in crate::sandbox) fn decode_collected(mut bytes: &[u8]) -> io::Result<Vec<&[u8]>> {
+pub fn decode_collected(mut bytes: &[u8]) -> io::Result<Vec<&[u8]>> {
     let mut files = Vec::new();
     while let Some(file) = next_item(&mut bytes)? {
         files.push(file);

@@ -11,8 +11,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use crate::sandbox::processes::{self, Identity};
-use crate::sandbox::reap::{Ended, reap};
+use crate::processes::{self, Identity};
+use crate::reap::{Ended, reap};
 
 /// All processes that descend from the init. Orphans become its children.
 pub(super) struct Children {

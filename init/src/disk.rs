@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use nix::fcntl::{AtFlags, OFlag, open, openat};
@@ -18,24 +18,23 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::geteuid;
 use rustix::fs::Dir;
 
-use super::processes;
-use crate::workspace::OwnDisk;
+use crate::processes;
 
 /// Commands that ran for less than this in all since the last walk are not worth one.
-pub(super) const WORTH_A_WALK: Duration = Duration::from_millis(100);
+pub const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
 /// What any entry counts, in bytes, so that a million empty files are not free.
-pub(super) const LEAST: u64 = 4096;
+pub const LEAST: u64 = 4096;
 
 /// A disk with less than this many bytes left is full.
 const ROOM: u64 = 1 << 20;
 
 /// Why a sandbox is given up whose disk is full though its workspace is within its limit.
-pub(super) const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
+pub const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
 
 /// Whether the disk below a folder has no room left, for bytes or for files. Then commands fail through no fault of
 /// their own.
-pub(super) fn is_out_of_room(folder: &Path) -> bool {
+pub fn is_out_of_room(folder: &Path) -> bool {
     statvfs(folder).is_ok_and(|disk| {
         let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
         // Some file systems count no files.
@@ -44,79 +43,13 @@ pub(super) fn is_out_of_room(folder: &Path) -> bool {
 }
 
 /// Bytes of a disk that are taken.
-fn used(folder: &Path) -> Option<u64> {
+pub fn used(folder: &Path) -> Option<u64> {
     let disk = statvfs(folder).ok()?;
     Some(disk.blocks().saturating_sub(disk.blocks_free()).saturating_mul(disk.fragment_size()))
 }
 
-/// Watches one folder.
-#[derive(Debug)]
-pub(super) struct Watch {
-    folder: PathBuf,
-    most: u64,
-    unwatched: Duration,
-    /// The process from which all of the sandbox's descend.
-    init: Option<i32>,
-    /// The folder on whose disk the folder's own disk is stored, where it has one.
-    stored_in: Option<PathBuf>,
-}
-
-impl Watch {
-    /// Allows the folder to grow by `limit` bytes from now on.
-    pub(super) async fn new(folder: &Path, limit: u64) -> Self {
-        let now = measure(folder.to_path_buf(), None, u64::MAX).await;
-        Self {
-            folder: folder.to_path_buf(),
-            most: now.saturating_add(limit),
-            unwatched: Duration::ZERO,
-            init: None,
-            stored_in: None,
-        }
-    }
-
-    /// Watches a disk of its own, of which the kernel tells at once what is used, by whomever: no walk is needed.
-    pub(super) fn of_disk(disk: &OwnDisk, limit: u64) -> Self {
-        let most = used(&disk.root).unwrap_or(0).saturating_add(limit);
-        let (folder, stored_in) = (disk.root.clone(), Some(disk.stored_in.clone()));
-        Self { folder, most, unwatched: Duration::ZERO, init: None, stored_in }
-    }
-
-    /// Counts files without a name, too, that processes below this one hold open.
-    pub(super) fn with_processes_of(self, init: Option<u32>) -> Self {
-        Self { init: init.and_then(|pid| pid.try_into().ok()), ..self }
-    }
-
-    /// Whether the folder is too large now.
-    pub(super) async fn is_full(&self) -> bool {
-        if self.stored_in.is_some() {
-            return is_out_of_room(&self.folder) || used(&self.folder).is_some_and(|used| used > self.most);
-        }
-        measure(self.folder.clone(), self.init, self.most).await > self.most
-    }
-
-    /// Whether the disk has no room left, while the folder is not too large.
-    pub(super) async fn is_out_of_room(&self) -> bool {
-        is_out_of_room(self.stored_in.as_ref().unwrap_or(&self.folder)) && !self.is_full().await
-    }
-
-    /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
-    pub(super) async fn is_full_after(&mut self, wall: Duration) -> bool {
-        self.unwatched += wall;
-        if self.unwatched < WORTH_A_WALK && self.stored_in.is_none() {
-            return false;
-        }
-        self.unwatched = Duration::ZERO;
-        self.is_full().await
-    }
-}
-
-async fn measure(folder: PathBuf, init: Option<i32>, enough: u64) -> u64 {
-    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()).bytes);
-    tokio::task::spawn_blocking(move || usage(&folder, enough).saturating_add(held())).await.unwrap_or(0)
-}
-
 /// Bytes of disk that everything in a folder takes, counted until there are `enough`.
-fn usage(folder: &Path, enough: u64) -> u64 {
+pub fn usage(folder: &Path, enough: u64) -> u64 {
     let mut sum = 0;
     let is_whole = walk(folder, &mut |about| {
         sum += (about.st_blocks as u64 * 512).max(LEAST);
@@ -127,16 +60,16 @@ fn usage(folder: &Path, enough: u64) -> u64 {
 
 /// What processes hold open that has no name any more.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub struct Held {
     /// Bytes of disk.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Whether some process lets nobody see its files.
-    pub(super) is_hidden: bool,
+    pub is_hidden: bool,
 }
 
 /// Files that these processes hold open and that have no name any more. They take room until the last process closes
 /// them. Files in memory count as memory.
-pub(super) fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
+pub fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
     let (mut files, mut is_hidden) = (BTreeMap::new(), false);
     // A thread may have files of its own, and the first thread of a process may have ended.
     for task in holders.flat_map(processes::tasks) {
@@ -168,7 +101,7 @@ fn is_in_memory(path: &Path) -> bool {
 /// meanwhile lead out. Folders that their owner has closed are opened for as long as they are read. What vanishes
 /// meanwhile is left out. `false` where somebody keeps a folder closed or moves a deep one away while it is read, which
 /// nobody does but to hide what is there.
-pub(super) fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
+pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
     let Some(mut here) = Level::top(top) else { return true };
     let mut above: Vec<Level> = Vec::new();
     let mut is_whole = true;
@@ -339,7 +272,7 @@ mod tests {
         assert!(total(&tree) - before - deep >= 3 << 20);
         assert_eq!(std::fs::metadata(&shut).unwrap().permissions().mode() & 0o777, 0, "it stays closed");
         assert!(usage(&tree, 1 << 20) < 2 << 20, "no more is counted than is needed");
-        crate::workspace::remove_tree(&tree).unwrap();
+        crate::folder::remove_tree(&tree).unwrap();
     }
 
     #[test]

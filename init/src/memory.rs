@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::children::Children;
 use super::sockets::{Sockets, most_of_a_pair};
-use crate::sandbox::processes;
+use crate::processes;
 
 /// The time between looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

@@ -11,11 +11,11 @@ use super::channel::Channel;
 use super::children::Children;
 use super::pipes::{drain, read_some};
 use super::relay::{Place, Relay};
-use crate::sandbox::capture::Capture;
-use crate::sandbox::processes::Identity;
-use crate::sandbox::reap::Ended;
-use crate::sandbox::starved::Starved;
-use crate::sandbox::{Exec, Exit};
+use crate::capture::Capture;
+use crate::processes::Identity;
+use crate::reap::Ended;
+use crate::starved::Starved;
+use crate::{Exec, Exit};
 
 /// A job that runs, and its pipes.
 pub(super) struct Running {

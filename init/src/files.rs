@@ -34,7 +34,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 /// Reads a regular file of at most `limit` bytes.
-pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path, OFlags::RDONLY)?;
     let about = file.metadata()?;
     if !about.is_file() {
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Creates or replaces a regular file, with its folders.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -65,7 +65,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A folder's entries, sorted by name.
-pub(super) fn list(path: &Path) -> io::Result<Vec<Entry>> {
+pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
     let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(&folder)? {

@@ -10,18 +10,19 @@ use std::time::{Duration, Instant};
 use nix::sys::stat::{FileStat, SFlag};
 
 use super::{Item, LISTING, Moment, STAMP, Sort, Surveyed, encoded, inside};
-use crate::sandbox::init::wire::next_item;
-use crate::workspace::{DEEPEST, Folder, LONGEST_PATH, is, is_left_out};
+use crate::folder::{Folder, is};
+use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
+use crate::wire::next_item;
 
 /// When a survey stops. Only an attempt that writes far too much reaches a limit, and what is not listed is not kept.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sandbox) struct SurveyLimits {
+pub struct SurveyLimits {
     /// The most entries written since the sandbox began.
-    pub(in crate::sandbox) fresh: usize,
+    pub fresh: usize,
     /// The most bytes of the list. The names of the folders being walked may take as many again.
-    pub(in crate::sandbox) bytes: usize,
+    pub bytes: usize,
     /// The most time, which counts only if there are more fresh entries than [`SLOW`]. With fewer, the machine is slow.
-    pub(in crate::sandbox) wall: Duration,
+    pub wall: Duration,
 }
 
 impl Default for SurveyLimits {
@@ -40,12 +41,7 @@ const NAME: usize = 48;
 
 /// Lists everything below `root` except what snapshots leave out, each folder before its contents. At a limit it stops,
 /// and marks the list as cut.
-pub(in crate::sandbox) fn survey(
-    root: &Path,
-    since: Option<Moment>,
-    limits: SurveyLimits,
-    to: &mut impl Write,
-) -> io::Result<()> {
+pub fn survey(root: &Path, since: Option<Moment>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
     let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
     if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
         to.write_all(&encoded(&Item::Cut)?)?;
@@ -129,12 +125,7 @@ fn sort(
 
 /// Lists these paths if they exist, as [`survey`] does, and nothing else. It finds the files that the attempt was
 /// given, however many others the attempt has written.
-pub(in crate::sandbox) fn survey_known(
-    root: &Path,
-    since: Option<Moment>,
-    mut paths: &[u8],
-    to: &mut impl Write,
-) -> io::Result<()> {
+pub fn survey_known(root: &Path, since: Option<Moment>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
     let top = Folder::open_again(root)?;
     while let Some(path) = next_item::<&[u8]>(&mut paths)? {
         if let Some(sort) = known(&top, inside(path)?, since)? {

@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 
-use crate::sandbox::capture::Capture;
+use crate::capture::Capture;
 
 /// Reads once; `false` at the end of the pipe.
 pub(super) fn read_some(pipe: Option<&mut PipeReader>, capture: &mut Capture) -> bool {

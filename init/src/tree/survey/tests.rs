@@ -2,8 +2,8 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::sandbox::init::tree::{ENTRY, Survey, decode_survey, encode_paths};
-use crate::workspace::remove_tree;
+use crate::folder::remove_tree;
+use crate::tree::{ENTRY, Survey, decode_survey, encode_paths};
 
 #[test]
 fn no_path_in_a_survey_leads_out() {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_bytes::ByteBuf;
 
 use super::{Laid, inside};
-use crate::sandbox::init::wire::next_item;
-use crate::workspace::remove_tree;
+use crate::folder::remove_tree;
+use crate::wire::next_item;
 
 /// Writes and removes files below `root`, in the order of the list.
-pub(in crate::sandbox) fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
+pub fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
     while let Some((path, laid)) = next_item::<(ByteBuf, Laid)>(&mut list)? {
         let path = inside(&path)?;
         match laid {
@@ -24,7 +24,7 @@ pub(in crate::sandbox) fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
 }
 
 /// Makes a new file at `path` below `root`, replacing whatever is there, and fills it.
-pub(in crate::sandbox) fn write(
+pub fn write(
     root: &Path,
     path: &Path,
     executable: bool,
@@ -38,7 +38,7 @@ pub(in crate::sandbox) fn write(
 
 /// Makes room at `path` below `root`: removes what is there, and makes the folders above it, which may replace files
 /// and links. Returns the full path.
-pub(in crate::sandbox) fn make_room(root: &Path, path: &Path) -> io::Result<PathBuf> {
+pub fn make_room(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut here = root.to_path_buf();
     for part in path.parent().into_iter().flat_map(Path::components) {
         here.push(part);
@@ -57,7 +57,7 @@ pub(in crate::sandbox) fn make_room(root: &Path, path: &Path) -> io::Result<Path
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::init::tree::encode_laid;
+    use crate::tree::encode_laid;
 
     #[test]
     fn files_are_laid_over_a_tree_in_place_of_what_is_there() {

@@ -17,9 +17,9 @@ use super::relay::Relay;
 use super::running::{Running, wait};
 use super::start::{NotStarted, Starter};
 use super::wire::{Job, LONGEST_REQUEST, Relayed, Reply, Request, put, receive};
-use crate::sandbox::Exit;
-use crate::sandbox::disk::OUT_OF_ROOM;
-use crate::sandbox::starved::Starved;
+use crate::Exit;
+use crate::disk::OUT_OF_ROOM;
+use crate::starved::Starved;
 
 /// When a job is to end.
 #[derive(Debug, Clone, Copy)]

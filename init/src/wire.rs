@@ -13,26 +13,25 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::{Exec, SandboxLimits};
-use crate::workspace::Layers;
+use crate::Exec;
 
 /// The most bytes of a request: one file to write, or all files to put into a workspace.
-pub(in crate::sandbox) const LONGEST_REQUEST: u64 = 1 << 30;
+pub const LONGEST_REQUEST: u64 = 1 << 30;
 /// The most bytes of a request's other parts: arguments, variables and paths.
-pub(in crate::sandbox) const ENVELOPE: u64 = 16 << 20;
+pub const ENVELOPE: u64 = 16 << 20;
 /// The most memory reserved for a payload before it has arrived.
 const RESERVED: u64 = 8 << 20;
 
 /// A path, argument or name, sent as raw bytes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) struct OsBytes(#[serde(with = "serde_bytes")] Vec<u8>);
+pub struct OsBytes(#[serde(with = "serde_bytes")] Vec<u8>);
 
 impl OsBytes {
-    pub(in crate::sandbox) fn as_os_str(&self) -> &OsStr {
+    pub fn as_os_str(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)
     }
 
-    pub(in crate::sandbox) fn as_path(&self) -> &Path {
+    pub fn as_path(&self) -> &Path {
         Path::new(self.as_os_str())
     }
 }
@@ -51,7 +50,7 @@ impl std::fmt::Debug for OsBytes {
 
 /// Where an init runs, which decides what it has to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Place {
+pub enum Place {
     /// On the host; moves into its own namespaces.
     Namespaces,
     /// On the host; confined only by landlock.
@@ -62,7 +61,7 @@ pub(in crate::sandbox) enum Place {
 
 /// Where the workspace comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Source {
+pub enum Source {
     /// An overlay to mount.
     Overlay {
         lower: OsBytes,
@@ -77,67 +76,45 @@ pub(in crate::sandbox) enum Source {
     Image,
 }
 
-impl From<&Layers> for Source {
-    fn from(layers: &Layers) -> Self {
-        match layers {
-            Layers::Overlay { lower, upper, work, disk } => Self::Overlay {
-                lower: lower.into(),
-                upper: upper.into(),
-                work: work.into(),
-                disk: disk.as_ref().map(|disk| (&disk.root).into()),
-            },
-            Layers::Copy { dir } => Self::Folder(dir.into()),
-            Layers::Image { .. } => Self::Image,
-        }
-    }
-}
-
 /// The limits that the init sets or watches. Only the cgroup limits CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) struct Limits {
-    pub(in crate::sandbox) memory: u64,
-    pub(in crate::sandbox) processes: u64,
-    pub(in crate::sandbox) file_size: u64,
-    pub(in crate::sandbox) disk: u64,
-    pub(in crate::sandbox) cpu_seconds: u64,
-}
-
-impl From<SandboxLimits> for Limits {
-    fn from(limits: SandboxLimits) -> Self {
-        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = limits;
-        Self { memory, processes, file_size, disk, cpu_seconds }
-    }
+pub struct Limits {
+    pub memory: u64,
+    pub processes: u64,
+    pub file_size: u64,
+    pub disk: u64,
+    pub cpu_seconds: u64,
 }
 
 /// The first message: what the init has to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) struct Setup {
-    pub(in crate::sandbox) place: Place,
+pub struct Setup {
+    pub place: Place,
     /// The host user as whom the sandbox's processes run, if the init starts as root.
-    pub(in crate::sandbox) owner: Option<(u32, u32)>,
-    pub(in crate::sandbox) source: Source,
-    pub(in crate::sandbox) read_only: Vec<OsBytes>,
+    pub owner: Option<(u32, u32)>,
+    pub source: Source,
+    pub read_only: Vec<OsBytes>,
     /// Folders inside the shown ones that are hidden: an empty folder covers each.
-    pub(in crate::sandbox) masked: Vec<OsBytes>,
+    pub masked: Vec<OsBytes>,
     /// Device files of the host that the sandbox shows in addition to the usual ones.
-    pub(in crate::sandbox) devices: Vec<OsBytes>,
+    pub devices: Vec<OsBytes>,
     /// Files that become read-only, as paths in the workspace.
-    pub(in crate::sandbox) sealed: Vec<OsBytes>,
-    pub(in crate::sandbox) variables: BTreeMap<String, String>,
-    pub(in crate::sandbox) limits: Limits,
+    pub sealed: Vec<OsBytes>,
+    pub variables: BTreeMap<String, String>,
+    pub limits: Limits,
     /// The files through which the init enters its control groups.
-    pub(in crate::sandbox) procs_files: Vec<OsBytes>,
+    pub procs_files: Vec<OsBytes>,
     /// Whether a cgroup limits memory, so that the address space need not be limited.
-    pub(in crate::sandbox) memory_cgroup: bool,
+    pub memory_cgroup: bool,
     /// Whether a cgroup limits processes, so that the user's processes need not be counted.
-    pub(in crate::sandbox) processes_cgroup: bool,
+    pub processes_cgroup: bool,
     /// A private folder for temporary files on the host, for a sandbox without its own view of the file system.
-    pub(in crate::sandbox) scratch: Option<OsBytes>,
+    pub scratch: Option<OsBytes>,
 }
 
 /// What a forked child of the init does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Job {
+pub enum Job {
     /// Run a program.
     Exec { argv: Vec<OsBytes>, cwd: OsBytes, variables: BTreeMap<String, String> },
     /// Print a regular file of at most `limit` bytes.
@@ -158,7 +135,7 @@ pub(in crate::sandbox) enum Job {
 
 /// From the harness to the init, after [`Setup`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Request {
+pub enum Request {
     /// Run a job.
     Run {
         job: Job,
@@ -181,7 +158,7 @@ pub(in crate::sandbox) enum Request {
 
 /// What happens on a relayed connection, in either direction. The init numbers the connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Relayed {
+pub enum Relayed {
     /// A process inside has connected.
     Opened(u64),
     /// Bytes, at most [`RELAY_WINDOW`] of which may be in flight.
@@ -193,19 +170,19 @@ pub(in crate::sandbox) enum Relayed {
 }
 
 /// Bytes of one relayed connection that may be in flight in each direction.
-pub(in crate::sandbox) const RELAY_WINDOW: usize = 256 << 10;
+pub const RELAY_WINDOW: usize = 256 << 10;
 
 /// The most bytes of one relayed message: small enough for the readers that accept only short replies.
-pub(in crate::sandbox) const RELAY_PART: usize = 32 << 10;
+pub const RELAY_PART: usize = 32 << 10;
 
 /// Bytes that have been read but not acknowledged. Every message wakes the other side, so bytes are acknowledged in
 /// large amounts. The sender always has at least half of its window.
 #[derive(Debug, Default)]
-pub(in crate::sandbox) struct Unacknowledged(u64);
+pub struct Unacknowledged(u64);
 
 impl Unacknowledged {
     /// Counts more bytes as read, and returns the acknowledgement that is due now.
-    pub(in crate::sandbox) fn add(&mut self, connection: u64, count: usize) -> Option<Relayed> {
+    pub fn add(&mut self, connection: u64, count: usize) -> Option<Relayed> {
         self.0 += count as u64;
         (self.0 >= RELAY_WINDOW as u64 / 2).then(|| Relayed::Acknowledged(connection, std::mem::take(&mut self.0)))
     }
@@ -213,7 +190,7 @@ impl Unacknowledged {
 
 /// From the init to the harness.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::sandbox) enum Reply {
+pub enum Reply {
     /// The sandbox is set up.
     Ready,
     /// The sandbox could not be set up, or can no longer be relied on.
@@ -235,7 +212,7 @@ fn invalid(why: impl std::fmt::Display) -> io::Error {
 }
 
 /// Appends a message's frame.
-pub(in crate::sandbox) fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io::Result<()> {
+pub fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io::Result<()> {
     let start = to.len();
     let mut whole = std::mem::take(to);
     whole.extend_from_slice(&[0; 8]);
@@ -246,7 +223,7 @@ pub(in crate::sandbox) fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io:
 }
 
 /// Decodes a payload, which must hold one message and nothing else.
-pub(in crate::sandbox) fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
+pub fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(payload).map_err(invalid)? {
         (message, []) => Ok(message),
         (_, rest) => Err(invalid(format!("{} bytes too many", rest.len()))),
@@ -254,13 +231,13 @@ pub(in crate::sandbox) fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> i
 }
 
 /// Appends one item to a list whose length is not known in advance.
-pub(in crate::sandbox) fn put_item(to: &mut Vec<u8>, item: &impl Serialize) -> io::Result<()> {
+pub fn put_item(to: &mut Vec<u8>, item: &impl Serialize) -> io::Result<()> {
     *to = postcard::to_extend(item, std::mem::take(to)).map_err(invalid)?;
     Ok(())
 }
 
 /// Takes the next item from a list that [`put_item`] wrote; `None` at its end.
-pub(in crate::sandbox) fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8]) -> io::Result<Option<T>> {
+pub fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8]) -> io::Result<Option<T>> {
     if list.is_empty() {
         return Ok(None);
     }
@@ -270,7 +247,7 @@ pub(in crate::sandbox) fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8])
 }
 
 /// Reads a payload's length from its frame. More than `most` bytes is an error.
-pub(in crate::sandbox) fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
+pub fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
     let length = u64::from_le_bytes(head);
     if length > most {
         return Err(invalid(format!("{length} bytes where at most {most} are expected")));
@@ -279,7 +256,7 @@ pub(in crate::sandbox) fn length(head: [u8; 8], most: u64) -> io::Result<usize> 
 }
 
 /// Waits for one message of at most `most` bytes; `None` if the stream ends first.
-pub(in crate::sandbox) fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Result<Option<T>> {
+pub fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Result<Option<T>> {
     let mut head = Vec::with_capacity(8);
     from.by_ref().take(8).read_to_end(&mut head)?;
     let head: [u8; 8] = match head.try_into() {
@@ -299,7 +276,7 @@ pub(in crate::sandbox) fn receive<T: DeserializeOwned>(mut from: impl Read, most
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::Exit;
+    use crate::Exit;
     use proptest::prelude::*;
 
     fn frame(message: &impl Serialize) -> Vec<u8> {
@@ -328,7 +305,7 @@ mod tests {
             devices: vec!["/dev/nvidia0".into()],
             procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],
             variables: [("A".to_owned(), "b".to_owned())].into(),
-            limits: SandboxLimits { cpus: Some(1.5), ..SandboxLimits::default() }.into(),
+            limits: Limits { memory: 1 << 32, processes: 256, file_size: 1 << 30, disk: 1 << 32, cpu_seconds: 3600 },
             memory_cgroup: true,
             processes_cgroup: false,
             scratch: None,

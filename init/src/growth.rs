@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
 use super::tree::Moment;
-use crate::sandbox::disk::{self, LEAST, WORTH_A_WALK};
-use crate::sandbox::processes;
+use crate::disk::{self, LEAST, WORTH_A_WALK};
+use crate::processes;
 
 /// A command's first look at the disk, and the time between looks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);

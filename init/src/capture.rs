@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Collects bytes up to a limit; the middle of what is longer is cut and a note says how much.
 #[derive(Debug)]
-pub(super) struct Capture {
+pub struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -14,13 +14,13 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Keeps at most `limit` bytes: the first half and the last half.
-    pub(super) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         let head_limit = limit.div_ceil(2);
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, cut: 0 }
     }
 
     /// Takes the stream's next bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         let to_head = bytes.len().min(self.head_limit - self.head.len());
         let (head, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(head);
@@ -34,7 +34,7 @@ impl Capture {
     }
 
     /// What was kept, with a note in place of what was cut, and the number of bytes cut.
-    pub(super) fn finish(self) -> (Vec<u8>, u64) {
+    pub fn finish(self) -> (Vec<u8>, u64) {
         let mut bytes = self.head;
         if self.cut > 0 {
             bytes.extend_from_slice(format!("\n[... {} bytes cut ...]\n", self.cut).as_bytes());

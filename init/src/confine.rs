@@ -14,7 +14,7 @@ use seccompiler::BpfProgram;
 
 use super::wire::{Place, Setup, Source};
 use super::{calls, root};
-use crate::sandbox::processes;
+use crate::processes;
 
 /// The newest landlock version whose rights we know. Older kernels enforce what they support.
 const LANDLOCK: ABI = ABI::V6;
@@ -155,7 +155,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     } else {
         // The root holds nothing but what may be read.
         allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
-        allowed.push((crate::sandbox::WORKDIR.into(), all));
+        allowed.push((crate::WORKDIR.into(), all));
     }
     for name in ["null", "zero", "full", "random", "urandom"] {
         allowed.push((Path::new("/dev").join(name), device));

@@ -1,0 +1,28 @@
+//! What a sandbox's first process is told, made from what a sandbox is started with.
+
+use autoexperiment_init::wire::{Limits, Source};
+
+use super::SandboxLimits;
+use crate::workspace::Layers;
+
+impl From<&Layers> for Source {
+    fn from(layers: &Layers) -> Self {
+        match layers {
+            Layers::Overlay { lower, upper, work, disk } => Self::Overlay {
+                lower: lower.into(),
+                upper: upper.into(),
+                work: work.into(),
+                disk: disk.as_ref().map(|disk| (&disk.root).into()),
+            },
+            Layers::Copy { dir } => Self::Folder(dir.into()),
+            Layers::Image { .. } => Self::Image,
+        }
+    }
+}
+
+impl From<SandboxLimits> for Limits {
+    fn from(limits: SandboxLimits) -> Self {
+        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = limits;
+        Self { memory, processes, file_size, disk, cpu_seconds }
+    }
+}

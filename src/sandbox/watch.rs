@@ -1,0 +1,75 @@
+//! Watches how much a workspace on this machine's own disk grows.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use autoexperiment_init::disk::{WORTH_A_WALK, is_out_of_room, unlinked, usage, used};
+use autoexperiment_init::processes;
+
+use crate::workspace::OwnDisk;
+
+/// Watches one folder.
+#[derive(Debug)]
+pub struct Watch {
+    folder: PathBuf,
+    most: u64,
+    unwatched: Duration,
+    /// The process from which all of the sandbox's descend.
+    init: Option<i32>,
+    /// The folder on whose disk the folder's own disk is stored, where it has one.
+    stored_in: Option<PathBuf>,
+}
+
+impl Watch {
+    /// Allows the folder to grow by `limit` bytes from now on.
+    pub async fn new(folder: &Path, limit: u64) -> Self {
+        let now = measure(folder.to_path_buf(), None, u64::MAX).await;
+        Self {
+            folder: folder.to_path_buf(),
+            most: now.saturating_add(limit),
+            unwatched: Duration::ZERO,
+            init: None,
+            stored_in: None,
+        }
+    }
+
+    /// Watches a disk of its own, of which the kernel tells at once what is used, by whomever: no walk is needed.
+    pub fn of_disk(disk: &OwnDisk, limit: u64) -> Self {
+        let most = used(&disk.root).unwrap_or(0).saturating_add(limit);
+        let (folder, stored_in) = (disk.root.clone(), Some(disk.stored_in.clone()));
+        Self { folder, most, unwatched: Duration::ZERO, init: None, stored_in }
+    }
+
+    /// Counts files without a name, too, that processes below this one hold open.
+    pub fn with_processes_of(self, init: Option<u32>) -> Self {
+        Self { init: init.and_then(|pid| pid.try_into().ok()), ..self }
+    }
+
+    /// Whether the folder is too large now.
+    pub async fn is_full(&self) -> bool {
+        if self.stored_in.is_some() {
+            return is_out_of_room(&self.folder) || used(&self.folder).is_some_and(|used| used > self.most);
+        }
+        measure(self.folder.clone(), self.init, self.most).await > self.most
+    }
+
+    /// Whether the disk has no room left, while the folder is not too large.
+    pub async fn is_out_of_room(&self) -> bool {
+        is_out_of_room(self.stored_in.as_ref().unwrap_or(&self.folder)) && !self.is_full().await
+    }
+
+    /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
+    pub async fn is_full_after(&mut self, wall: Duration) -> bool {
+        self.unwatched += wall;
+        if self.unwatched < WORTH_A_WALK && self.stored_in.is_none() {
+            return false;
+        }
+        self.unwatched = Duration::ZERO;
+        self.is_full().await
+    }
+}
+
+async fn measure(folder: PathBuf, init: Option<i32>, enough: u64) -> u64 {
+    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()).bytes);
+    tokio::task::spawn_blocking(move || usage(&folder, enough).saturating_add(held())).await.unwrap_or(0)
+}
