@@ -1,7 +1,7 @@
-//! Makes text that somebody else wrote safe to show.
+//! Escapes untrusted text (from models, agents and repos) so that it is safe to show.
 
-/// The text with everything that could steer a terminal or deceive a reader written as a visible escape: control
-/// characters (ESC and the C1 range included), line breaks and tabs, direction overrides, invisible characters.
+/// Escapes visibly everything that could control a terminal or deceive a reader: control characters (ESC and the C1
+/// range included), line breaks and tabs, direction overrides, invisible characters.
 ///
 /// ```
 /// assert_eq!(autoexperiment::report::clean("gpt\u{1b}[2J\n"), r"gpt\u{1b}[2J\n");
@@ -32,7 +32,7 @@ pub(super) fn is_unsafe(c: char) -> bool {
             | '\u{E0000}'..='\u{E007F}')
 }
 
-/// Cleaned text of at most `most` characters.
+/// Cleans the text and shortens it to at most `most` characters, ending in `…` if cut.
 pub(super) fn short(text: &str, most: usize) -> String {
     let text = clean(text);
     match text.char_indices().nth(most.saturating_sub(1)) {
@@ -41,8 +41,8 @@ pub(super) fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// Cleaned text of at most `most` characters, without its middle where it is longer: names of models and paths of files
-/// differ at their ends.
+/// Cleans the text and shortens it to at most `most` characters by cutting out its middle, because names of models and
+/// paths often differ only at their ends.
 pub(super) fn middle_cut(text: &str, most: usize) -> String {
     let text = clean(text);
     let count = text.chars().count();
@@ -54,8 +54,8 @@ pub(super) fn middle_cut(text: &str, most: usize) -> String {
     text.chars().take(first).chain(['…']).chain(text.chars().skip(count - last)).collect()
 }
 
-/// Names of at most `most` characters each, cut in the middle; one that would then look like another is cut around the
-/// place where they differ.
+/// Shortens names to at most `most` characters each by cutting out the middle. If two different names would then look
+/// alike, each is cut to the part around their first difference instead.
 pub(super) fn cut_apart(names: &[&str], most: usize) -> Vec<String> {
     let cut: Vec<String> = names.iter().map(|name| middle_cut(name, most)).collect();
     let whole: Vec<Vec<char>> = names.iter().map(|name| clean(name).chars().collect()).collect();
@@ -71,8 +71,8 @@ pub(super) fn cut_apart(names: &[&str], most: usize) -> Vec<String> {
     (0..names.len()).map(of).collect()
 }
 
-/// Cleaned text for a CSV cell. A spreadsheet takes text that begins with one of these characters for a formula and may
-/// run it (OWASP, "CSV Injection"): an apostrophe before it keeps it text. Numbers are written without this.
+/// Cleans text for a CSV cell. Spreadsheets treat text that begins with one of these characters as a formula and may
+/// run it (OWASP, "CSV Injection"); a leading apostrophe keeps it text. Numbers don't go through this function.
 pub(crate) fn cell(text: &str) -> String {
     let text = clean(text);
     if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }

@@ -1,4 +1,4 @@
-//! Two contenders on the same samples: by how much do they differ, and is it more than chance?
+//! Comparison of contenders on the samples they share: the difference in pass rate, its interval and p-values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,20 @@ use crate::stats::{
 /// The attempts of one agent and model in one run.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// How it is called in tables: `agent model`, and `run/agent model` beside other runs.
+    /// Label in tables: `agent model`, prefixed with `run/` when several runs are compared.
     pub name: String,
-    /// By sample.
+    /// Attempts by sample id.
     samples: BTreeMap<String, Tries>,
 }
 
 impl Contender {
-    /// Attempts, those lost to infrastructure included, and these alone.
+    /// Returns the number of attempts (including those lost to infrastructure) and the number of lost ones.
     fn attempts_and_lost(&self) -> (usize, usize) {
         let lost = self.samples.values().map(|tries| tries.lost).sum();
         (self.samples.values().map(|tries| tries.passes.len()).sum::<usize>() + lost, lost)
     }
 
-    /// Why nothing of it can be compared, where infrastructure lost all.
+    /// Explains that this contender cannot be compared because infrastructure lost all its attempts; `None` otherwise.
     #[must_use]
     pub fn all_lost_note(&self) -> Option<String> {
         let name = clean(&self.name);
@@ -48,7 +48,7 @@ impl Contender {
 struct Tries {
     paper: String,
     n: usize,
-    /// Whether attempts pass, in the order of their numbers; lost ones left out.
+    /// Whether each attempt passed, by attempt number; lost attempts are absent.
     passes: BTreeMap<u32, bool>,
     /// Attempts lost to infrastructure.
     lost: usize,
@@ -59,20 +59,20 @@ impl Tries {
         self.passes.values().filter(|pass| **pass).count()
     }
 
-    /// The share of attempts that pass; `None` where all were lost.
+    /// Share of attempts that passed; `None` if all were lost.
     fn rate(&self) -> Option<f64> {
         (!self.passes.is_empty()).then(|| self.passed() as f64 / self.passes.len() as f64)
     }
 
-    /// The share had all lost attempts failed, and had they all passed.
+    /// Pass rate if all lost attempts had failed, and if all had passed.
     fn bounds(&self) -> [f64; 2] {
         let all = (self.passes.len() + self.lost).max(1) as f64;
         [self.passed() as f64 / all, (self.passed() + self.lost) as f64 / all]
     }
 }
 
-/// One contender against another. Of one that infrastructure lost wholly there is a row as well: with no samples, and rates,
-/// difference and p-values that are not numbers (null in JSON).
+/// One contender compared with another. A contender whose attempts were all lost to infrastructure still has a row,
+/// with 0 samples and with NaN (null in JSON) for rates, difference and p-values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The first contender.
@@ -83,37 +83,37 @@ pub struct Comparison {
     pub n: Option<usize>,
     /// Samples at which both have an attempt that was not lost to infrastructure.
     pub samples: usize,
-    /// Samples at which only one of them has, which are left out.
+    /// Samples at which only one contender has such an attempt; they are left out.
     pub unmatched: usize,
     /// The first's pass@1, averaged over the matched samples.
     pub first_rate: f64,
-    /// The second's.
+    /// The second contender's pass@1, averaged over the matched samples.
     pub second_rate: f64,
-    /// The second's less the first's.
+    /// `second_rate - first_rate`.
     pub difference: f64,
-    /// The difference's interval.
+    /// Confidence interval of the difference; `None` with too few samples.
     pub interval: Option<Interval>,
-    /// The first's attempts lost to infrastructure, at samples that both were to attempt.
+    /// Attempts of the first contender lost to infrastructure, at samples that both attempted.
     pub first_lost: usize,
-    /// The second's.
+    /// The same for the second contender.
     pub second_lost: usize,
-    /// Where attempts were lost: the least and the greatest that the difference could have been, had all those of
-    /// one contender failed and all those of the other passed.
+    /// Smallest and largest possible difference, assuming that all lost attempts of one contender would have failed and
+    /// all of the other's passed; `None` if none were lost.
     pub lost_bounds: Option<Interval>,
-    /// Samples that only the first's first attempt passes.
+    /// Samples where the first attempt passes for the first contender but not for the second.
     pub only_first: u64,
-    /// Samples that only the second's first attempt passes.
+    /// Samples where the first attempt passes for the second contender but not for the first.
     pub only_second: u64,
-    /// The p-value of the sign-flip permutation test over samples, or over papers where the interval is for papers like
-    /// these.
+    /// P-value of the sign-flip permutation test over samples, or over papers if the interval generalises to papers
+    /// like these.
     pub p: f64,
-    /// The same, adjusted by Holm for all comparisons made together.
+    /// `p` after Holm's adjustment for all comparisons made together.
     pub adjusted_p: f64,
-    /// McNemar's exact p-value over the samples' first attempts: the same as `p` where there are no others.
+    /// McNemar's exact p-value over the samples' first attempts. With one attempt per sample it equals `p`.
     pub mcnemar_p: f64,
 }
 
-/// The contenders among a run's records, in the order of their names.
+/// Groups a run's records into contenders, sorted by name.
 #[must_use]
 pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
@@ -133,8 +133,8 @@ pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     found.into_values().collect()
 }
 
-/// Compares the first contender with each of the others, or every pair; over all samples that both have and, with
-/// `by_n`, for each n as well. All p-values are adjusted together.
+/// Compares the first contender with each of the others or, with `every_pair`, all pairs. Each comparison covers all
+/// samples that both attempted and, with `by_n`, is repeated for each n. All p-values are adjusted together.
 #[must_use]
 pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Intervals) -> Vec<Comparison> {
     let mut pairs = Vec::new();
@@ -161,7 +161,8 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
     rows
 }
 
-/// `None` when there is no sample at which both have an attempt that was not lost, unless infrastructure lost all of one.
+/// Compares two contenders. `None` if they share no sample with an attempt that was not lost, unless all attempts of
+/// one contender were lost (that case gets a row of NaNs).
 fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<Comparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
     let mut differences: Vec<Measured<'_>> = Vec::new();
@@ -210,7 +211,7 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
     })
 }
 
-/// What changes its sign as a whole: each sample's difference, or the sum of each paper's.
+/// The values whose signs the permutation test flips: each sample's difference or, over papers, the sum per paper.
 fn flipped(differences: &[Measured<'_>], over_papers: bool) -> Vec<f64> {
     let mut papers: BTreeMap<&str, f64> = BTreeMap::new();
     for sample in differences {
@@ -223,7 +224,7 @@ fn flipped(differences: &[Measured<'_>], over_papers: bool) -> Vec<f64> {
     }
 }
 
-/// The comparisons as a table with a legend.
+/// Formats the comparisons as a table with a legend.
 #[must_use]
 pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     let mut table = plain_table();
@@ -232,7 +233,7 @@ pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
     let heading = ["samples", "first %", "second %", "difference", "flipped", "p", "Holm p"].map(str::to_owned);
     table.set_header(["first, second".to_owned()].into_iter().chain(n("n".to_owned())).chain(heading));
     for row in rows {
-        // One below the other: side by side two names leave no room for the numbers.
+        // Put the two names on separate lines: side by side they would leave no room for the numbers.
         let names = format!("{}\n{}", clean(&row.first), clean(&row.second));
         let cells = [
             row.samples.to_string(),
@@ -274,7 +275,7 @@ fn legend(how: Intervals) -> String {
 }
 
 impl Comparison {
-    /// `+10.0 [-1.2, +21.2]`, in points.
+    /// Formats the difference and its interval in percentage points, as `+10.0 [-1.2, +21.2]`.
     pub(super) fn shown_difference(&self) -> String {
         if self.samples == 0 {
             return "-".to_owned();
@@ -283,7 +284,7 @@ impl Comparison {
         format!("{} {}", points(self.difference), bounds.as_deref().unwrap_or(TOO_FEW))
     }
 
-    /// What attempts lost to infrastructure could change; a warning where one contender lost more than the other.
+    /// Note on how far lost attempts could change the difference; a warning if one contender lost more than the other.
     pub(super) fn lost_note(&self) -> Option<String> {
         let bounds = self.lost_bounds?;
         let warning = if self.first_lost == self.second_lost { "" } else { "Warning: " };
@@ -300,18 +301,18 @@ impl Comparison {
     }
 }
 
-/// A rate in percent; a dash where there is none.
+/// Formats a rate in percent, NaN as a dash.
 fn percent(rate: f64) -> String {
     if rate.is_nan() { "-".to_owned() } else { format!("{:.1}", 100.0 * rate) }
 }
 
-/// A share in points with its sign; what rounds to nothing is `+0.0`.
+/// Formats a share in percentage points with its sign, never as `-0.0`.
 fn points(share: f64) -> String {
     let text = format!("{:+.1}", 100.0 * share);
     if text == "-0.0" { "+0.0".to_owned() } else { text }
 }
 
-/// A p-value for a table.
+/// Formats a p-value for a table.
 pub(super) fn p_value(p: f64) -> String {
     match p {
         p if p.is_nan() => "-".to_owned(),
@@ -341,7 +342,7 @@ mod tests {
         let rows = compare(&contenders(&records), false, false, Intervals::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.unmatched), (18, 4));
-        // Of samples 2 to 19, a passes 2, 3, 4 and b passes 2 to 14.
+        // In samples 2 to 19, a passes 2, 3 and 4, and b passes 2 to 14.
         assert_eq!((row.only_first, row.only_second), (0, 10));
         assert!((row.difference - 10.0 / 18.0).abs() < 1e-12);
         assert!((row.p - 2.0 / 1024.0).abs() < 1e-12);
@@ -379,7 +380,7 @@ mod tests {
             assert!(row.first_rate.is_nan() && row.second_rate.is_nan() && row.p.is_nan() && row.adjusted_p.is_nan());
             assert!(row.interval.is_none());
         }
-        // Had all of b failed, or passed.
+        // The bounds if all attempts of b had failed, or passed.
         assert_eq!(a_b.lost_bounds, Some(Interval { low: 0.0, high: 1.0 }));
         assert!((a_c.adjusted_p - a_c.p).abs() < 1e-12, "only what was tested is adjusted for: {a_c:?}");
         let json = serde_json::to_value(&rows).unwrap();
@@ -387,7 +388,7 @@ mod tests {
         let text = compare_console(&rows, how);
         assert!(!text.contains("NaN"), "{text}");
         assert!(text.contains("lost to infrastructure, in no rate: 0 of `a`, 12 of `b`"), "{text}");
-        // Alone against one that is there, too.
+        // A lost contender also gets a row when compared with only one other.
         let alone = compare(&contenders(&records[..2]), false, false, how);
         assert_eq!((alone.len(), alone[0].samples), (1, 0));
     }

@@ -1,4 +1,4 @@
-//! The summary for a terminal: three tables of at most 100 columns, each with a line that says what is in it.
+//! The summary for a terminal: tables of at most 100 columns, each with a legend.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::verifiers::verifiers_console;
 use super::{PassAt, Row, Summary};
 use crate::stats::{FEWEST_SAMPLES, Intervals};
 
-/// The summary as text that ends with a line break, readable without colour.
+/// Formats the summary as text that is readable without colour and ends with a line break.
 #[must_use]
 pub fn console(summary: &Summary) -> String {
     let mut parts = Vec::new();
@@ -49,7 +49,7 @@ fn rates(rows: &[Row], how: Intervals) -> String {
             cells
         })
     };
-    // pass^k is for where there is room: one line of headings, and one a row.
+    // Show the pass^k columns only if the table still fits: one line for the headings and one per row.
     let wide = table(true);
     let has_room = rows.iter().any(|row| !row.pass_all.is_empty()) && wide.lines().count() == rows.len() + 1;
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
@@ -87,7 +87,7 @@ fn ends(rows: &[Row]) -> String {
     format!("How attempts ended\n{table}\n{}", wrap(&format!("{legend}{score}"), ""))
 }
 
-/// Rates weighted by lines of code, for a terminal.
+/// Formats rates weighted by lines of code.
 #[must_use]
 pub fn lines_console(summary: &Summary) -> String {
     let heading = ["samples", "lines", "pass@1", "score_lines"].map(str::to_owned);
@@ -109,7 +109,7 @@ pub fn lines_console(summary: &Summary) -> String {
     format!("Rates by lines\n{table}\n{}\n", wrap(legend, ""))
 }
 
-/// What a family measured beside passing: a row for each measure, a column for each agent, over all n.
+/// Table of the family's own measures over all n: one row per measure, one column per agent.
 fn measures(rows: &[Row]) -> Option<String> {
     let overall: Vec<&Row> = rows
         .iter()
@@ -134,7 +134,7 @@ fn measures(rows: &[Row]) -> Option<String> {
     Some(format!("Measures\n{table}\n{}", wrap(legend, "")))
 }
 
-/// Pass rates after each round, where attempts were given feedback.
+/// Table of pass rates after each round of feedback.
 fn rounds(rows: &[Row]) -> Option<String> {
     let most = rows.iter().map(|row| row.after_rounds.len()).max().filter(|most| *most > 0)?;
     let heading: Vec<String> = (1..=most).map(|round| format!("round {round}")).collect();
@@ -177,7 +177,7 @@ fn spent(rows: &[Row]) -> String {
     format!("What they took\n{table}\n{}", wrap(legend, ""))
 }
 
-/// A table with the agent and n in front; text on the left, numbers on the right.
+/// Renders a table that starts with the columns agent and n; text is left-aligned, numbers right-aligned.
 pub(super) fn render<R>(
     rows: &[R],
     heading: &[String],
@@ -189,7 +189,7 @@ pub(super) fn render<R>(
     table.set_header(columns.map(|name| aligned(name, name)));
     let mut previous = None;
     for row in rows {
-        // A name stands once, in front of the first of its rows.
+        // Print an agent's name only in the first of its rows.
         let (agent, model, n) = key(row);
         let shown = short_name(&agent, model.as_deref());
         let repeated = previous.replace((agent.clone(), model.clone())) == Some((agent, model));
@@ -212,7 +212,7 @@ fn aligned(column: &str, text: &str) -> Cell {
     Cell::new(text).set_alignment(alignment)
 }
 
-/// `60.0 [45.2, 73.1]`, in percent.
+/// Formats a rate in percent with its interval, as `60.0 [45.2, 73.1]`.
 fn rate(at: &PassAt) -> String {
     match (at.rate, at.interval) {
         (Some(rate), Some(interval)) => {

@@ -1,22 +1,22 @@
-//! How one attempt went, read from its trajectory: whether the first run of code crashed, and whether it was mended.
+//! The course of one attempt, read from its trajectory: whether its first run of code crashed and whether a later one
+//! worked.
 
 use serde_json::Value;
 
 use crate::agent::{Event, TimedEvent};
 
-/// What a trajectory tells of the runs of code in it.
+/// Outcomes of the code runs in a trajectory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Course {
     /// Whether each run of code crashed, in order.
     pub crashed: Vec<bool>,
-    /// Number of the step at which code first ran through.
+    /// Number of the first step at which code ran without crashing.
     pub working_step: Option<u32>,
 }
 
 impl Course {
-    /// Reads a trajectory up to the attempt's end. A run of code is a tool call that runs Python, a script, or an
-    /// experiment; it crashed when it ended otherwise than with exit code 0, or showed a traceback (which `python … |
-    /// tail` hides from the exit code).
+    /// Reads a trajectory. A run of code is a tool call that runs Python, a script or an experiment. It crashed if its
+    /// exit code is not 0 or its output shows a traceback (`python … | tail` hides a crash from the exit code).
     #[must_use]
     pub fn of(lines: &[TimedEvent]) -> Self {
         let mut course = Self::default();
@@ -26,11 +26,12 @@ impl Course {
             if !runs_code(tool, arguments) {
                 continue;
             }
-            // Nothing ran, or its end is shown by another call.
+            // Nothing ran yet, or a later call shows the outcome.
             if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
                 continue;
             }
-            // What shows the same as the call before is told so in place of the output; a refused first call ran nothing.
+            // A call whose output equals the previous one's shows a notice instead of the output, so it repeats that
+            // outcome. Without a previous outcome, the call was refused and ran nothing.
             let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);
@@ -41,20 +42,20 @@ impl Course {
         course
     }
 
-    /// Whether the first run crashed; `None` when nothing was run.
+    /// Whether the first run crashed; `None` if nothing was run.
     #[must_use]
     pub fn first_crashed(&self) -> Option<bool> {
         self.crashed.first().copied()
     }
 
-    /// Whether the first run crashed and a later one ran through.
+    /// Whether the first run crashed and a later one did not.
     #[must_use]
     pub fn recovered(&self) -> bool {
         self.first_crashed() == Some(true) && self.working_step.is_some()
     }
 }
 
-/// Whether what a command showed is a crash; `None` where it does not say how the command ended.
+/// Whether a command's output shows a crash; `None` if it doesn't say how the command ended.
 fn shows_crash(tool: &str, content: &str) -> Option<bool> {
     let has_traceback = content.contains("Traceback (most recent call last)");
     // A Python session shows no exit code until it ends.
@@ -80,7 +81,7 @@ fn runs_code(tool: &str, arguments: &Value) -> bool {
     }
 }
 
-/// Whether one of a shell command's parts is Python, a test runner, or a script.
+/// Whether any part of a shell command runs Python, a test runner or a script.
 fn command_runs_code(command: &str) -> bool {
     command.split(['\n', ';', '&', '|', '(']).any(|part| {
         let mut words = part.split_whitespace().filter(|word| !word.contains('=')).peekable();
@@ -95,7 +96,7 @@ fn command_runs_code(command: &str) -> bool {
     })
 }
 
-/// Words before the program that is run: `time`, `nice -n 5`, `timeout 60`.
+/// Whether a word only introduces the program that is run: `time`, `nice -n 5`, `timeout 60`.
 fn is_wrapper(word: &str) -> bool {
     matches!(word, "time" | "nice" | "timeout" | "env" | "nohup" | "exec" | "then" | "do")
         || word.starts_with('-')

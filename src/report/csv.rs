@@ -1,7 +1,7 @@
-//! The summary, the attempts and the values as CSV (RFC 4180, a heading line, empty cells for what is not known).
+//! The summary, the attempts and the values as CSV (RFC 4180, with a heading line; unknown values are empty cells).
 //!
-//! Columns are named as on the console, with underscores for spaces. Rates are from 0 to 1, times in seconds, costs in
-//! dollars. Text cells are cleaned of control characters and cannot become formulas, see [`super::clean`].
+//! Columns have the names shown on the console, with underscores for spaces. Rates are from 0 to 1, times in seconds,
+//! costs in dollars. Text cells are escaped by [`super::clean`] and cannot become formulas.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::error::Result;
 use crate::run::{AttemptRecord, counting, measure_names, measured};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
-/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as
-/// `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best` (had
-/// every lost attempt failed, or passed; empty where none was lost), in families with partial credit `score`, where
-/// lines of code are withheld `score_lines, score_lines_low, score_lines_high`, where feedback was given
-/// `pass_after_round_1` and so on, and the means of the family's measures.
+/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as `answered
+/// 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
+/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best`
+/// (if every lost attempt had failed, or passed; empty if no attempt was lost), `score` in families with partial
+/// credit, `score_lines, score_lines_low, score_lines_high` if lines of code are withheld, `pass_after_round_1` and so
+/// on if feedback was given, and the means of the family's measures.
 ///
 /// # Errors
 /// Kind `Internal`, should writing to memory fail.
@@ -83,38 +83,38 @@ pub fn csv(summary: &Summary) -> Result<String> {
     Ok(write(&heading, rows))
 }
 
-/// A table of single attempts, or of single values, as CSV; made line by line, so that it need not be held in memory.
+/// A CSV table of single attempts or single values. It is written line by line, so it need not fit in memory.
 ///
-/// Of attempts: one row for each record: what it is (`agent, model, paper, sample, n, attempt`), whether it counts (`counts`,
-/// see [`super::Row`]; no lost one does), `started`, `end`, `end_detail`, `pass, reported, verified, unsupported`, what it
-/// took, whether it was `lost` to infrastructure (`pass` is then empty), and in families with partial credit `score` and
-/// their measures.
+/// The table of attempts has one row per record: the attempt (`agent, model, paper, sample, n, attempt`), whether it
+/// counts (`counts`, see [`super::Row`]; a lost attempt never does), `started`, `end`, `end_detail`, `pass, reported,
+/// verified, unsupported`, what it used, whether it was `lost` to infrastructure (`pass` is then empty) and, in
+/// families with partial credit, `score` and the family's measures.
 ///
-/// Of values: one row for each gold value of each verdict: the attempt as above, `source` (`reported` or `verified`),
-/// `experiment`, `value` (its path), `gold`, `got`, `error` (relative, absolute where gold is 0), `pass` and `reason` (the
-/// value's, else the experiment's, else the verdict's).
+/// The table of values has one row per gold value of each verdict: the attempt as above, `source` (`reported` or
+/// `verified`), `experiment`, `value` (its path), `gold`, `got`, `error` (relative, or absolute if gold is 0), `pass`
+/// and `reason` (of the value, else of the experiment, else of the verdict).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detailed {
-    /// Of attempts.
+    /// One row per attempt.
     Attempts {
-        /// Whether one of them has partial credit.
+        /// Whether any attempt has partial credit.
         has_score: bool,
-        /// Names of all that they measured, sorted.
+        /// Sorted names of all measures of the attempts.
         measures: Vec<String>,
     },
-    /// Of values.
+    /// One row per gold value.
     Values,
 }
 
 impl Detailed {
-    /// Of these attempts.
+    /// Returns the table of attempts with the columns that these records need.
     #[must_use]
     pub fn attempts(records: &[AttemptRecord]) -> Self {
         let has_score = records.iter().any(|record| record.score().is_some());
         Self::Attempts { has_score, measures: measure_names(records) }
     }
 
-    /// Of these records, all at once.
+    /// Returns the whole table of these records as one string.
     #[must_use]
     pub fn csv(&self, records: &[AttemptRecord]) -> String {
         let mut text = self.heading();
@@ -124,7 +124,7 @@ impl Detailed {
         text
     }
 
-    /// The heading line.
+    /// Returns the heading line.
     #[must_use]
     pub fn heading(&self) -> String {
         let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts"]);
@@ -146,7 +146,7 @@ impl Detailed {
         text
     }
 
-    /// Appends the lines of a record, which stands for its attempt or does not.
+    /// Appends the lines of one record; `counts` says whether it counts in the rates.
     pub fn add(&self, text: &mut String, record: &AttemptRecord, counts: bool) {
         match self {
             Self::Attempts { has_score, measures } => {
@@ -196,7 +196,7 @@ fn add_values(text: &mut String, record: &AttemptRecord, counts: bool) {
     }
 }
 
-/// The cells that say which attempt a row is about.
+/// Cells that identify a row's attempt.
 fn identity(record: &AttemptRecord, counts: bool) -> Vec<String> {
     vec![
         cell(&record.agent),
@@ -209,7 +209,7 @@ fn identity(record: &AttemptRecord, counts: bool) -> Vec<String> {
     ]
 }
 
-/// A JSON value in a cell: numbers as they are, text guarded.
+/// Formats a JSON value as a cell: numbers unchanged, text guarded against formulas.
 fn plain(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
@@ -235,8 +235,8 @@ pub(super) fn write(heading: &[String], rows: impl Iterator<Item = Vec<String>>)
     text
 }
 
-/// Appends a line of cells, those in quotes that need them (RFC 4180). The `csv` crate looks through the rest of a long
-/// cell once for every 8 KiB that it writes, so that its time grows with the square of the cell's length.
+/// Appends one line of cells, quoted where RFC 4180 requires it. The `csv` crate isn't used because it scans the rest
+/// of a long cell once for every 8 KiB written, which takes quadratic time.
 pub(crate) fn csv_line<S: AsRef<str>>(text: &mut String, cells: impl IntoIterator<Item = S>) {
     for (place, cell) in cells.into_iter().enumerate() {
         if place > 0 {

@@ -1,7 +1,7 @@
-//! Pass rates on what was public before a model's knowledge ends, and on what became public after that.
+//! Pass rates on tasks published before and after a model's knowledge cutoff.
 //!
-//! What became public before the cutoff can have been read in training. A month counts as it says the least for the model:
-//! a task's from its first day, a cutoff's to its last one.
+//! A task published before the cutoff may have been in the training data. Dates known only to the month are read so
+//! that fewer tasks count as unseen: a task dates from the first day of its month, a cutoff from the last.
 
 use serde::Serialize;
 
@@ -14,22 +14,22 @@ use crate::run::AttemptRecord;
 use crate::stats::{FEWEST_SAMPLES, Interval};
 use crate::suite::When;
 
-/// When a sample's task became public, as a model sees it.
+/// A task's publication date relative to the model's knowledge cutoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Public {
-    /// Not after its cutoff.
+    /// Published on or before the cutoff.
     Before,
-    /// After its cutoff.
+    /// Published after the cutoff.
     After,
-    /// The task has no date, or the model no known cutoff.
+    /// The task has no date or the model has no known cutoff.
     Unknown,
 }
 
 impl Public {
     const ALL: [Self; 3] = [Self::Before, Self::After, Self::Unknown];
 
-    /// Of a task that is public since then, for a model with this cutoff.
+    /// Compares a task's publication date with a model's cutoff.
     #[must_use]
     pub fn of(since: Option<When>, cutoff: Option<When>) -> Self {
         match (since, cutoff) {
@@ -48,29 +48,29 @@ impl Public {
     }
 }
 
-/// The pass rate of an agent and model on some of its samples.
+/// The pass rate of an agent and model on the samples of one [`Public`] group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ByDate {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// Its cutoff, if it is known.
+    /// The model's knowledge cutoff, if known.
     pub cutoff: Option<String>,
-    /// Which samples.
+    /// The group of samples.
     pub public: Public,
-    /// Number of them.
+    /// Number of samples in the group.
     pub samples: usize,
     /// Attempts that were not lost.
     pub attempts: usize,
     /// pass@1.
     pub pass: Option<f64>,
-    /// Its interval.
+    /// Confidence interval of `pass`.
     pub interval: Option<Interval>,
 }
 
-/// One row for each agent and model, and for each of before, after and unknown that has samples. `cutoff` is by the model's
-/// name, `since` by the record's item.
+/// Computes one row for each agent and model and each non-empty group of samples. `cutoff` looks up a model's cutoff by
+/// name, `since` the publication date of a record's item.
 pub fn by_date(
     records: &[AttemptRecord],
     options: &Options,
@@ -99,7 +99,7 @@ pub fn by_date(
     rows
 }
 
-/// The rows as a table with a legend.
+/// Formats the rows as a table with a legend.
 #[must_use]
 pub fn by_date_console(rows: &[ByDate], options: &Options, notes: &[String]) -> String {
     let mut table = plain_table();
@@ -159,7 +159,7 @@ mod tests {
         };
         let since = |record: &AttemptRecord| match record.paper.as_str() {
             "early" => date("2024-03-01"),
-            // Of the month in which the new model's knowledge ends: it can have read it.
+            // The month of the new model's cutoff: the model may have read the task.
             "late" => date("2025-06"),
             _ => None,
         };

@@ -1,5 +1,5 @@
-//! How attempts went: what their first runs came to, what mended them, what samples took, and what lost attempts could
-//! change about the pass rates.
+//! Statistics on the course of attempts: crashes of first runs, recoveries, cost and time per sample, and bounds on the
+//! effect of lost attempts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{Interval, Intervals, Measured, rate_interval};
 
-/// How the attempts of one agent and model went, at one n or at all of them. Lost attempts are in `lost`, `ends` and the
-/// two bounds only.
+/// Statistics on the attempts of one agent and model, at one n or over all. Lost attempts enter only `lost`,
+/// `lost_ends` and the two bounds of pass@1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HowRow {
     /// The agent's label.
@@ -28,65 +28,66 @@ pub struct HowRow {
     pub samples: usize,
     /// Attempts that were not lost.
     pub attempts: usize,
-    /// Of these, the ones whose trajectory could be read.
+    /// Attempts (of `attempts`) whose trajectory could be read.
     pub trajectories: usize,
-    /// Of these, the ones that ran code.
+    /// Attempts (of `trajectories`) that ran code.
     pub ran: usize,
-    /// Of these, the ones whose first run crashed.
+    /// Attempts (of `ran`) whose first run crashed.
     pub first_crashed: usize,
-    /// Their share among `ran`.
+    /// Share of `ran` whose first run crashed.
     pub first_crashed_share: Share,
-    /// Of the ones whose first run crashed, those that later had a run without a crash.
+    /// Attempts whose first run crashed and a later run did not.
     pub recovered: usize,
-    /// Their share among `first_crashed`.
+    /// Share of `first_crashed` that recovered.
     pub recovered_share: Share,
-    /// Of the ones whose first run crashed, those that pass in the end.
+    /// Attempts whose first run crashed and that pass in the end.
     pub ended_right: usize,
-    /// Their share among `first_crashed`.
+    /// Share of `first_crashed` that pass.
     pub ended_right_share: Share,
-    /// Mean number of the step at which code first ran through, over the attempts in which it did.
+    /// Mean number of the step at which code first ran without crashing, over the attempts in which it did.
     pub steps_to_working: Option<f64>,
-    /// Tokens read and written a sample.
+    /// Input and output tokens per sample.
     pub tokens_per_sample: Option<f64>,
-    /// Dollars a sample.
+    /// Dollars per sample.
     pub cost_per_sample: Option<f64>,
-    /// Seconds a sample, waiting and verification included.
+    /// Seconds per sample, including waiting and verification.
     pub seconds_per_sample: Option<f64>,
-    /// Attempts that report rightly what their code does not bear out.
+    /// Attempts whose reported results are right but whose code doesn't produce them.
     pub unsupported: usize,
-    /// Why attempts stopped, lost ones left out.
+    /// Number of attempts by end, without lost ones.
     pub ends: BTreeMap<End, usize>,
-    /// What lost attempts were lost to.
+    /// Number of lost attempts by end.
     pub lost_ends: BTreeMap<End, usize>,
     /// Attempts lost to infrastructure.
     pub lost: usize,
     /// pass@1, lost attempts left out.
     pub pass: Option<f64>,
-    /// pass@1 had every lost attempt failed.
+    /// pass@1 if every lost attempt had failed.
     pub pass_at_worst: Option<f64>,
-    /// pass@1 had every lost attempt passed.
+    /// pass@1 if every lost attempt had passed.
     pub pass_at_best: Option<f64>,
 }
 
 /// A share of attempts with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Share {
-    /// From 0 to 1; `None` of nothing.
+    /// Share from 0 to 1; `None` if there are no attempts to take it of.
     pub rate: Option<f64>,
-    /// Its interval, over samples.
+    /// Confidence interval over samples.
     pub interval: Option<Interval>,
 }
 
-/// One attempt that counts, and what its trajectory tells, if that could be read.
+/// An attempt that counts, with its course if its trajectory could be read.
 type Told<'a> = (&'a AttemptRecord, Option<Course>);
 
 /// The attempts of one agent and model, by n.
 type ByN<'a> = BTreeMap<usize, Vec<Told<'a>>>;
 
-/// The rows of all agents and models. `course` reads an attempt's trajectory; `None` where there is none.
+/// Computes the rows of all agents and models. `course` reads an attempt's trajectory and returns `None` if there is
+/// none.
 ///
 /// # Errors
-/// Those of `course`.
+/// Returns the errors of `course`.
 pub fn how(
     records: &[AttemptRecord],
     options: Intervals,
@@ -131,10 +132,10 @@ fn row(n: Option<usize>, attempts: &[Told<'_>], options: Intervals) -> Option<Ho
         }
     }
     let samples = passes.values().filter(|[passed, failed, _]| passed + failed > 0).count();
-    // Each sample's attempts first, then the samples: as pass@1.
+    // Average over each sample's attempts first, then over samples, as for pass@1.
     let mean = |rate: &dyn Fn([usize; 3]) -> Option<f64>| {
         let mut rates: Vec<f64> = passes.values().filter_map(|&counts| rate(counts)).collect();
-        // Sums must not depend on the order of the hash map.
+        // Sort before summing: float sums must not depend on the order of the hash map.
         rates.sort_unstable_by(f64::total_cmp);
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
@@ -181,7 +182,7 @@ fn row(n: Option<usize>, attempts: &[Told<'_>], options: Intervals) -> Option<Ho
     })
 }
 
-/// The share of attempts, each sample's first, then the samples.
+/// Computes a share of attempts, averaged over each sample's attempts first and then over samples.
 fn share(
     among: &[(&AttemptRecord, &Course)],
     is: impl Fn(&AttemptRecord, &Course) -> bool,
@@ -204,7 +205,7 @@ fn share(
     }
 }
 
-/// The rows as three tables of at most 100 columns with their legends.
+/// Formats the rows as three tables of at most 100 columns with legends.
 #[must_use]
 pub fn how_console(rows: &[HowRow]) -> String {
     let heading = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -260,7 +261,7 @@ pub fn how_console(rows: &[HowRow]) -> String {
     format!("{runs}\n{took}\nLost to infrastructure\n{lost}\n{}\n", wrap(legend, ""))
 }
 
-/// `69.4 [60, 78]`.
+/// Formats a share in percent with its interval, as `69.4 [60, 78]`.
 fn share_cell(share: Share) -> String {
     match share.interval {
         Some(it) => format!("{} [{:.0}, {:.0}]", percent(share.rate), 100.0 * it.low, 100.0 * it.high),
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
     use crate::sample::masked;
 
-    /// An attempt, whether its runs crashed, and whether it passes.
+    /// An attempt of 10 s by `react`.
     fn attempt(sample: &str, number: u32, pass: bool) -> AttemptRecord {
         let sample = masked(sample);
         let wall_seconds = 10.0;
@@ -310,11 +311,11 @@ mod tests {
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
         assert_eq!((row.first_crashed, row.recovered, row.ended_right), (2, 1, 1));
-        // Averaged over samples: all of x_0's, none of x_1's.
+        // The average over samples: all attempts at x_0 and none at x_1.
         assert_eq!(row.first_crashed_share.rate, Some(0.5));
         assert_eq!((row.recovered_share.rate, row.ended_right_share.rate), (Some(0.5), Some(0.5)));
         assert_eq!((row.steps_to_working, row.seconds_per_sample), (Some(4.0), Some(40.0 / 3.0)));
-        // x_0 half, x_1 whole, y_0 none; x_2 is lost altogether.
+        // x_0 passes half, x_1 all and y_0 none of its attempts; all attempts at x_2 are lost.
         assert_eq!((row.lost, row.pass), (2, Some(0.5)));
         assert_eq!(row.pass_at_worst, Some((0.5 + 0.5 + 0.0 + 0.0) / 4.0));
         assert_eq!(row.pass_at_best, Some((0.5 + 1.0 + 1.0 + 0.0) / 4.0));

@@ -9,31 +9,31 @@ use super::{Row, Summary, VerifierRow, clean};
 use crate::error::{Error, Result};
 use crate::stats::Population;
 
-/// Version of the layout: raised when a field changes its meaning or goes.
+/// Version of the layout; increased when a field changes its meaning or is removed.
 const FORMAT: u32 = 1;
 
-/// What `report --json` prints.
+/// Output of `report --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document<'a> {
     /// Version of the layout.
     pub format: u32,
-    /// Confidence level of the intervals, as 0.95.
+    /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// Of what the intervals speak.
+    /// Population that the intervals generalise to.
     pub population: Population,
-    /// Rates are from 0 to 1, ends by name.
+    /// One row for each agent, model and n. Rates are from 0 to 1, ends are counted by name.
     pub rows: &'a [Row],
-    /// What verifiers chose, where some did.
+    /// One row for each verifier and the attempts it chose among; empty without verifiers.
     pub verifiers: &'a [VerifierRow],
-    /// What is missing or was left out, a sentence each.
+    /// Sentences about what is missing or was left out.
     pub notes: &'a [String],
 }
 
-/// The summary as an indented [`Document`]. Characters that could steer a terminal are written as `\u` escapes, so that
-/// the text is safe to print and reads back unchanged.
+/// Formats the summary as an indented [`Document`]. Characters that could control a terminal are written as `\u`
+/// escapes, so the text is safe to print and parses to the same values.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub fn json(summary: &Summary) -> Result<String> {
     let document = Document {
         format: FORMAT,
@@ -47,7 +47,7 @@ pub fn json(summary: &Summary) -> Result<String> {
         .map_err(|error| Error::internal("failed to write the report as JSON").because(error))?;
     let mut safe = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        // The line breaks of the layout stay; inside strings serde_json has escaped them already.
+        // Keep the line breaks of the layout; those inside strings are already escaped by serde_json.
         if c != '\n' && clean::is_unsafe(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {

@@ -1,14 +1,14 @@
-//! What users call runs, agents and models in tables: `--label OLD=NEW`.
+//! Names for runs, agents and models in tables, chosen by users with `--label OLD=NEW`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// New names by old ones.
+/// New names by old names.
 ///
-/// Both names may hold equals signs (`fixed+paper=full=Fixed`, `react=k=5`). So a label stands for every way to part it, and
-/// the runs say which of them names something.
+/// Both names may contain equals signs (`fixed+paper=full=Fixed`, `react=k=5`), so each label is split at every equals
+/// sign, and the names in the runs decide which split is meant.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     given: Vec<Label>,
@@ -19,7 +19,7 @@ pub struct Labels {
 #[derive(Debug, Clone)]
 pub struct Label {
     text: String,
-    /// Old and new name, parted at each equals sign.
+    /// Old and new name for each split at an equals sign.
     ways: Vec<(String, String)>,
 }
 
@@ -39,48 +39,48 @@ impl FromStr for Label {
 /// An agent and its model.
 type Contender = (String, Option<String>);
 
-/// A run as labels speak of it.
+/// Names in one run that labels can refer to.
 pub struct Labelled<'a> {
-    /// Its own name.
+    /// The run's own name.
     pub run: &'a str,
-    /// What stands before its agents' labels.
+    /// Prefix of its agents' labels.
     pub prefix: &'a str,
-    /// Its agents with their models, as it calls them.
+    /// Its agents and models, under their original names.
     pub contenders: BTreeSet<Contender>,
 }
 
 impl Labels {
-    /// From labels as they were given. [`Labels::fit`] says whether they fit the runs.
+    /// Collects labels. Use [`Labels::fit`] to check them against the runs.
     #[must_use]
     pub fn new(given: &[Label]) -> Self {
         let names = given.iter().flat_map(|label| label.ways.iter().cloned()).collect();
         Self { given: given.to_vec(), names }
     }
 
-    /// A run or a model under its new name.
+    /// Returns the new name of a run or model, or the name itself if it has no label.
     #[must_use]
     pub fn of(&self, name: &str) -> String {
         self.names.get(name).map_or_else(|| name.to_owned(), Clone::clone)
     }
 
-    /// An agent of a run under its new name. It may be named with its run, and the new name is then all of it, or
-    /// without, which speaks of all runs.
+    /// Returns an agent's new name. A label for `run/agent` replaces the whole name including the run's prefix; a label
+    /// for `agent` applies in all runs and keeps the prefix.
     #[must_use]
     pub fn agent(&self, run: &str, prefix: &str, agent: &str) -> String {
         let whole = || self.names.get(&format!("{run}/{agent}")).filter(|_| !prefix.is_empty()).cloned();
         whole().unwrap_or_else(|| format!("{prefix}{}", self.of(agent)))
     }
 
-    /// What stands before the labels of a run's agents, where it is one of several.
+    /// Returns the prefix of a run's agent labels; empty for a single run.
     #[must_use]
     pub fn prefix(&self, run: &str, are_several: bool) -> String {
         if are_several { format!("{}/", self.of(run)) } else { String::new() }
     }
 
-    /// That no two contenders of these runs become one, and that every label names one thing, which no other names.
+    /// Checks that labels don't give two contenders the same name and that each label names exactly one thing.
     ///
     /// # Errors
-    /// Kind `Usage` where that is not so.
+    /// Kind `Usage` if the check fails.
     pub fn fit(&self, runs: &[Labelled<'_>]) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -118,14 +118,14 @@ impl Labels {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether no labels were given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 }
 
-/// A label names nothing.
+/// Error for a label whose old name doesn't exist.
 fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
     let names: Vec<String> = ways.iter().map(|(old, _)| format!("`{old}`")).collect();
     let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
@@ -133,7 +133,7 @@ fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
         .hint(format!("there are {}", known.join(", ")))
 }
 
-/// Two contenders have become one.
+/// Error for two contenders with the same new name.
 fn same(one: &Contender, other: &Contender, now: &Contender) -> Error {
     let name = |(agent, model): &Contender| super::full_name(agent, model.as_deref());
     Error::usage(format!("`--label` gives `{}` and `{}` the same name, `{}`", name(one), name(other), name(now)))

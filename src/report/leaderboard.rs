@@ -1,5 +1,4 @@
-//! The field's table: one row for each agent and model over all its samples, what it cost, and whom nobody beats at its
-//! price.
+//! The leaderboard: one row for each agent and model over all its samples, with costs and the Pareto front.
 
 use serde::Serialize;
 
@@ -9,10 +8,10 @@ use super::summary::{PassAt, Row, Summary};
 use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
 use crate::stats::{FEWEST_SAMPLES, Interval};
 
-/// One agent and model among all others.
+/// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Place {
-    /// One more than there are others whose whole interval is above this one's; `None` without an interval.
+    /// One plus the number of contenders whose whole interval is above this one's; `None` without an interval.
     pub rank: Option<usize>,
     /// The agent's label.
     pub agent: String,
@@ -26,26 +25,27 @@ pub struct Place {
     pub lost: usize,
     /// pass@1.
     pub pass: Option<f64>,
-    /// Its interval.
+    /// Confidence interval of `pass`.
     pub interval: Option<Interval>,
-    /// pass@k for the greatest k: that any of k attempts passes.
+    /// pass@k for the largest k: at least one of k attempts passes.
     pub any: Option<PassAt>,
-    /// pass^k for the greatest k: that all of k attempts pass.
+    /// pass^k for the largest k: all of k attempts pass.
     pub all: Option<PassAt>,
-    /// Mean dollars an attempt; `None` without a model.
+    /// Mean dollars per attempt; `None` without a model.
     pub cost: Option<f64>,
-    /// Dollars for each attempt that passes; `None` without a model or without one that passes.
+    /// Dollars per attempt that passes; `None` without a model or if no attempt passes.
     pub cost_per_pass: Option<f64>,
-    /// Mean number of the model's replies an attempt.
+    /// Mean number of model replies per attempt.
     pub steps: Option<f64>,
-    /// Whether no other has a higher pass@1 for as much money, or the same for less; only where the cost is known.
+    /// Whether no other contender passes more often for the same cost or as often for less; false if the cost is
+    /// unknown.
     pub is_front: bool,
 }
 
-/// The contenders, the highest pass@1 first; equal ones by cost and name.
+/// Ranks the contenders by pass@1, highest first, then by cost and name.
 #[must_use]
 pub fn leaderboard(summary: &Summary) -> Vec<Place> {
-    // Of each agent and model the row over all n, or its only one.
+    // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&Row| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -92,7 +92,7 @@ fn place(row: &Row) -> Place {
     }
 }
 
-/// Dollars with as many digits as tell them apart.
+/// Formats dollars with enough digits to distinguish small amounts.
 #[must_use]
 pub(super) fn money(dollars: f64) -> String {
     match dollars {
@@ -104,7 +104,7 @@ pub(super) fn money(dollars: f64) -> String {
     }
 }
 
-/// The places as a table with a legend.
+/// Formats the rows as a table with a legend.
 #[must_use]
 pub fn leaderboard_console(places: &[Place], summary: &Summary) -> String {
     let mut table = plain_table();
@@ -138,7 +138,7 @@ pub fn leaderboard_console(places: &[Place], summary: &Summary) -> String {
     format!("{}\n\n{}\n", trimmed(table, &[1]), below.join("\n"))
 }
 
-/// How to read the places.
+/// Explains how to read the leaderboard.
 pub(super) fn legend(summary: &Summary) -> String {
     format!(
         "pass@1 in percent over all samples, with its {:.0}% interval ({}); any of k: at least one of k attempts passes \
@@ -186,7 +186,7 @@ mod tests {
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
         let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
         assert_eq!(told, expected);
-        // Only the intervals of the last two end below where another begins.
+        // Only the last two intervals end below the start of another.
         assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
         assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));
         assert_eq!(places[1].any.map(|at| at.k), Some(2));

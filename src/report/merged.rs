@@ -1,4 +1,4 @@
-//! Several stored runs side by side: what their agents are called, and what is known of them together.
+//! Several stored runs combined: labels of their agents and their merged records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,76 +13,76 @@ use crate::run::reading::{Detail, Line, Reading, Readings, Tail, labels, read, r
 use crate::run::{AttemptRecord, Planned, RunFile, Store};
 use crate::verifier::stored::{ChoiceRecord, choices};
 
-/// Runs that are shown together. The same agent in two runs is two agents: each is labelled with its run.
+/// Runs that are reported together. The same agent in two runs counts as two agents, each labelled with its run.
 #[derive(Debug)]
 pub struct Merged {
-    /// The runs that could be read, if only in part.
+    /// Runs that could be read, completely or in part.
     pub runs: Vec<MergedRun>,
-    /// Why the others could not, one sentence each.
+    /// Reasons why the other runs could not be read, one sentence each.
     pub unread: Vec<String>,
 }
 
-/// One of them.
+/// One of the combined runs.
 #[derive(Debug)]
 pub struct MergedRun {
-    /// Its name, or its folder where several runs have that name.
+    /// The run's name, or its folder if several runs have that name.
     pub name: String,
-    /// What it calls itself.
+    /// Name in the run's own `run.json`.
     own_name: String,
-    /// What stands before its agents' labels; empty for a run that is shown alone.
+    /// Prefix of its agents' labels; empty if it is the only run.
     prefix: String,
-    /// What its agents and models are called here.
+    /// User-chosen labels of its agents and models.
     labels: Labels,
-    /// Its own names of its agents, by their labels and those of their models.
+    /// Original agent names, by label of the agent and of the model.
     own: BTreeMap<String, BTreeMap<Option<String>, Arc<str>>>,
-    /// The greatest number of attempts that a sample has.
+    /// The largest number of attempts at any sample.
     most: usize,
-    /// Its folder.
+    /// The run's folder.
     pub store: Store,
-    /// What it is; `None` when its `run.json` is gone or broken.
+    /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Its records, in the order of writing, under the labels of [`Self::label`].
+    /// Records in the order of writing, with the labels of [`Self::label`].
     pub records: Vec<AttemptRecord>,
-    /// Where each of them stands in the run's files.
+    /// Position of each record in the run's files.
     pub lines: Vec<Line>,
-    /// How far these files were read.
+    /// Position up to which the files have been read.
     pub tail: Tail,
-    /// What verifiers chose, under the same labels.
+    /// Choices of verifiers, with the same labels.
     pub choices: Vec<ChoiceRecord>,
-    /// What is missing of it, one sentence each.
+    /// Sentences about what is missing.
     pub notes: Vec<String>,
 }
 
 impl MergedRun {
-    /// One of its agents, told apart from the same agent in other runs.
+    /// Returns the label of one of the run's agents, which is unique among all combined runs.
     #[must_use]
     pub fn label(&self, agent: &str) -> String {
         self.labels.agent(&self.own_name, &self.prefix, agent)
     }
 
-    /// A label without the run's name before it.
+    /// Removes the run's prefix from a label.
     #[must_use]
     pub fn short<'a>(&self, label: &'a str) -> &'a str {
         label.strip_prefix(&self.prefix).unwrap_or(label)
     }
 
-    /// A model under the name that it has here.
+    /// Returns the label of a model.
     #[must_use]
     pub fn model(&self, model: &str) -> String {
         self.labels.of(model)
     }
 
-    /// What the run itself calls the agent of a record; `None` for a record of another run.
+    /// Returns the original name of a record's agent; `None` for a record of another run.
     #[must_use]
     pub fn own(&self, record: &AttemptRecord) -> Option<&Arc<str>> {
         self.own.get(&record.agent)?.get(&record.model)
     }
 
-    /// Reads what was added to it since: its records are then the further ones alone. `false` where what was read before is
-    /// not as it was.
+    /// Reads what has been added to the run since the last read. Afterwards `records` contains only the new ones.
+    /// Returns `false` if what was read before has changed.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be read any more.
+    /// Kind `Store` if the run can no longer be read.
     pub fn read_on(&mut self, detail: Detail) -> Result<bool> {
         let tail = std::mem::take(&mut self.tail);
         let Some(reading) = read_on(self.store.folder(), detail, tail)? else { return Ok(false) };
@@ -96,7 +96,7 @@ impl MergedRun {
         Ok(true)
     }
 
-    /// Takes records as its own, with the labels of agents and models that they have here.
+    /// Stores records under the labels of their agents and models.
     fn take_in(&mut self, mut records: Vec<AttemptRecord>) {
         for record in &mut records {
             let own = std::mem::take(&mut record.agent);
@@ -115,7 +115,7 @@ impl MergedRun {
         self.records = records;
     }
 
-    /// Reads what verifiers chose. Choices that cannot be read are told in the notes.
+    /// Reads the choices of verifiers. If they can't be read, a note says so.
     fn read_choices(&mut self) {
         match choices(&self.store) {
             Ok(mut found) => {
@@ -130,13 +130,13 @@ impl MergedRun {
         }
     }
 
-    /// A sentence on it, with its name where several runs are shown.
+    /// Prefixes a note with the run's name if there are several runs.
     #[must_use]
     pub fn note(&self, note: &str) -> String {
         if self.prefix.is_empty() { note.to_owned() } else { format!("{}: {note}", self.name) }
     }
 
-    /// The attempts that it was to make, under the labels of its records.
+    /// The run's planned attempts, with the labels used in its records.
     pub fn planned(&self) -> impl Iterator<Item = Planned> {
         let planned = self.run.iter().flat_map(|run| &run.planned);
         planned.map(|planned| Planned {
@@ -146,25 +146,25 @@ impl MergedRun {
         })
     }
 
-    /// Attempts per sample: as many as were asked for, or the most there are where nobody says.
+    /// Attempts per sample: the configured number or, if unknown, the largest number found.
     fn attempts(&self) -> usize {
         self.run.as_ref().map_or_else(|| self.most.max(1), |run| run.configuration.k as usize)
     }
 }
 
 impl Merged {
-    /// Reads runs as far as they can be read, and gives them the names that users chose.
+    /// Reads those of the runs that can be read and labels them.
     ///
     /// # Errors
-    /// Kind `Store` when none of them can be read, `Usage` where names do not fit.
+    /// Kind `Store` if no run can be read, `Usage` if labels don't fit.
     pub fn read(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
         Self::of(read_all(folders, detail)?, folders.len() > 1, names)
     }
 
-    /// Reads runs that must all be there.
+    /// Reads runs, all of which must be readable.
     ///
     /// # Errors
-    /// Kind `Store` when one of them cannot be read, `Usage` where names do not fit.
+    /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
     pub fn read_all(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
         let readings = folders.iter().map(|folder| read(folder, detail)).collect::<Result<Vec<_>>>()?;
         Self::of(Readings { readings, notes: Vec::new() }, folders.len() > 1, names)
@@ -205,7 +205,7 @@ impl Merged {
         Ok(Self { runs, unread: notes })
     }
 
-    /// The same with what verifiers chose. Choices that cannot be read are told in the notes.
+    /// Adds the choices of verifiers. If they can't be read, a note says so.
     #[must_use]
     pub fn with_choices(mut self) -> Self {
         for run in &mut self.runs {
@@ -214,7 +214,7 @@ impl Merged {
         self
     }
 
-    /// How they are summarised together: for these k of pass@k, or those of the runs when there are none.
+    /// Options for summarising the runs together, with these k for pass@k or, if none are given, 1 and the runs' own.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> Options {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
@@ -227,26 +227,26 @@ impl Merged {
         }
     }
 
-    /// Hands over the records of all runs, one run after another.
+    /// Removes and returns the records of all runs, one run after another.
     pub fn take_records(&mut self) -> Vec<AttemptRecord> {
         self.runs.iter_mut().flat_map(|run| std::mem::take(&mut run.records)).collect()
     }
 
-    /// The run of a record, and what that run calls the agent.
+    /// Returns a record's run, and the agent's original name in it.
     #[must_use]
     pub fn origin(&self, record: &AttemptRecord) -> Option<(&MergedRun, &str)> {
         self.runs.iter().find_map(|run| Some((run, &**run.own(record)?)))
     }
 }
 
-/// The agents of a run with their models, as it calls them.
+/// Returns the agents and models of a run under their original names.
 fn contenders(reading: &Reading) -> BTreeSet<(String, Option<String>)> {
     let of_records = reading.records.iter().map(|record| (&record.agent, &record.model));
     let of_plan = reading.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
     of_records.chain(of_plan).unique().map(|(agent, model)| (agent.clone(), model.clone())).collect()
 }
 
-/// The k of pass@k: those that were asked for, in their order, or 1 and the number of attempts of each run.
+/// The k of pass@k: those requested, in their order, or 1 and the number of attempts of each run.
 #[must_use]
 pub fn ks(asked: &[usize], attempts: impl IntoIterator<Item = usize>) -> Vec<usize> {
     if asked.is_empty() {
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
     use crate::sample::masked;
 
-    /// A run's folder without its `run.json`, with two attempts of one agent.
+    /// Creates a run's folder without `run.json`, with two attempts of one agent.
     fn run(folder: &std::path::Path) -> PathBuf {
         let record = |attempt| AttemptRecord::blank("react", &masked("x_0,3"), attempt);
         let lines: Vec<String> =
@@ -315,7 +315,7 @@ mod tests {
         let folders = [run(&place.path().join("a")), place.path().join("none")];
         let merged = Merged::read(&folders, Detail::Outcome, &Labels::default()).unwrap();
         assert_eq!((merged.runs.len(), merged.unread.len()), (1, 1));
-        // It was named beside another, and is labelled so.
+        // Two runs were requested, so the label contains the run's name although only one could be read.
         assert_eq!(merged.runs[0].label("react"), "a/react");
         assert!(Merged::read_all(&folders, Detail::Outcome, &Labels::default()).is_err());
     }

@@ -1,9 +1,9 @@
-//! Reports over stored attempts: [`summarise`] makes rows, and one file a format renders them. And over a suite:
-//! [`suite_rows`].
+//! Reports over stored attempts: [`summarise`] computes rows, and one file per format renders them. [`suite_rows`] does
+//! the same for a suite.
 //!
-//! [`Merged`] reads stored runs. Nothing else here reads or writes files: records come in, text goes out, and the caller
-//! prints or saves it. Whatever an agent, a model or a repo wrote is a stranger's text and goes through [`clean`] before it
-//! reaches a terminal.
+//! [`Merged`] reads stored runs. Nothing else here reads or writes files: records come in, text goes out, and the
+//! caller prints or saves it. Text written by an agent, a model or a repo is untrusted and goes through [`clean`]
+//! before it reaches a terminal.
 
 mod clean;
 mod compare;

@@ -1,5 +1,6 @@
-//! Two stored runs of the same samples, one attempt number of which counts as one run: do their results agree? In the
-//! form that Harbor asks of adapters, `parity_experiment.json`, with its rule: they do when their ranges overlap.
+//! Parity of two stored runs over the same samples, in the form that Harbor asks of adapters
+//! (`parity_experiment.json`). By Harbor's rule, two sides agree if the ranges of their runs overlap; each attempt
+//! number counts as one run here.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +10,28 @@ use super::terminal::{plain_table, trimmed, wrap};
 use crate::run::{AttemptRecord, scored};
 use crate::stats::standard_error;
 
-/// What is compared of an attempt.
+/// The value that is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Aspect {
-    /// Whether it passes, in percent.
+    /// Pass rate in percent.
     Pass,
-    /// A measure of its family, by name.
+    /// A measure of the family, by name.
     Measure(String),
 }
 
-/// Two sides.
+/// Results of two sides over the samples they share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parity {
-    /// Samples that every run of both sides has.
+    /// Samples with an attempt in every run of both sides.
     pub samples: usize,
-    /// Samples that only one side has, which are left out.
+    /// Other samples, which are left out.
     pub unmatched: usize,
-    /// Each side's runs: means over the samples.
+    /// For each side, the mean over the samples in each of its runs.
     pub runs: [Vec<f64>; 2],
 }
 
 impl Parity {
-    /// Whether the two ranges of runs have a value in common, bounds included.
+    /// Whether the ranges of the two sides' runs overlap or touch.
     #[must_use]
     pub fn overlaps(&self) -> bool {
         let [(low, high), (other_low, other_high)] = self.runs.each_ref().map(|runs| range(runs));
@@ -38,21 +39,21 @@ impl Parity {
     }
 }
 
-/// What Harbor wants to know beside results.
+/// Descriptive fields that Harbor requires in addition to the results.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// The adapter's name.
     pub adapter: String,
     /// The benchmark's name.
     pub benchmark: String,
-    /// Tasks that the adapter converts, where they are more than those compared.
+    /// Number of tasks that the adapter converts, if it is larger than the number compared.
     pub size: Option<usize>,
-    /// More to say.
+    /// Free-text notes.
     pub notes: String,
 }
 
-/// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. Links are for the author to
-/// fill in.
+/// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. The author fills in the
+/// links.
 #[derive(Debug, Serialize)]
 pub struct Experiment {
     adapter_name: String,
@@ -81,11 +82,11 @@ struct Compared {
     harbor_runs: Vec<f64>,
 }
 
-/// Compares two sides' records, each of one agent. Runs are attempt numbers, as many as both sides have; samples those
-/// that have an attempt that was not lost in each of these. A sample that no attempt was made at counts on neither side.
+/// Compares the records of two sides, each with one agent. The number of runs is the smaller of the two sides' attempts
+/// per sample. A sample is compared if it has an attempt that was not lost in each run of both sides.
 ///
 /// # Errors
-/// A fragment: what the sides lack.
+/// Returns an error fragment that says what the sides lack.
 pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, String> {
     let values = sides.map(|records| by_sample(records, aspect));
     let most = |side: &BTreeMap<String, BTreeMap<u32, f64>>| side.values().map(BTreeMap::len).max().unwrap_or(0);
@@ -102,14 +103,14 @@ pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, S
         return Err("no sample has an attempt on both sides in every run".to_owned());
     }
     let means = |side: &BTreeMap<String, BTreeMap<u32, f64>>| {
-        // A number that was lost leaves its place to the next.
+        // Skip lost attempts; later ones move up.
         let of_run = |run: usize| both.iter().filter_map(|id| side.get(*id)?.values().nth(run)).sum::<f64>();
         (0..runs).map(|run| of_run(run) / both.len() as f64).collect()
     };
     Ok(Parity { samples: both.len(), unmatched: unmatched.len(), runs: [means(first), means(second)] })
 }
 
-/// The values of attempts that count, by sample and attempt number.
+/// Returns the values of attempts that count, by sample and attempt number.
 fn by_sample(records: &[AttemptRecord], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
     let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
     for record in scored(records) {
@@ -132,7 +133,7 @@ fn mean(runs: &[f64]) -> f64 {
     runs.iter().sum::<f64>() / runs.len() as f64
 }
 
-/// "72.00 ± 1.53": the mean and its standard error, which a single run does not have.
+/// Formats the mean and its standard error, as "72.00 ± 1.53"; a single run has no standard error.
 fn with_error(runs: &[f64]) -> String {
     let mean = format!("{:.2}", mean(runs));
     standard_error(runs).map_or_else(|| mean.clone(), |error| format!("{mean} ± {error:.2}"))
@@ -145,7 +146,7 @@ fn metric_name(aspect: &Aspect) -> &str {
     }
 }
 
-/// The entry for Harbor, of which `record` is any attempt of the second side.
+/// Builds the entry for Harbor; `record` is any attempt of the second side.
 #[must_use]
 pub fn parity_experiment(parity: &Parity, aspect: &Aspect, about: &About, record: &AttemptRecord) -> Experiment {
     let [original_runs, harbor_runs] = parity.runs.clone();
@@ -174,7 +175,7 @@ pub fn parity_experiment(parity: &Parity, aspect: &Aspect, about: &About, record
     }
 }
 
-/// The two sides as a table with a sentence that concludes.
+/// Formats the two sides as a table with a concluding sentence.
 #[must_use]
 pub fn parity_console(parity: &Parity, aspect: &Aspect) -> String {
     let mut table = plain_table();

@@ -1,47 +1,48 @@
-//! What a comparison would take: samples, attempts and money for a difference that is to be seen.
+//! Requirements of a comparison: samples, attempts and cost for detecting a difference.
 
 use serde::Serialize;
 
 use super::terminal::{dollars, plain_table, trimmed, wrap};
 use crate::stats::{Aim, Design, Spread};
 
-/// What is known or assumed of one n.
+/// Known or assumed properties of the samples at one n.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     /// Number of masked functions.
     pub n: usize,
-    /// How samples differ, and attempts.
+    /// Variation between samples and between attempts.
     pub spread: Spread,
-    /// Dollars of an attempt.
+    /// Dollars per attempt.
     pub cost: Option<f64>,
-    /// Samples that the suite has.
+    /// Number of samples in the suite.
     pub available: Option<u128>,
 }
 
-/// What a comparison takes at one n with so many attempts a sample.
+/// Requirements of a comparison at one n with k attempts per sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PowerRow {
     /// Number of masked functions.
     pub n: usize,
-    /// Attempts a sample of each contender.
+    /// Attempts per sample by each contender.
     pub k: usize,
-    /// Rate that is taken for granted.
+    /// Assumed pass rate.
     pub rate: f64,
-    /// Samples that both contenders attempt.
+    /// Number of samples that both contenders must attempt.
     pub samples: f64,
-    /// Samples that the suite has.
+    /// Number of samples in the suite.
     pub available: Option<u128>,
     /// Attempts of both contenders together.
     pub attempts: f64,
-    /// Dollars of both together.
+    /// Dollars of both contenders together.
     pub cost: Option<f64>,
-    /// Where the suite has too few: the smallest difference that all of them show; none where they show no difference.
+    /// If the suite has too few samples: the smallest difference that all of them can detect; `None` if they can detect
+    /// none.
     pub detectable: Option<f64>,
-    /// Whether the suite has too few.
+    /// Whether the suite has too few samples.
     pub too_few: bool,
 }
 
-/// A row for each n and k.
+/// Computes one row for each n and k.
 #[must_use]
 pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> Vec<PowerRow> {
     let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));
@@ -66,7 +67,7 @@ pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> 
         .collect()
 }
 
-/// The rows as a table with a legend.
+/// Formats the rows as a table with a legend.
 #[must_use]
 pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
     let mut table = plain_table();

@@ -1,4 +1,4 @@
-//! How far a run is, from its store alone: what `autoexperiment status` shows from another terminal.
+//! The progress of a run, read from its store alone: `autoexperiment status` shows it from another terminal.
 
 use std::fmt::Write as _;
 
@@ -11,40 +11,40 @@ use super::end_name;
 use crate::model::ledger::Paid;
 use crate::run::{AttemptRecord, RunFile, counting};
 
-/// Attempts that ended last, shown as events.
+/// Number of recently ended attempts that are listed.
 const LAST: usize = 5;
-/// Seconds back over which the rate is taken.
+/// Length in seconds of the window over which the rate is measured.
 const WINDOW: f64 = 600.0;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Status {
     /// The run's name.
     pub run: String,
-    /// Whether a process is writing to it, on this machine.
+    /// Whether a process on this machine is writing to the run.
     pub being_written: bool,
-    /// Attempts planned; `None` where that is not known.
+    /// Attempts planned; `None` if unknown.
     pub planned: Option<usize>,
     /// Attempts with a verdict.
     pub finished: usize,
-    /// Of these, the ones that pass.
+    /// Finished attempts that pass.
     pub passed: usize,
-    /// The others.
+    /// Finished attempts that fail.
     pub failed: usize,
-    /// Attempts that are lost to infrastructure, as yet.
+    /// Attempts lost to infrastructure and not made again yet.
     pub lost: usize,
-    /// Attempts that are being made; 0 when nothing is written.
+    /// Attempts in progress; 0 if no process is writing.
     pub running: usize,
-    /// Dollars so far, lost attempts and verifiers included: of all calls of models that have ended.
+    /// Dollars spent on all model calls that have ended, including those of lost attempts and verifiers.
     pub cost: f64,
-    /// Dollars, at most, of calls that are under way or that a kill cut off. They count against `max_cost` too.
+    /// Maximum dollars of calls in progress or cut off by a kill. They count against `max_cost` too.
     pub reserved: f64,
-    /// Of the cost, what the records of attempts and verifiers say. Less than the cost while attempts run, and after a
-    /// kill until the run is resumed.
+    /// Part of the cost that is in the records of attempts and verifiers. Less than the cost while attempts run, and
+    /// after a kill until the run is resumed.
     pub recorded: f64,
-    /// Dollars that the run may spend.
+    /// Cost limit of the run in dollars.
     pub max_cost: Option<f64>,
-    /// Attempts ended a minute, of late.
+    /// Attempts ended per minute, over the last ten minutes or since the session began.
     pub per_minute: Option<f64>,
     /// Seconds left at that rate.
     pub seconds_left: Option<f64>,
@@ -55,7 +55,7 @@ pub struct Status {
 /// An attempt that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LastEnded {
-    /// When.
+    /// Time at which it ended.
     pub at: Timestamp,
     /// The agent's label.
     pub agent: String,
@@ -65,15 +65,15 @@ pub struct LastEnded {
     pub attempt: u32,
     /// `pass`, `fail` or `lost`.
     pub outcome: &'static str,
-    /// Why it stopped.
+    /// Why the attempt stopped.
     pub end: String,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Dollars that it took.
+    /// Cost in dollars.
     pub cost: f64,
 }
 
-/// `pass`, `fail` or `lost`.
+/// Returns `pass`, `fail` or `lost`.
 #[must_use]
 pub const fn outcome(record: &AttemptRecord) -> &'static str {
     match (record.end.is_infrastructure(), record.pass) {
@@ -83,15 +83,15 @@ pub const fn outcome(record: &AttemptRecord) -> &'static str {
     }
 }
 
-/// When an attempt ended.
+/// Returns the time at which an attempt ended.
 fn ended(record: &AttemptRecord) -> Timestamp {
     let seconds = jiff::SignedDuration::try_from_secs_f64(record.wall_seconds).unwrap_or_default();
     record.started.checked_add(seconds).unwrap_or(record.started)
 }
 
 impl Status {
-    /// How far the run is at `now`. `begun` are the attempts that have a trajectory but no record that counts, as
-    /// [`begun`] finds them; they run only while a process writes.
+    /// Computes the status at time `now`. `begun` is the number of attempts that have a trajectory but no counting
+    /// record, as found by [`begun`]; they count as running only while a process writes to the run.
     #[must_use]
     pub fn of(
         name: String,
@@ -110,7 +110,7 @@ impl Status {
         let planned = run
             .filter(|run| !run.planned.is_empty())
             .map(|run| run.planned.iter().map(|it| it.attempts).sum::<usize>());
-        // Of late: since the session began, but no longer back than the window.
+        // Measure since the session began, but no longer than the window.
         let session = run.and_then(|run| run.sessions.last()).map(|session| session.started);
         let since = session.map_or(WINDOW, |at| now.duration_since(at).as_secs_f64().clamp(1.0, WINDOW));
         let age = |record: &AttemptRecord| now.duration_since(ended(record)).as_secs_f64();
@@ -128,7 +128,7 @@ impl Status {
             failed,
             lost,
             running: if being_written { begun } else { 0 },
-            // The sum of nothing would be -0.
+            // Folding from 0.0, because an empty `sum()` is -0.0.
             cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
             reserved: 0.0,
             recorded: records.iter().fold(0.0, |sum, record| sum + record.cost),
@@ -152,7 +152,8 @@ impl Status {
         }
     }
 
-    /// Adds what is on record beside attempts (verifiers, and questions whether models answer), and what the run's ledger says of all calls, if it has one.
+    /// Adds recorded costs beside attempts (of verifiers and of probing models) and, if the run has a ledger, replaces
+    /// the cost by the ledger's.
     #[must_use]
     pub fn with_costs(self, beside_attempts: f64, ledger: Option<Paid>) -> Self {
         let recorded = self.recorded + beside_attempts;
@@ -160,7 +161,7 @@ impl Status {
         Self { cost, reserved, recorded, ..self }
     }
 
-    /// What the ledger and the records of a run that is not being written disagree in, a sentence.
+    /// Describes how the ledger and the records of a run that is not being written disagree, in one sentence.
     fn disagreement(&self) -> Option<String> {
         let unrecorded = self.cost - self.recorded;
         if self.being_written || unrecorded.abs() < 1e-6 {
@@ -178,7 +179,7 @@ impl Status {
         ))
     }
 
-    /// The status as a few lines.
+    /// Formats the status as a few lines.
     #[must_use]
     pub fn text(&self) -> String {
         let of = self.planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
@@ -227,7 +228,7 @@ impl Status {
     }
 }
 
-/// `43 s`, `12 min`, `3.5 h`.
+/// Formats a duration, as `43 s`, `12 min` or `3.5 h`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     match seconds {

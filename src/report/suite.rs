@@ -1,7 +1,7 @@
-//! The suite's table: what there is of each paper, and how far it can be trusted, from files alone.
+//! The table of a suite: the contents of each paper and the evidence for its soundness, from files alone.
 //!
-//! [`suite_rows`] makes a row a paper and one of all; [`suite_console`], [`suite_markdown`] and [`suite_csv`] render
-//! them. What has not been measured is `None` and shown as `-`.
+//! [`suite_rows`] computes one row per paper and one for all; [`suite_console`], [`suite_markdown`] and [`suite_csv`]
+//! render them. Values that have not been measured are `None` and shown as `-`.
 
 use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
@@ -10,53 +10,53 @@ use super::clean;
 use super::csv::write;
 use crate::suite::{Evidence, LoadedPaper, Protocol};
 
-/// The numbers of masked functions that are shown.
+/// The values of n with a column.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
 
-/// The name of the row of all papers.
+/// Name of the row of all papers.
 const ALL: &str = "all";
 
-/// One paper, or all of them.
+/// The row of one paper, or of all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuiteRow {
     /// The paper's id; `all` in the last row.
     pub paper: String,
-    /// Year of publication; none for all.
+    /// Year of publication; `None` in the row of all papers.
     pub year: Option<u16>,
     /// Maskable functions.
     pub functions: usize,
     /// Experiments.
     pub experiments: usize,
-    /// Samples by n, from 1 to 5, exact; `None` beyond u128.
+    /// Exact number of samples for n from 1 to 5; `None` if it exceeds u128.
     pub samples: Vec<Option<u128>>,
-    /// Mean number of tests of a sample by n, over all samples of that n.
+    /// Mean number of tests per sample, by n, over all samples of that n.
     pub tests: Option<Vec<f64>>,
-    /// Mean seconds that a sample's tests take one after another, by n: medians of gold's repeats.
+    /// Mean seconds for running a sample's tests one after another, by n, from the medians of gold's repeats.
     pub seconds: Option<Vec<f64>>,
     /// Mean number of lines of the functions.
     pub lines: f64,
     /// Mean number of calls in the functions' bodies.
     pub calls: f64,
-    /// Mutants that are told from the original, 0 to 1, of those that are not equivalent to it.
+    /// Share of killed mutants among those that are not equivalent to the original, 0 to 1.
     pub mutation_score: Option<f64>,
-    /// The largest part of any function's body that stands elsewhere, 0 to 1.
+    /// The largest share of any function's body that also occurs elsewhere, 0 to 1.
     pub containment: Option<f64>,
 }
 
-/// Sums of what a row shows means of.
+/// Running sums behind a row's means.
 #[derive(Default)]
 struct Sums {
     lines: usize,
     calls: usize,
-    /// By n: tests and seconds, summed over all samples.
+    /// Tests and seconds by n, summed over all samples.
     tests: Option<Vec<f64>>,
     seconds: Option<Vec<f64>>,
-    /// Killed mutants, and mutants that are not equivalent.
+    /// Numbers of killed mutants and of mutants that are not equivalent.
     mutants: Option<(usize, usize)>,
 }
 
-/// A row a paper, in the order given, and one of all papers where there are several. Evidence is that of the repo as it is
-/// now; `None` where there is none such.
+/// Computes one row per paper, in the given order, and one for all if there are several. Pass the evidence for the repo
+/// in its current state, or `None` if there is none.
 #[must_use]
 pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
     let mut rows = Vec::new();
@@ -77,7 +77,7 @@ fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
     let functions = loaded.paper.functions.len();
     statistics.truncate(functions);
     let samples: Vec<Option<u128>> = SHOWN.map(|n| loaded.nesting.count(n)).collect();
-    // Evidence counts when it is whole.
+    // Use evidence only if it covers every function.
     let measured: Option<Vec<_>> = evidence.and_then(|evidence| {
         loaded.paper.functions.iter().map(|function| evidence.functions.get(&function.at)).collect()
     });
@@ -135,10 +135,10 @@ fn total(rows: &[SuiteRow], sums: &[Sums]) -> SuiteRow {
     }
 }
 
-/// For each n, the sum over all samples of what their tests weigh, exact but for the rounding of floats.
+/// Sums the tests' weights over all samples, for each n; exact except for the rounding of floats.
 ///
-/// An experiment is a test of all samples but those whose functions it all does without, and these are counted like any
-/// samples, among fewer functions. `None` without a dependency matrix or where an experiment has no weight.
+/// An experiment is a test of every sample that masks at least one function it needs. The other samples are counted as
+/// samples among the functions it doesn't need. `None` without a dependency matrix or if an experiment has no weight.
 fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> Option<Vec<f64>> {
     let dependencies = loaded.dependencies.as_ref()?;
     SHOWN
@@ -157,7 +157,7 @@ fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> 
         .collect()
 }
 
-/// The median of an experiment's seconds when gold was recorded, curtailed.
+/// Median duration in seconds of a curtailed experiment in gold's repeats.
 fn gold_seconds(loaded: &LoadedPaper, experiment: usize) -> Option<f64> {
     let results = loaded.gold.as_ref()?.results.get(&Protocol::Curtailed)?;
     let mut seconds = results.get(&loaded.paper.experiments[experiment].id)?.seconds.clone();
@@ -222,7 +222,7 @@ fn cells(row: &SuiteRow) -> Vec<String> {
     ]
 }
 
-/// A number with commas between its thousands.
+/// Formats a number with commas between thousands.
 fn count(number: Option<u128>) -> String {
     let Some(number) = number else { return "> 10^38".to_owned() };
     let digits = number.to_string();
@@ -236,7 +236,7 @@ fn count(number: Option<u128>) -> String {
     text
 }
 
-/// The rows for a terminal: one table of each paper's figures, and one each of what changes with n.
+/// Formats the rows for a terminal: one table of fixed figures per paper, and one for each figure that varies with n.
 #[must_use]
 pub fn suite_console(rows: &[SuiteRow]) -> String {
     let fixed = [0, 1, 2, 6, 7, 8, 9];
@@ -267,7 +267,7 @@ pub fn suite_console(rows: &[SuiteRow]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// A plain table with its first column to the left and all others to the right.
+/// Renders a plain table with the first column left-aligned and the others right-aligned.
 fn aligned(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| {
         let alignment = |place| if place == 0 { CellAlignment::Left } else { CellAlignment::Right };
@@ -285,7 +285,7 @@ fn aligned(heading: &[String], rows: impl Iterator<Item = Vec<String>>) -> Strin
     super::terminal::trimmed(table, &[])
 }
 
-/// The rows as a table in Markdown, with what its columns mean below.
+/// Formats the rows as a Markdown table, with the meaning of its columns below.
 #[must_use]
 pub fn suite_markdown(rows: &[SuiteRow]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -297,13 +297,13 @@ pub fn suite_markdown(rows: &[SuiteRow]) -> String {
         let cells: Vec<String> = cells(row).iter().map(|cell| clean(cell).replace('|', "\\|")).collect();
         text.push_str(&line(&cells));
     }
-    // Here each figure gets a line of its own, as a sentence.
+    // Each sentence of the legend gets a line of its own.
     let sentence = |part: &str| part[..1].to_uppercase() + &part[1..];
     let legend = LEGEND.split(". ").map(sentence).collect::<Vec<_>>().join(".\n");
     format!("{text}\n{legend}\n")
 }
 
-/// The rows as CSV: one column a figure, with `_1` to `_5` for the n; empty cells for what is not known.
+/// Formats the rows as CSV: one column per figure, with suffixes `_1` to `_5` for n; unknown values are empty cells.
 #[must_use]
 pub fn suite_csv(rows: &[SuiteRow]) -> String {
     let mut heading = ["paper", "year", "functions", "experiments"].map(str::to_owned).to_vec();

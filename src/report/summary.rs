@@ -1,4 +1,4 @@
-//! From attempts to rows: one for each agent, model and n.
+//! Aggregates attempts into rows: one for each agent, model and n.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,23 +17,23 @@ use crate::stats::{
 };
 use crate::verifier::stored::ChoiceRecord;
 
-/// What to summarise.
+/// Options of [`summarise`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The k of each pass@k, 1 among them as a rule; shown in this order.
+    /// The k of each pass@k, in the order shown; usually includes 1.
     pub ks: Vec<usize>,
-    /// How intervals are made.
+    /// Method of the intervals.
     pub intervals: Intervals,
-    /// What the run was to do, to say what is missing; empty when that is not known.
+    /// Planned attempts, used to report missing ones; empty if unknown.
     pub planned: Vec<Planned>,
-    /// What is missing of what was stored, a sentence each.
+    /// Sentences about records that could not be read.
     pub notes: Vec<String>,
-    /// What verifiers chose, under the same labels as the attempts.
+    /// Choices of verifiers, with the same labels as the attempts.
     pub choices: Vec<ChoiceRecord>,
 }
 
 impl Default for Options {
-    /// pass@1, nothing known of the plan.
+    /// pass@1 only, without a plan.
     fn default() -> Self {
         Self {
             ks: vec![1],
@@ -45,37 +45,37 @@ impl Default for Options {
     }
 }
 
-/// The rows and what must be known to read them.
+/// The rows, and what a reader must know about them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Ordered by agent, model and n; the row over all n comes last where there are several.
+    /// Rows ordered by agent, model and n. With several n, the row over all n comes last.
     pub rows: Vec<Row>,
-    /// Confidence level of the intervals, as 0.95.
+    /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// What the intervals generalise to.
+    /// Population that the intervals generalise to.
     pub population: Population,
-    /// The word for a group of samples in texts.
+    /// The family's word for a group of samples, such as a paper.
     #[serde(skip)]
     pub group: &'static str,
-    /// What is missing or was left out, a sentence each.
+    /// Sentences about what is missing or was left out.
     pub notes: Vec<String>,
-    /// What verifiers are worth that chose among all attempts.
+    /// Pass rates of the attempts that verifiers chose.
     pub verifiers: Vec<VerifierRow>,
 }
 
 impl Summary {
-    /// How its intervals were made.
+    /// Returns the method of the intervals.
     #[must_use]
     pub const fn intervals(&self) -> Intervals {
         Intervals { level: self.level, population: self.population, group: self.group }
     }
 }
 
-/// One agent and model at one n, or at all of them.
+/// The row of one agent and model, at one n or over all.
 ///
-/// An attempt counts once: of several records of the same agent, model, sample and attempt, the last that was not lost
-/// to infrastructure, else the last. Lost attempts are in `lost` and in `ends`, and what they spent is in `cost` and
-/// `usage`; they are in no rate and no mean.
+/// Each attempt counts once: among several records of the same agent, model, sample and attempt, the last one that was
+/// not lost to infrastructure counts or, if all were lost, the last one. Lost attempts appear in `lost` and `ends`, and
+/// their spending in `cost` and `usage`; they are left out of all rates and means.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The agent's label.
@@ -88,88 +88,89 @@ pub struct Row {
     pub samples: usize,
     /// Attempts that were not lost.
     pub attempts: usize,
-    /// Of these, the ones that pass.
+    /// Attempts that pass.
     pub passed: usize,
-    /// One for each k that was asked for.
+    /// pass@k for each requested k.
     pub pass_at: Vec<PassAt>,
-    /// pass^k, the chance that all of k attempts pass, for each k above 1.
+    /// pass^k, the probability that all of k attempts pass, for each k above 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_all: Vec<PassAt>,
-    /// Share of attempts whose report agrees with gold, averaged over samples; `None` where answers report no values.
+    /// Share of attempts whose report agrees with gold, averaged over samples; `None` if answers don't report values.
     pub reported: Option<f64>,
-    /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` when none was verified.
+    /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` if no attempt was
+    /// verified.
     pub verified: Option<f64>,
-    /// How much of the task was done, from 0 to 1, averaged over samples, in families with partial credit: as verified,
-    /// else as reported.
+    /// Completed share of the task from 0 to 1 in families with partial credit, averaged over samples; as verified or,
+    /// without verification, as reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Share of the withheld lines of code that are in attempts that pass: the pass rate of samples weighted by their
-    /// lines, over those samples whose number of lines is known.
+    /// Pass rate weighted by the withheld lines of code of each sample, over the samples whose number of lines is
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_lines: Option<f64>,
-    /// Its interval.
+    /// Confidence interval of `score_lines`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_lines_interval: Option<Interval>,
-    /// Withheld lines of code of all samples, where they are known.
+    /// Withheld lines of code in all samples for which they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<usize>,
-    /// Where attempts were given feedback: the share that passes after the first round, after two, and so on, averaged over
-    /// samples. An attempt that made fewer rounds counts as it ended.
+    /// With feedback: share of attempts that pass after the first round, the second, and so on, averaged over samples.
+    /// An attempt with fewer rounds counts with its final outcome.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after_rounds: Vec<f64>,
-    /// What the family measured, as [`AttemptRecord::measures`] names it, averaged over samples.
+    /// The family's measures by name (see [`AttemptRecord::measures`]), averaged over samples.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
-    /// Attempts that report rightly what their code does not bear out.
+    /// Attempts whose reported results are right but whose code doesn't produce them.
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
     pub lost: usize,
-    /// pass@1 had every lost attempt failed, where some were lost.
+    /// pass@1 if every lost attempt had failed; `None` if none were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_at_worst: Option<f64>,
-    /// pass@1 had every lost attempt passed, where some were lost.
+    /// pass@1 if every lost attempt had passed; `None` if none were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_at_best: Option<f64>,
-    /// Why attempts stopped: counts, lost ones included.
+    /// Number of attempts by end, including lost ones.
     pub ends: BTreeMap<End, usize>,
-    /// Mean number of the model's replies an attempt.
+    /// Mean number of model replies per attempt.
     pub steps: Option<f64>,
-    /// Mean number of unreadable replies an attempt.
+    /// Mean number of unreadable replies per attempt.
     pub format_errors: Option<f64>,
-    /// Dollars that the attempts which count took, a sample.
+    /// Dollars per sample, over the attempts that count.
     pub cost_per_sample: Option<f64>,
-    /// Dollars in all, lost and superseded attempts included.
+    /// Total dollars, including lost and superseded attempts.
     pub cost: f64,
-    /// Tokens in all, lost and superseded attempts included.
+    /// Total tokens, including lost and superseded attempts.
     pub usage: Usage,
-    /// Mean seconds of tool time an attempt.
+    /// Mean seconds of tool time per attempt.
     pub tool_seconds: Option<f64>,
-    /// Mean seconds of waiting for the model an attempt.
+    /// Mean seconds of waiting for the model per attempt.
     pub model_seconds: Option<f64>,
-    /// Mean seconds of verification an attempt.
+    /// Mean seconds of verification per attempt.
     pub verify_seconds: Option<f64>,
 }
 
 /// pass@k or pass^k, averaged over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PassAt {
-    /// k.
+    /// Number of attempts k.
     pub k: usize,
-    /// The rate; `None` when no sample has k attempts.
+    /// The rate; `None` if no sample has k attempts.
     pub rate: Option<f64>,
-    /// Its interval.
+    /// Confidence interval of the rate.
     pub interval: Option<Interval>,
-    /// Samples with at least k attempts: the others are left out.
+    /// Samples with at least k attempts; the others are left out.
     pub samples: usize,
 }
 
 /// A record, and whether it counts.
 type Flagged<'a> = (&'a AttemptRecord, bool);
 
-/// The records of one agent and model.
+/// The records of one agent and model by n.
 type ByN<'a> = BTreeMap<usize, Vec<Flagged<'a>>>;
 
-/// Makes the rows. Records may come in any order, but later tries after earlier ones of the same attempt.
+/// Computes the rows. Records may come in any order, except that later tries of an attempt must follow earlier ones.
 #[must_use]
 pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     let mut groups: BTreeMap<(&str, Option<&str>), ByN<'_>> = BTreeMap::new();
@@ -183,7 +184,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
         let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
         tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
-    // The largest begin first, so that none is left over for one processor.
+    // Start with the largest groups, so that no large one runs alone at the end.
     let mut largest_first: Vec<_> = tables.iter().enumerate().collect();
     largest_first.sort_by_key(|(_, (_, records))| std::cmp::Reverse(records.len()));
     let mut rows: Vec<(usize, Row)> = largest_first
@@ -200,7 +201,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     Summary { rows, level, population, group, notes, verifiers }
 }
 
-/// The attempts of one sample that were not lost.
+/// Counts over the attempts of one sample that were not lost.
 #[derive(Default)]
 struct Tally<'a> {
     paper: &'a str,
@@ -213,11 +214,11 @@ struct Tally<'a> {
     verified: usize,
     graded: usize,
     score: f64,
-    /// Sum and number, by measure.
+    /// Sum and number of values, by measure.
     measures: BTreeMap<String, (f64, usize)>,
 }
 
-/// One row; `None` without records.
+/// Computes one row; `None` without records.
 fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<Row> {
     let (first, _) = records.first()?;
     let mut tallies: HashMap<&str, Tally<'_>> = HashMap::new();
@@ -225,7 +226,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     let mut usage = Usage::default();
     let mut scored = Vec::with_capacity(records.len());
     let mut is_reported = true;
-    // Passed, failed and lost attempts of each sample.
+    // Numbers of passed, failed and lost attempts of each sample.
     let mut tries: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for &(record, counts) in records {
         usage += record.usage;
@@ -259,7 +260,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
             *count += 1;
         }
     }
-    // Sums must not depend on the order of the hash map.
+    // Sort before summing: float sums must not depend on the order of the hash map.
     let mut samples: Vec<(&str, Tally<'_>)> = tallies.into_iter().collect();
     samples.sort_unstable_by_key(|(sample, tally)| (tally.paper, *sample));
     let samples: Vec<Tally<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
@@ -311,7 +312,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     })
 }
 
-/// The pass rate, weighted by the lines of samples.
+/// Computes the pass rate weighted by the samples' lines.
 fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
     let weighed = samples.iter().filter_map(|tally| Some((tally.lines? as f64, tally)));
     let (passed, all) = weighed.fold((0.0, 0.0), |(passed, all), (lines, tally)| {
@@ -320,7 +321,7 @@ fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
     (all > 0.0).then(|| passed / all)
 }
 
-/// The interval of [`score_lines`].
+/// Confidence interval of [`score_lines`].
 fn score_lines_interval(samples: &[Tally<'_>], how: Intervals) -> Option<Interval> {
     let weighed = samples.iter().filter_map(|tally| {
         let value = tally.passed as f64 / tally.attempts as f64;
@@ -330,9 +331,9 @@ fn score_lines_interval(samples: &[Tally<'_>], how: Intervals) -> Option<Interva
     weighted_rate_interval(&measured, &weights, how)
 }
 
-/// The pass rate after each round; none where no attempt was given feedback.
+/// Pass rate after each round; empty if no attempt got feedback.
 fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
-    // What was looked at last is the end, where no reply followed.
+    // If the model did not reply after the last feedback, that round's result is the final outcome.
     let count = |record: &AttemptRecord| {
         record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
     };
@@ -349,7 +350,7 @@ fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
     (0..most).filter_map(rate).collect()
 }
 
-/// The means of all measures, each over the samples that have it.
+/// Mean of each measure over the samples that have it.
 fn measures(samples: &[Tally<'_>]) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, (sum, count)) in samples.iter().flat_map(|tally| &tally.measures) {
@@ -359,7 +360,7 @@ fn measures(samples: &[Tally<'_>]) -> BTreeMap<String, f64> {
     all.into_iter().filter_map(mean).collect()
 }
 
-/// The mean, `None` of nothing.
+/// Computes the mean; `None` without values.
 fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0_usize);
     for value in values {
@@ -369,10 +370,10 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// A rate of one sample, estimated from n attempts of which c passed, for k.
+/// Estimator of a sample's rate from its attempts n, passed attempts c, and k.
 type Estimate = fn(usize, usize, usize) -> Option<f64>;
 
-/// pass@k for each k and pass^k for each k above 1, each over the samples that have k attempts.
+/// pass@k for each k and pass^k for each k above 1, each over the samples with at least k attempts.
 fn pass_rates(samples: &[Tally<'_>], options: &Options) -> (Vec<PassAt>, Vec<PassAt>) {
     let any = options.ks.iter().map(|&k| pass_rate(samples, k, pass_at_k, options.intervals));
     let above_one = options.ks.iter().filter(|&&k| k > 1);
@@ -389,7 +390,7 @@ fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals
             attempts += tally.attempts;
         }
     }
-    // Of n attempts n / k: a single one where there are no more than k.
+    // With n attempts per sample, the estimate is worth n / k independent trials, and one if n = k.
     let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,
@@ -399,7 +400,7 @@ fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals
     }
 }
 
-/// What is missing or was left out.
+/// Collects the notes on what is missing or was left out.
 fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &Options) -> Vec<String> {
     let mut notes = options.notes.clone();
     if records.is_empty() {
@@ -450,7 +451,7 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
     notes
 }
 
-/// Rows that have too few samples, or papers, for intervals.
+/// Note on rows with too few samples or papers for intervals.
 fn too_few(rows: &[Row], how: Intervals) -> Option<String> {
     let is_few = |row: &&Row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none());
     let of_n = |n: Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
@@ -464,7 +465,7 @@ fn too_few(rows: &[Row], how: Intervals) -> Option<String> {
         .then(|| format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))
 }
 
-/// A warning where contenders lost different numbers of attempts: their rates are then over different ones.
+/// Warning if contenders lost different numbers of attempts, because their rates then cover different attempts.
 fn unequal_losses(rows: &[Row]) -> Option<String> {
     let mut lost: BTreeMap<(&str, Option<&str>), (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
@@ -483,7 +484,8 @@ fn unequal_losses(rows: &[Row]) -> Option<String> {
     })
 }
 
-/// A warning for each agent and model of which every attempt was refused by the provider: that rate is not the model's.
+/// Warning for each agent and model whose attempts were all refused by the provider: the rate then says nothing about
+/// the model.
 fn all_refused(records: &[AttemptRecord]) -> Vec<String> {
     let mut attempts: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
     for (record, counts) in records.iter().zip(counting(records)) {

@@ -1,33 +1,33 @@
-//! What the console's reports share: tables that fit a terminal, broken lines, figures of few digits.
+//! Formatting shared by the console reports: tables that fit a terminal, line wrapping, rounded figures.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
 use crate::stats::{FEWEST_PAPERS, Intervals};
 
-/// Stands for an interval where samples, or papers, are too few for one.
+/// Shown in place of an interval if there are too few samples or papers for one.
 pub(super) const TOO_FEW: &str = "[too few]";
 
-/// What [`TOO_FEW`] means, for a legend.
+/// Explanation of [`TOO_FEW`] for a legend.
 pub(super) fn too_few_legend(fewest: usize, how: Intervals) -> String {
     let group = how.group;
     format!("{TOO_FEW}: an interval takes {fewest} samples, and for {group}s like these {FEWEST_PAPERS} {group}s.")
 }
 
-/// Widest line.
+/// Maximum line width in columns.
 pub(super) const WIDTH: u16 = 100;
-/// Columns that an agent's name gets before it is broken.
+/// Columns that an agent's name may use before it is broken.
 const NAME_WIDTH: u16 = 18;
 
-/// A table without lines that never gets wider than [`WIDTH`].
+/// Creates a table without borders that is never wider than [`WIDTH`].
 pub(super) fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table
 }
 
-/// A table's lines without blanks at their ends, nor padding in front. Left to itself a table breaks columns of names
-/// before its headings: those in `names` get room for their longest, up to [`NAME_WIDTH`].
+/// Renders a table without trailing blanks or leading padding. By default comfy-table breaks columns of names before it
+/// breaks headings, so the columns in `names` get room for their longest entry, up to [`NAME_WIDTH`].
 pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
     let widths = table.column_max_content_widths();
     for (place, longest) in widths.into_iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn tokens(count: u64) -> String {
     }
 }
 
-/// Breaks text at blanks into lines of at most [`WIDTH`] columns; `indent` goes before all but the first.
+/// Wraps text at blanks to lines of at most [`WIDTH`] columns; all but the first line start with `indent`.
 pub(super) fn wrap(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -60,7 +60,7 @@ fn options(ks: &[usize]) -> Options {
     Options { ks: ks.to_vec(), ..Options::default() }
 }
 
-/// Two agents, three n, ten samples, five attempts each.
+/// Two agents, three n, ten samples each, five attempts per sample.
 fn whole_run() -> Vec<AttemptRecord> {
     let mut records = Vec::new();
     for (agent, skill) in [("fixed", 2), ("react", 5)] {
@@ -287,12 +287,12 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
     ];
     let summary = summarise(&records, &options(&[1, 2, 3]));
     let rates: Vec<f64> = summary.rows[0].pass_at.iter().map(|at| at.rate.unwrap()).collect();
-    // By hand: (2/3 + 1/3) / 2; (1 + 2/3) / 2; (1 + 1) / 2.
+    // Computed by hand: (2/3 + 1/3) / 2; (1 + 2/3) / 2; (1 + 1) / 2.
     for (got, wanted) in rates.iter().zip([0.5, 5.0 / 6.0, 1.0]) {
         assert!((got - wanted).abs() < 1e-12, "{rates:?}");
     }
     let all: Vec<f64> = summary.rows[0].pass_all.iter().map(|all| all.rate.unwrap()).collect();
-    // Likewise, all of 2 and all of 3: (1/3 + 0) / 2; 0.
+    // pass^2 and pass^3 by hand: (1/3 + 0) / 2; 0.
     for (got, wanted) in all.iter().zip([1.0 / 6.0, 0.0]) {
         assert!((got - wanted).abs() < 1e-12, "{all:?}");
     }
@@ -310,11 +310,11 @@ fn all_of_k_attempts_pass_less_often_than_one_of_them() {
     }
     let row = &summarise(&records, &options(&[1, 2, 4])).rows[0];
     let rates = |rates: &[PassAt]| rates.iter().map(|at| (at.k, at.rate.unwrap())).collect::<Vec<_>>();
-    // C(3, 2) / C(4, 2) and 1; none of C(3, 4) and 1.
+    // By sample: C(3, 2) / C(4, 2) and 1 for k = 2; 0 (3 < 4 passes) and 1 for k = 4.
     assert_eq!(rates(&row.pass_all), [(2, 0.75), (4, 0.5)]);
     assert_eq!(rates(&row.pass_at), [(1, 0.875), (2, 1.0), (4, 1.0)]);
     assert!(row.pass_all.iter().all(|at| at.interval.is_none() && at.samples == 2));
-    // Where some samples have fewer attempts both rates are over the others.
+    // Samples with fewer than k attempts are left out of both rates.
     records.pop();
     let row = &summarise(&records, &options(&[1, 4])).rows[0];
     assert_eq!((row.pass_at[1].samples, row.pass_all[0].samples, row.pass_all[0].rate), (1, 1, Some(0.0)));
@@ -382,7 +382,7 @@ fn the_report_does_not_depend_on_the_order_of_the_records() {
     assert_eq!(json(&summarise(&records, &options(&[1, 5]))).unwrap(), json(&first).unwrap());
 }
 
-/// A record whose every text tries to steer the terminal or to be a formula.
+/// A record in which every text tries to control the terminal or to be a formula.
 fn hostile() -> AttemptRecord {
     let evil = "=cmd|'/c calc'!A1\u{1b}[31m\u{9b}2J\u{202e}\r\n\u{7}\"";
     let raw = json!({"Experiment 1": {"a": evil, "b": -1.5, "\u{1b}]0;x\u{7}": 1}}).to_string();
@@ -477,7 +477,7 @@ fn two_models_are_two_rows_however_late_their_names_differ() {
     }
     let summary = summarise(&records, &options(&[1]));
     assert_eq!(summary.rows.len(), 2);
-    // Programs and pages get whole names; only the console has no room for them.
+    // JSON and pages contain full names; only the console has no room for them.
     let told = json(&summary).unwrap();
     for size in ["0.5b", "1.5b"] {
         assert!(told.contains(&format!("react {}, n = 1: not verified", long(size))), "{told}");
@@ -496,7 +496,7 @@ fn two_models_are_two_rows_however_late_their_names_differ() {
         assert!(drawn.contains("0.5b") && drawn.contains("1.5b"), "{drawn}");
     }
     let text = console(&summary);
-    // Broken over lines, but not cut where they differ.
+    // Names are wrapped, but not cut where they differ.
     let rates: String = text.split("pass@k:").next().unwrap().split_whitespace().collect();
     assert!(rates.contains("0.5b") && rates.contains("1.5b"), "{text}");
 }
@@ -661,13 +661,13 @@ fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
         ..record("a", 1, sample, 0, pass)
     };
     let mut records = vec![of(0, 3, true), of(1, 9, false), of(2, 4, true)];
-    // Half of the second one's attempts pass.
+    // The second sample gets another attempt, which passes.
     records.push(AttemptRecord { attempt: 1, ..of(1, 9, true) });
     let summary = summarise(&records, &Options::default());
     let row = &summary.rows[0];
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
     let shown = super::lines_console(&summary);
     assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
-    // A run from before lines were kept has none.
+    // Records of earlier versions have no lines.
     assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &Options::default()).rows[0].score_lines, None);
 }

@@ -1,4 +1,4 @@
-//! One attempt's trajectory for reading: who said what, which tools ran and what came of them.
+//! One attempt's trajectory as readable text: messages, tool calls and their results.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::kernel::{By, State};
 use crate::model::Role;
 use crate::sandbox::Exit;
 
-/// Colours of a terminal, or none.
+/// Whether to use terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.
@@ -20,7 +20,7 @@ pub enum Colour {
     On,
 }
 
-/// What a line is, for its colour (the standard eight, which every terminal's theme makes readable).
+/// Kind of a line, which decides its colour (one of the standard eight, which every terminal theme makes readable).
 #[derive(Clone, Copy)]
 enum Kind {
     Heading,
@@ -46,8 +46,8 @@ impl Colour {
     }
 }
 
-/// The trajectory as text, an event a paragraph, each with the seconds since the attempt began. Everything that a model,
-/// a tool or a repo wrote is cleaned line by line, so that no escape sequence of theirs reaches the terminal.
+/// Formats the trajectory as text, one paragraph per event with the seconds since the attempt began. All text from a
+/// model, a tool or a repo is cleaned line by line, so that it can't emit escape sequences.
 #[must_use]
 pub fn trajectory_text(lines: &[TimedEvent], colour: Colour) -> String {
     let mut text = String::new();
@@ -195,7 +195,7 @@ fn how(exit: Exit) -> String {
     }
 }
 
-/// A tool's call: its arguments one a line, texts of several lines as they are.
+/// Formats a tool call with one line per argument; multi-line values keep their lines.
 fn call_lines(text: &mut String, tool: &str, arguments: &Value, colour: Colour) {
     let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", short(tool, 60))));
     let Value::Object(arguments) = arguments else {
@@ -208,7 +208,7 @@ fn call_lines(text: &mut String, tool: &str, arguments: &Value, colour: Colour) 
     }
 }
 
-/// Indented lines, each cleaned.
+/// Appends indented lines, each cleaned.
 fn body(text: &mut String, said: &str, kind: Option<Kind>, colour: Colour) {
     for line in said.trim_end().lines() {
         let line = clean(&line.replace('\t', "    "));
@@ -286,7 +286,7 @@ mod tests {
     fn no_control_character_of_a_stranger_is_printed_raw() {
         let plain = trajectory_text(&lines(), Colour::Off);
         assert!(plain.chars().all(|c| c == '\n' || !super::super::clean::is_unsafe(c)), "{plain:?}");
-        // With colours the only escapes are our own.
+        // Remove the program's own colour codes; no other escape sequence is left.
         let mut coloured = trajectory_text(&lines(), Colour::On);
         for code in ["0", "1", "2", "31", "32", "36"] {
             coloured = coloured.replace(&format!("\u{1b}[{code}m"), "");

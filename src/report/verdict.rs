@@ -11,12 +11,12 @@ use super::terminal::{plain_table, trimmed};
 use crate::run::AttemptRecord;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
 
-/// Longest text of a stranger in a table's cell.
+/// Maximum length of untrusted text in a table cell.
 const LONGEST: usize = 40;
 
-/// The verdict for a terminal, a line each and at most 100 columns: the attempt and what came of it, then for each
-/// experiment its values with gold, what was reported and what verification read, and their errors in percent of
-/// |gold| (absolute, without a percent sign, where gold is 0).
+/// Formats the verdict for a terminal, in lines of at most 100 columns: the attempt and its outcome, then for each
+/// experiment its values with gold, the reported and the verified value, and their errors in percent of |gold|
+/// (absolute and without a percent sign if gold is 0).
 #[must_use]
 pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
     let outcome = match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
@@ -46,7 +46,7 @@ pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
     lines
 }
 
-/// Pass or fail, with the reason.
+/// Formats `pass` or `fail` with the reason.
 fn outline(verdict: Option<&Verdict>) -> String {
     match verdict {
         None => "not scored".to_owned(),
@@ -59,7 +59,7 @@ fn pass_or_fail(pass: bool, reason: Option<&str>) -> String {
     reason.map_or_else(|| word.to_owned(), |reason| format!("{word}: {}", short(reason, 70)))
 }
 
-/// The experiments' ids, in the order of whichever verdict there is.
+/// Ids of the experiments, in the order of the reported verdict or, if that has none, of the verified one.
 fn experiments(record: &AttemptRecord) -> Vec<&str> {
     let verdict = record.reported.as_ref().filter(|verdict| !verdict.experiments.is_empty());
     let verdict = verdict.or(record.verified.as_ref());
@@ -104,12 +104,12 @@ fn aligned(column: usize, text: &str) -> Cell {
     Cell::new(text).set_alignment(if column == 0 { CellAlignment::Left } else { CellAlignment::Right })
 }
 
-/// What was given, or `-`.
+/// The obtained value, or `-`.
 fn got(value: Option<&ValueVerdict>) -> String {
     value.and_then(|value| value.got.as_ref()).map_or_else(|| "-".to_owned(), plain)
 }
 
-/// The error, or why there is none; a `!` marks what fails.
+/// The value's error, or the reason why there is none; a trailing `!` marks a failed value.
 fn error(value: Option<&ValueVerdict>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let text = match (value.error, value.reason.as_deref()) {

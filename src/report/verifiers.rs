@@ -1,4 +1,4 @@
-//! What verifiers are worth: between pass@1 and pass@k.
+//! Evaluation of verifiers: the pass rate of the attempts they choose, between pass@1 and pass@k.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -14,13 +14,13 @@ use crate::run::AttemptRecord;
 use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, Measured, gap_closed, pass_at_k, rate_interval};
 use crate::verifier::stored::{ChoiceRecord, Group, groups};
 
-/// Columns that a verifier's name gets.
+/// Columns for a verifier's name.
 const VERIFIER_WIDTH: usize = 24;
 
-/// One verifier on the attempts of one agent and model, at one n or at all.
+/// The row of one verifier on the attempts of one agent and model, at one n or over all.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerifierRow {
-    /// The verifier.
+    /// The verifier's label.
     pub verifier: String,
     /// The agent's label.
     pub agent: String,
@@ -28,31 +28,32 @@ pub struct VerifierRow {
     pub model: Option<String>,
     /// Number of masked functions; `None` for all.
     pub n: Option<usize>,
-    /// Samples at which it chose.
+    /// Samples at which the verifier chose an attempt.
     pub samples: usize,
-    /// Attempts a sample; the least where they differ.
+    /// Attempts per sample; the smallest number if they differ.
     pub k: usize,
-    /// Rates of a single attempt, of the chosen one, and of the best of all; each averaged over samples.
+    /// Pass rates of a single attempt, of the chosen attempt, and of the best of all attempts, each averaged over
+    /// samples.
     pub rates: [f64; 3],
-    /// Their intervals.
+    /// Confidence intervals of `rates`.
     pub intervals: Option<[Interval; 3]>,
-    /// (chosen - single) / (best - single); `None` where there is no gap.
+    /// (chosen - single) / (best - single); `None` if best equals single.
     pub gap_closed: Option<f64>,
-    /// Its interval.
+    /// Confidence interval of `gap_closed`.
     pub gap_interval: Option<Interval>,
-    /// Dollars that choosing took.
+    /// Dollars spent on choosing.
     pub cost: f64,
-    /// Replies of the verifier's model that named a candidate which does not exist.
+    /// Replies of the verifier's model that named a candidate that doesn't exist.
     pub unknown: u32,
-    /// Replies that named nobody, and questions that the model did not take.
+    /// Replies that named no candidate, and questions that the model refused.
     pub unreadable: u32,
 }
 
-/// The rows of all verifiers that chose among these attempts. Samples whose attempts are not all among those that the
-/// verifier saw are left out.
+/// Computes the rows of all verifiers that chose among these attempts. Samples with attempts that the verifier didn't
+/// see are left out.
 #[must_use]
 pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
-    /// Samples with [single, chosen, best]; and the least k, and the cost.
+    /// Per sample [single, chosen, best], with the smallest k and the total cost.
     #[derive(Clone, Default)]
     struct Tally<'a> {
         samples: Vec<(Measured<'a>, [f64; 3])>,
@@ -68,7 +69,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
             Some(((first.agent.as_str(), first.model.as_deref(), first.sample.as_str()), group))
         })
         .collect();
-    // Choices that two processes made at once count once.
+    // A choice that two processes made at the same time counts once.
     let mut seen = BTreeSet::new();
     let choices = choices.iter().filter(|choice| {
         seen.insert((&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts))
@@ -104,7 +105,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
                 tally.samples.iter().map(|(sample, values)| Measured { value: values[column], ..*sample }).collect()
             };
             let k = tally.k.unwrap_or_default();
-            // A single attempt's rate rests on all k of them.
+            // The rate of a single attempt is based on all k attempts.
             let [single, chosen, best] =
                 [(0, k as f64), (1, 1.0), (2, 1.0)].map(|(place, trials)| rate_interval(&column(place), trials, how));
             VerifierRow {
@@ -142,12 +143,12 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
     rows
 }
 
-/// The rows as a table with a legend, which says how intervals were made.
+/// Formats the rows as a table with a legend that says how the intervals were made.
 #[must_use]
 pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     let mut table = plain_table();
     table.set_header(["verifier", "agent", "n", "samples", "k", "pass@1", "chosen", "pass@k", "gap closed %"]);
-    // Names of models may be paths of files.
+    // Shorten the name: a model's name may be a long path.
     let verifier = |row: &VerifierRow| middle_cut(&row.verifier, VERIFIER_WIDTH);
     for row in rows {
         let rate = |column: usize| {
@@ -176,7 +177,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
-    // Rows over all n repeat those of each n.
+    // Rows over all n repeat the counts of each n, so skip them.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();
@@ -196,7 +197,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
             let _ = write!(legend, " {} {}.", clean(verifier), told.join(" and "));
         }
     }
-    // Names are what may break, not a rate behind its first bound.
+    // Only names may be wrapped; a rate stays on one line with its interval.
     for column in table.column_iter_mut().skip(2) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
@@ -204,7 +205,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
 }
 
 impl VerifierRow {
-    /// The share of the gap in percent, with its interval, as text.
+    /// Formats the closed share of the gap in percent, with its interval.
     pub(super) fn gap(&self) -> String {
         let Some(share) = self.gap_closed else { return "-".to_owned() };
         let bounds = self.gap_interval.map(|it| format!("[{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));

@@ -6,10 +6,10 @@ use crate::report::console::render;
 use crate::report::terminal::{plain_table, trimmed, wrap};
 use crate::run::family::Words;
 
-/// Units on the console.
+/// Maximum number of units listed.
 const SHOWN: usize = 15;
 
-/// Declines and the hardest functions as tables of at most 100 columns.
+/// Formats declines and the hardest functions as tables of at most 100 columns.
 #[must_use]
 pub fn difficulty_console(found: &Difficulty) -> String {
     let percent = 100.0 * found.level;
@@ -86,12 +86,12 @@ pub fn difficulty_console(found: &Difficulty) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-/// The same, but what rounds to nothing has no sign.
+/// Replaces a value that rounds to zero by 0, so that it has no sign.
 fn unsigned(value: f64) -> f64 {
     if value.abs() < 0.005 { 0.0 } else { value }
 }
 
-/// `2.3 [1.9, 2.8]`; a half that lies below 0 masked functions is said to.
+/// Formats the n at which half the attempts fail, as `2.3 [1.9, 2.8]`; `open` if it has no interval.
 fn half(decline: &Decline) -> String {
     match decline.half_interval {
         Some(interval) => format!("{:.1} [{:.1}, {:.1}]", decline.half, interval.low, interval.high),

@@ -1,4 +1,4 @@
-//! How the pass rate falls with the number of masked functions, and which functions are hard.
+//! The fall of the pass rate with the number of masked functions, and the difficulty of single functions.
 
 mod console;
 
@@ -14,86 +14,88 @@ use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, Tried, chance, fit_correlated};
 pub use console::difficulty_console;
 
-/// Fewest papers, or functions, whose differences are fitted as a family of random effects.
+/// Minimum number of papers or functions for fitting their differences as random effects.
 const FEWEST: usize = 3;
-/// Least and most spread, in log-odds, that is told as one: those beyond are the bounds between which the fit looks.
+/// Range of spreads, in log-odds, that are reported. Values outside it only mean that the fit stopped at a bound of its
+/// search.
 const LEAST_TOLD: f64 = 0.05;
 const MOST_TOLD: f64 = 5.8;
-/// Most random effects: a fit takes time with their number's cube.
+/// Maximum number of random effects; the time of a fit grows with its cube.
 const MOST: usize = 600;
 
 /// Declines and difficulties.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difficulty {
-    /// Confidence level of the intervals, as 0.95.
+    /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// One for each agent and model.
+    /// One decline for each agent and model.
     pub declines: Vec<Decline>,
-    /// Over all agents, hardest first.
+    /// Difficulties of functions, estimated over all agents, hardest first.
     pub functions: Vec<FunctionDifficulty>,
-    /// What could not be fitted, a sentence each.
+    /// Sentences about what could not be fitted.
     pub notes: Vec<String>,
-    /// The family's words, for texts.
+    /// The family's words for items, groups and units, used in texts.
     #[serde(skip)]
     pub words: Words,
 }
 
-/// How one agent and model's pass rate falls with n.
+/// The fall of one agent and model's pass rate with n.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decline {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// For each n.
+    /// One point per n.
     pub points: Vec<Point>,
-    /// Log-odds of passing at n = 0, of a typical paper.
+    /// Log-odds of passing a typical paper at n = 0.
     pub intercept: f64,
-    /// Change of the log-odds with each further function.
+    /// Change of the log-odds with each additional masked function.
     pub slope: f64,
-    /// Its interval.
+    /// Confidence interval of the slope.
     pub slope_interval: Interval,
     /// The n at which half of all attempts fail.
     pub half: f64,
-    /// Its interval; `None` where the slope may be 0.
+    /// Confidence interval of `half`; `None` if the slope may be 0.
     pub half_interval: Option<Interval>,
-    /// Standard deviation of the papers, in log-odds; `None` where they are too few, or the data bound it not.
+    /// Standard deviation between papers, in log-odds; `None` if there are too few papers or the data don't bound it.
     pub paper_spread: Option<f64>,
-    /// Standard deviation of the functions, in log-odds; `None` where the data do not tell them apart, or bound it not.
+    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate it from that between
+    /// papers or don't bound it.
     pub function_spread: Option<f64>,
 }
 
-/// A decline at one n.
+/// Pass rates at one n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Number of masked functions.
     pub n: usize,
-    /// Samples.
+    /// Number of samples.
     pub samples: usize,
     /// pass@1, averaged over samples.
     pub rate: f64,
-    /// The fitted chance of a sample of a typical paper with typical functions.
+    /// Fitted probability of passing a sample with typical functions of a typical paper.
     pub fitted: f64,
-    /// Its interval.
+    /// Confidence interval of `fitted`.
     pub interval: Interval,
 }
 
-/// How hard a function is, beside the others.
+/// Difficulty of one function relative to the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionDifficulty {
     /// The paper's id.
     pub paper: String,
-    /// Its place in the manifest.
+    /// The function's index in the manifest.
     pub function: usize,
-    /// Its name, where the suite is at hand.
+    /// The function's name, if the suite is available.
     pub name: Option<String>,
-    /// Log-odds that an attempt loses when this function is masked in place of a typical one.
+    /// Decrease in log-odds of passing when this function is masked instead of a typical one.
     pub difficulty: f64,
-    /// Its interval.
+    /// Confidence interval of the difficulty.
     pub interval: Interval,
-    /// Attempts at samples that mask it.
+    /// Attempts at samples in which the function is masked.
     pub attempts: usize,
-    /// Share of them that pass.
+    /// Share of these attempts that pass.
     pub rate: f64,
 }
 
@@ -108,10 +110,10 @@ struct Group<'a> {
     passed: usize,
 }
 
-/// Attempts by sample: one of them, and how many passed, of how many.
+/// By sample: one of its attempts, and the numbers of passed and of all attempts.
 type BySample<'a> = BTreeMap<&'a str, (&'a AttemptRecord, [usize; 2])>;
 
-/// Where the effects of a model stand.
+/// Positions of the random effects in the vector of a fit.
 struct Layout<'a> {
     families: Vec<usize>,
     functions: BTreeMap<(&'a str, usize), usize>,
@@ -119,7 +121,7 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Families of random effects for these samples, as far as the data allow.
+    /// Lays out the families of random effects that these samples can identify.
     fn of(groups: &[&Group<'a>]) -> Self {
         let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -130,7 +132,7 @@ impl<'a> Layout<'a> {
             }
         }
         let mut families = Vec::new();
-        // With one sample a function each, functions are samples.
+        // If each function is masked in one sample only, its effect cannot be told from the sample's.
         let repeated = uses.values().filter(|&&count| count > 1).count();
         let mut functions = BTreeMap::new();
         if repeated >= FEWEST && uses.len() <= MOST {
@@ -153,7 +155,7 @@ impl<'a> Layout<'a> {
         self.families.iter().sum()
     }
 
-    /// A sample's random effects; difficulties count against it.
+    /// The random effects of a sample with their signs; a function's difficulty lowers the log-odds.
     fn terms(&self, group: &Group<'_>) -> Vec<(usize, f64)> {
         let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.item, function)));
         let mut terms: Vec<(usize, f64)> = functions.map(|&at| (at, -1.0)).collect();
@@ -161,7 +163,7 @@ impl<'a> Layout<'a> {
         terms
     }
 
-    /// The spreads of functions and papers.
+    /// Returns the fitted spreads of functions and of papers.
     fn spreads(&self, fit: &Logistic) -> [Option<f64>; 2] {
         let mut spreads = fit.spreads.iter().copied();
         let functions = if self.functions.is_empty() { None } else { spreads.next() };
@@ -169,9 +171,9 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Fits the declines of all contenders, each alone, and the difficulties of functions from all of them together. `units`
-/// is what an attempt's sample withholds of which item, as functions of a paper, and `None` for what is not a sample;
-/// `named` gives the name of one of an item's units.
+/// Fits a decline for each contender separately, and the functions' difficulties over all contenders together. `units`
+/// returns the item and the units (such as a paper's functions) that an attempt's sample withholds, or `None` if it
+/// withholds none; `named` returns the name of an item's unit.
 #[must_use]
 pub fn difficulty(
     records: &[AttemptRecord],
@@ -223,8 +225,8 @@ pub fn difficulty(
     Difficulty { level, declines, functions, notes, words: Words::default() }
 }
 
-/// log-odds = intercept + slope n + paper - sum of its functions' difficulties. Without enough data for both families,
-/// or where the fit with them has no bound, with what is left.
+/// Fits log-odds = intercept + slope n + paper - sum of difficulties. Without enough data for both families of random
+/// effects, or if their fit is unbounded, fits fewer of them.
 fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) -> Option<Decline> {
     let full = Layout::of(groups);
     let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };
@@ -273,7 +275,7 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) 
     })
 }
 
-/// log-odds = contender's ability + slope n + paper - sum of difficulties, over all contenders.
+/// Fits log-odds = contender's ability + slope n + paper - sum of difficulties, over all contenders.
 fn functions(
     groups: &[Group<'_>],
     contenders: usize,
@@ -281,7 +283,7 @@ fn functions(
     named: impl Fn(&str, usize) -> Option<String>,
 ) -> Option<Vec<FunctionDifficulty>> {
     let all: Vec<&Group<'_>> = groups.iter().collect();
-    // A contender that always or never passes tells nothing of functions, and has no bounded ability.
+    // A contender that passes always or never has an unbounded ability and says nothing about functions.
     let tells = |place: usize| {
         let (passed, tries) = all
             .iter()
@@ -308,7 +310,7 @@ fn functions(
         })
         .collect();
     let found = fit_correlated(&tried, &layout.families, telling.len() + usize::from(several_n))?;
-    // At the least spread that the fit tries the intervals would be those of that bound.
+    // At the smallest spread that the fit tries, the intervals would only reflect that bound.
     if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_TOLD) {
         return None;
     }
@@ -345,7 +347,7 @@ mod tests {
         record.sample.parse().ok()
     }
 
-    /// A run in which the chance falls from n = 1 to 5 and one function of each paper is never restored.
+    /// Simulates a run whose pass rate falls from n = 1 to 5 and in which one function of each paper is never restored.
     fn run() -> Vec<AttemptRecord> {
         let mut records = Vec::new();
         let mut state = 5_u64;
@@ -378,11 +380,11 @@ mod tests {
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");
         let half = decline.half_interval.unwrap();
-        // Without the hard function it is 3; with it a little less.
+        // Without the hard function the half is at 3; with it, slightly below.
         assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
         assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));
-        // Papers are all alike here: what is fitted for them is the least that the fit tries.
+        // All papers are equally hard here, so their spread is at the lower bound of the fit and isn't reported.
         assert_eq!((decline.function_spread.is_some(), decline.paper_spread), (true, None));
         let hardest: Vec<_> = found.functions.iter().take(4).map(|it| (it.function, it.rate)).collect();
         assert!(hardest.iter().all(|&(function, rate)| function == 7 && rate == 0.0), "{hardest:?}");

@@ -1,7 +1,7 @@
-//! A chart as SVG, drawn by plotters.
+//! Charts as SVG, drawn by plotters.
 //!
-//! Series are told apart three times over: by colour (Okabe and Ito's palette, which the colour-blind can read), by the
-//! shape of their markers and by the dashes of their lines, so that a print in grey is as good.
+//! Series differ in colour (Okabe and Ito's palette, which colour-blind readers can distinguish), in the shape of their
+//! markers and in the dashes of their lines, so that a greyscale print is as readable.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::report::clean::cut_apart;
 use crate::stats::Interval;
 
-/// Text, axes and grid are drawn in this colour, which no series has, so that a page can put its own in its place.
+/// Colour of text, axes and grid. No series uses it, so a page can replace it with its own.
 pub const INK: &str = "#010203";
 const INK_COLOR: RGBColor = RGBColor(1, 2, 3);
 
-/// Okabe and Ito (2008), "Color Universal Design", without yellow, which cannot be seen on white, and black, which is the
-/// text's.
+/// Okabe and Ito (2008), "Color Universal Design", without yellow, which is invisible on white, and black, which is the
+/// text's colour.
 const PALETTE: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -26,71 +26,71 @@ const PALETTE: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Lengths of dashes and of the gaps between them, in units; none for a solid line.
+/// Lengths of dashes and gaps in units; `None` for a solid line.
 const DASHES: [Option<(i32, i32)>; 4] = [None, Some((7, 4)), Some((2, 3)), Some((12, 4))];
 
-/// Characters of a series' name in the legend.
+/// Maximum number of characters of a series' name in the legend.
 const LONGEST_NAME: usize = 64;
 
-/// Rates over an axis of numbers, or beside a list of names.
+/// A chart of rates over a numeric axis or a list of names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// The axis that is no rate.
+    /// The axis that doesn't show the rate.
     pub over: Over,
-    /// What the rate is, as `pass@1, %`.
+    /// Label of the rate, such as `pass@1, %`.
     pub rate: String,
-    /// In the order of the legend.
+    /// Series, in the order of the legend.
     pub series: Vec<Series>,
-    /// A line without markers behind points that are not joined otherwise: places and rates.
+    /// A line without markers behind the points, as (x, rate); used when the series' points aren't joined.
     pub line: Option<Vec<(f64, f64)>>,
 }
 
-/// What rates are shown over.
+/// The axis over which rates are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Over {
     /// A quantity, with its name and unit.
     Quantity(String),
-    /// The same of quantities above 0 that differ by orders of magnitude: on a logarithmic axis.
+    /// A positive quantity that spans orders of magnitude, on a logarithmic axis; with its name and unit.
     Orders(String),
-    /// Names, one below the other; a point's `x` is the place of its name.
+    /// Names from top to bottom; a point's `x` is the index of its name.
     Names(Vec<String>),
 }
 
-/// Points of one kind.
+/// A named series of points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// For the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Ascending by `x`.
+    /// Points, ascending by `x`.
     pub points: Vec<Point>,
 }
 
-/// A rate.
+/// One rate in a chart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position on the other axis.
     pub x: f64,
-    /// From 0 to 1.
+    /// Rate from 0 to 1.
     pub rate: f64,
-    /// Its interval.
+    /// Confidence interval of the rate.
     pub interval: Option<Interval>,
 }
 
-/// How large a chart is drawn.
+/// The size of a drawing.
 #[derive(Debug, Clone, Copy)]
 pub struct Canvas {
     /// Width in the SVG's own units.
     pub width: u32,
     /// Height without the legend.
     pub height: u32,
-    /// The units of a pixel on a screen: the backend rounds to whole units, so that small drawings need several.
+    /// Units per screen pixel. The backend rounds to whole units, so small drawings need several.
     pub scale: u32,
 }
 
 impl Canvas {
-    /// For a page.
+    /// Size for a web page.
     pub const SCREEN: Self = Self { width: 720, height: 360, scale: 1 };
-    /// For print at 5.5 by about 3 inches, the width of a text column of the large conferences.
+    /// Size for print: 5.5 by about 3 inches, the width of a text column at the large conferences.
     #[cfg(feature = "figures")]
     pub const PRINT: Self = Self { width: 2112, height: 1088, scale: 4 };
 
@@ -105,10 +105,10 @@ impl Canvas {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// The chart as an SVG document.
+/// Draws the chart as an SVG document.
 ///
 /// # Errors
-/// Kind `Internal`, should drawing fail.
+/// Kind `Internal` if drawing fails.
 pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     let mut text = String::new();
     let names = match &chart.over {
@@ -147,7 +147,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
     let room = if high > low { (high - low) * 0.04 } else { 0.5 };
-    // Counts, as n is, get a mark each, as long as there are few of them.
+    // A short range of whole numbers, such as n, gets one tick per number.
     let whole = !is_log && xs().all(|x| x.fract() == 0.0);
     let marks = if whole { ((high - low) as usize + 1).min(10) } else { 8 };
     let mut context = ChartBuilder::on(area)
@@ -174,8 +174,8 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         .label_style(canvas.font(13))
         .axis_desc_style(canvas.font(14))
         .draw()?;
-    // Side by side, or intervals at the same x would hide each other: as far apart as their ends are wide, if the next
-    // x leaves room for all of them.
+    // Shift the series sideways so that intervals at the same x don't hide each other: by the width of a whisker if
+    // there is room before the next x for all series.
     let per_pixel = (high - low + 2.0 * room) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
     let mut different: Vec<f64> = xs().collect();
     different.sort_by(f64::total_cmp);
@@ -226,7 +226,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     Ok(())
 }
 
-/// Names from top to bottom, each with its series below each other.
+/// Draws a list of names from top to bottom, with the series of each name below each other.
 fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) -> Drawn {
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default() as i32;
     let left = canvas.units((longest * 7 + 24).min(280));
@@ -272,12 +272,12 @@ fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) 
     Ok(())
 }
 
-/// The marker of the series in this place.
+/// Draws the marker of the series with this index.
 fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> Drawn {
     let style = PALETTE[place % PALETTE.len()].filled();
     let r = canvas.units(5);
     let (x, y) = at;
-    // A seventh series has the first one's colour and another shape.
+    // The seventh series has the first one's colour and another shape.
     match (place + place / PALETTE.len()) % 6 {
         0 => area.draw(&Circle::new(at, r, style))?,
         1 => area.draw(&Rectangle::new([(x - r, y - r), (x + r, y + r)], style))?,
@@ -293,7 +293,7 @@ fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> Draw
     Ok(())
 }
 
-/// Which series stand in which row of the legend, with their left edges.
+/// Lays out the legend: for each row, its series with their left edges.
 fn rows_of_legend(chart: &Chart, canvas: Canvas) -> Vec<Vec<(usize, i32)>> {
     let mut rows: Vec<Vec<(usize, i32)>> = Vec::new();
     let mut left = i32::MAX;
@@ -336,12 +336,12 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Dra
     Ok(())
 }
 
-/// Whether points of a series are joined.
+/// Whether the points of a series are joined by lines.
 const fn series_are_lines(chart: &Chart) -> bool {
     !matches!(chart.over, Over::Names(_)) && chart.line.is_none()
 }
 
-/// A quantity on an axis: thousands as `12k`.
+/// Formats a number on an axis, thousands as `12k`.
 fn number(x: f64) -> String {
     if x.abs() >= 10_000.0 {
         format!("{}k", x / 1000.0)

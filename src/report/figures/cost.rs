@@ -1,4 +1,4 @@
-//! Cost against accuracy, with the contenders that nobody beats at their price.
+//! The figure of pass rate over cost, with the Pareto front.
 
 use super::chart::{Chart, Over, Point, Series};
 use super::{Figure, Source, Table, figure, headings, percents, whiskers};
@@ -8,10 +8,10 @@ use crate::report::names::full_name;
 /// The figure's id.
 pub const COST: &str = "cost-accuracy";
 
-/// From how many times the least cost on the axis is logarithmic.
+/// Ratio of the highest to the lowest cost from which the axis is logarithmic.
 const ORDERS: f64 = 20.0;
 
-/// pass@1 over dollars an attempt, a point a contender, and the Pareto front.
+/// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.
 pub(super) fn cost(source: &Source<'_>) -> Figure {
     let places = leaderboard(source.summary);
     let known: Vec<(&Place, f64, f64)> = places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();

@@ -1,4 +1,4 @@
-//! Figures as files for a paper: SVG as drawn, PDF and PNG made of it.
+//! Figures as files for print: SVG as drawn, PDF and PNG converted from it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,26 +8,26 @@ use resvg::usvg::{Options, Tree, fontdb};
 use super::chart::{Canvas, Chart, INK, draw};
 use crate::error::{Error, Result};
 
-/// Pixels an inch that a PNG has.
+/// Resolution of a PNG in pixels per inch.
 const DPI: f32 = 300.0;
 
-/// Units an inch of [`Canvas::PRINT`].
+/// Units per inch of [`Canvas::PRINT`].
 const UNITS: f32 = 384.0;
 
 /// One figure in three formats.
 pub struct Files {
-    /// As drawn, with its size in inches.
+    /// The SVG as drawn, with its size in inches.
     pub svg: String,
-    /// Vectors, with the fonts that it needs.
+    /// The PDF, as vectors with embedded fonts.
     pub pdf: Vec<u8>,
-    /// At 300 dots an inch, on white.
+    /// The PNG at 300 dots per inch, on white.
     pub png: Vec<u8>,
 }
 
-/// A chart at the size of a paper, 5.5 inches wide.
+/// Draws a chart 5.5 inches wide and converts it to all formats.
 ///
 /// # Errors
-/// Kind `Machine` where no font is installed, `Internal` should drawing fail.
+/// Kind `Machine` if no font is installed, `Internal` if drawing or conversion fails.
 pub fn files(chart: &Chart) -> Result<Files> {
     let drawn = draw(chart, Canvas::PRINT)?.replace(INK, "#000000");
     let svg = in_inches(&drawn);
@@ -46,12 +46,12 @@ pub fn files(chart: &Chart) -> Result<Files> {
     Ok(Files { svg, pdf, png })
 }
 
-/// The drawing with its size in inches in place of units.
+/// Replaces the drawing's size in units by its size in inches.
 fn in_inches(svg: &str) -> String {
     let mut out = svg.to_owned();
     for side in ["width", "height"] {
         let begin = format!("{side}=\"");
-        // The first of each stands in the root element.
+        // The first occurrence is in the root element.
         let Some(start) = out.find(&begin).map(|at| at + begin.len()) else { continue };
         let Some(end) = out[start..].find('"').map(|length| start + length) else { continue };
         if let Ok(units) = out[start..end].parse::<f32>() {
@@ -61,7 +61,7 @@ fn in_inches(svg: &str) -> String {
     out
 }
 
-/// How the SVG is read, with this machine's fonts.
+/// Options for reading the SVG, with this machine's fonts.
 fn options() -> Result<Options<'static>> {
     static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
         let mut fonts = fontdb::Database::new();

@@ -1,19 +1,19 @@
-//! Stands in for the conversion of figures in a program that was built without it.
+//! Replacement for `files` in a program built without the feature `figures`.
 
 use super::chart::Chart;
 use crate::error::{Error, Result};
 
 /// One figure in three formats.
 pub struct Files {
-    /// As drawn.
+    /// The SVG.
     pub svg: String,
-    /// Vectors.
+    /// The PDF.
     pub pdf: Vec<u8>,
-    /// Pixels.
+    /// The PNG.
     pub png: Vec<u8>,
 }
 
-/// Always an error that names the feature.
+/// Always fails with an error that names the missing feature.
 ///
 /// # Errors
 /// Kind `Usage`.

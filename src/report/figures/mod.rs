@@ -1,7 +1,7 @@
-//! The figures of the paper over stored attempts: what they show, and the table that goes with each.
+//! Figures over stored attempts, each with the table of its numbers.
 //!
-//! [`figures`] computes them from rows and records, [`chart`] draws one as SVG, [`files`] makes it into files for print.
-//! Rates carry the same intervals as the tables of the report.
+//! [`figures`] computes them from rows and records, [`chart`] draws one as SVG, and [`files`] converts it to files for
+//! print. Rates carry the same intervals as the tables of the report.
 
 pub mod chart;
 mod cost;
@@ -27,42 +27,42 @@ use crate::stats::{Interval, Intervals};
 use chart::{Chart, Over, Point, Series};
 pub use cost::COST;
 
-/// A picture and its numbers.
+/// A chart with its title, caption and numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// For links and file names, as `pass-by-n`.
+    /// Id for links and file names, such as `pass-by-n`.
     pub id: &'static str,
-    /// What it shows.
+    /// Title: what the figure shows.
     pub title: &'static str,
-    /// How to read it.
+    /// Caption: how to read the figure.
     pub caption: String,
-    /// The picture; `None` where there is nothing to draw, for the reason in `missing`.
+    /// The chart; `None` if there is nothing to draw, with the reason in `missing`.
     pub chart: Option<Chart>,
-    /// Why there is no picture.
+    /// Reason why there is no chart.
     pub missing: Option<String>,
-    /// The numbers.
+    /// Table of the figure's numbers.
     pub table: Table,
 }
 
-/// Numbers below a picture.
+/// The table of numbers below a chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// Headings.
+    /// Column headings.
     pub columns: Vec<String>,
-    /// Cells, as many a row as there are headings. Those of numbers are plain numbers, rates in percent.
+    /// Rows of cells, one cell per column. Numbers are unformatted, rates in percent.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// As CSV, safe to open in a spreadsheet.
+    /// Formats the table as CSV that is safe to open in a spreadsheet.
     ///
     /// # Errors
-    /// Kind `Internal`, should writing to memory fail.
+    /// Kind `Internal` if writing to memory fails.
     pub fn csv(&self) -> Result<String> {
         let failed = |error: csv::Error| Error::internal("failed to write CSV").because(error);
         let mut writer = csv::Writer::from_writer(Vec::new());
         for row in std::iter::once(&self.columns).chain(&self.rows) {
-            // A bound may be a negative number, which is no formula.
+            // A negative bound begins with `-` but isn't a formula.
             let safe = row.iter().map(|text| if text.parse::<f64>().is_ok() { text.clone() } else { cell(text) });
             writer.write_record(safe).map_err(failed)?;
         }
@@ -71,24 +71,25 @@ impl Table {
     }
 }
 
-/// What was set for one agent of a run and what figures compare.
+/// The settings of one agent in a run that figures compare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// The agent's label without the run and without its reasoning: what stays the same along a curve.
+    /// The agent's label without its run and its reasoning setting; the same for all points of a curve.
     pub base: String,
-    /// What of paper and code is put before it, as `paper bm25, code agent`; `None` for agents that are given neither.
+    /// The context of paper and code in the prompt, such as `paper bm25, code agent`; `None` for agents that get
+    /// neither.
     pub context: Option<String>,
-    /// Tokens of reasoning that it was asked for; 0 for no demand.
+    /// Requested tokens of reasoning; 0 if no amount was requested.
     pub reasoning_tokens: u32,
-    /// Steps that an attempt may take.
+    /// Maximum number of steps per attempt.
     pub steps: Option<u32>,
 }
 
 impl Condition {
-    /// What was set for an agent, under its label in a run with these settings and this limit of steps.
+    /// Derives the condition from an agent's label and the run's settings and step limit.
     #[must_use]
     pub fn of(label: &str, agent: &AgentSpec, run: &Settings, steps: u32) -> Self {
-        // The number of an agent that is there twice stays.
+        // Keep the number that distinguishes agents with the same label.
         let number = label.strip_prefix(&agent.label(run)).unwrap_or_default();
         let base = format!("{}{number}", agent.label_without(run, Some("reasoning")));
         let settings = agent.settings(run);
@@ -102,21 +103,21 @@ impl Condition {
     }
 }
 
-/// What figures are made of.
+/// Input of all figures.
 pub struct Source<'a> {
-    /// All attempts, under the labels that the rows have.
+    /// All attempts, with the agents' labels used in the rows.
     pub records: &'a [AttemptRecord],
-    /// Their rows, and those of verifiers.
+    /// The summary's rows, including those of verifiers.
     pub summary: &'a Summary,
-    /// By the agent's label.
+    /// Conditions by the agent's label.
     pub conditions: &'a BTreeMap<String, Condition>,
-    /// How intervals are made.
+    /// Method of the intervals.
     pub intervals: Intervals,
-    /// What n counts: "masked functions".
+    /// Name of what n counts, such as "masked functions".
     pub axis: &'a str,
 }
 
-/// All figures, in the paper's order. Each is there always; one without data says what is missing.
+/// Makes all figures in the paper's order. A figure without data is present and says what is missing.
 #[must_use]
 pub fn figures(source: &Source<'_>) -> Vec<Figure> {
     let mut all = vec![by_n(source), pass_at_k(source)];
@@ -126,7 +127,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
     all
 }
 
-/// How the whiskers were made.
+/// Caption sentence on the sample sizes and the whiskers.
 fn whiskers(source: &Source<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
     let counting = source.records.iter().filter(|record| !record.is_infrastructure());
@@ -137,7 +138,7 @@ fn whiskers(source: &Source<'_>) -> String {
     format!("From {attempts} attempts at {} samples. Whiskers: {level:.0}% intervals, {over}.", samples.len())
 }
 
-/// Pass rate by n, a line a contender.
+/// Pass rate by n, one line per contender.
 fn by_n(source: &Source<'_>) -> Figure {
     let rows: Vec<&Row> = source.summary.rows.iter().filter(|row| row.n.is_some()).collect();
     let mut series: Vec<Series> = Vec::new();
@@ -163,7 +164,7 @@ fn by_n(source: &Source<'_>) -> Figure {
     figure("pass-by-n", "Pass rate by n", caption, table, drawn(axis, "pass@1, %", series))
 }
 
-/// pass@1, what verifiers choose and pass@k, side by side for each contender.
+/// pass@1, the verifiers' choices and pass@k, next to each other for each contender.
 fn pass_at_k(source: &Source<'_>) -> Figure {
     let mut names: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();
@@ -216,7 +217,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
     figure("pass-at-k", "One attempt, a chosen one, the best of k", caption, table, drawn)
 }
 
-/// Pass rate by n, a line a kind of context.
+/// Pass rate by n, one line per kind of context.
 fn contexts(source: &Source<'_>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     let mut table = Table {
@@ -248,14 +249,14 @@ fn contexts(source: &Source<'_>) -> Figure {
     figure("context-by-n", "Kinds of context by n", caption, table, drawn)
 }
 
-/// For each contender the row over all n, or its only one.
+/// For each contender, the row over all n or, if there is only one row, that one.
 fn overall(summary: &Summary) -> Vec<&Row> {
     let same = |one: &Row, other: &Row| one.agent == other.agent && one.model == other.model;
     let is_only = |row: &Row| summary.rows.iter().filter(|other| same(row, other)).count() == 1;
     summary.rows.iter().filter(|row| row.n.is_none() || is_only(row)).collect()
 }
 
-/// For each verifier its row over all n, or its only one.
+/// For each verifier, its row over all n or, if there is none, its first row.
 fn widest<'a>(rows: impl Iterator<Item = &'a VerifierRow>) -> Vec<&'a VerifierRow> {
     let mut found: Vec<&VerifierRow> = Vec::new();
     for row in rows {
@@ -273,7 +274,7 @@ fn rate_of(row: &Row, k: usize) -> Option<(f64, Option<Interval>)> {
     Some((at.rate?, at.interval))
 }
 
-/// Adds a point to the series of this name, which is made if need be.
+/// Adds a point to the series of this name and creates the series if needed.
 fn add(series: &mut Vec<Series>, name: &str, point: Point) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
@@ -289,7 +290,7 @@ fn headings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// A rate and its bounds in percent; empty cells for bounds that are not known.
+/// Formats a rate and its bounds in percent, unknown bounds as empty cells.
 fn percents(rate: f64, interval: Option<Interval>) -> [String; 3] {
     let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
     [
@@ -299,7 +300,7 @@ fn percents(rate: f64, interval: Option<Interval>) -> [String; 3] {
     ]
 }
 
-/// The chart, or that there is nothing to draw.
+/// Returns the chart, or the reason why there is nothing to draw.
 fn drawn(over: Over, rate: &str, series: Vec<Series>) -> std::result::Result<Chart, String> {
     if series.is_empty() {
         return Err("no attempt has been scored yet".to_owned());

@@ -1,8 +1,8 @@
-//! What more steps and more reasoning buy: the share of attempts that have passed within so much of either.
+//! Scaling figures: the share of attempts that pass within a number of interactions or of reasoning tokens.
 //!
-//! One run is enough for a curve: an attempt that passed with 12 steps stays below any limit from 12 on. It was told
-//! another limit, which may have changed what it did; the caption says so. Where runs with different limits stand side by
-//! side, as in the paper, the limit is the axis.
+//! One run is enough for a curve, because an attempt that passed with 12 steps stays within any limit from 12 on. It
+//! ran under a different limit, which may have influenced it; the caption says so. If runs with several limits are
+//! compared, as in the paper, the limit is the axis.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::report::summary::Row;
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{Measured, rate_interval};
 
-/// Points a curve.
+/// Points per curve.
 const POINTS: usize = 12;
 
-/// Both figures: over interactions, then over tokens of reasoning. Where agents that are otherwise the same had
-/// different limits, these are the axis; otherwise what each attempt used.
+/// Makes both figures: over interactions and over reasoning tokens. If agents that otherwise have the same settings had
+/// different limits, the axis is the limit; otherwise it is the amount that each attempt used.
 pub(super) fn scaling(source: &Source<'_>) -> [Figure; 2] {
     let interactions = Scaling {
         id: "scaling-interactions",
@@ -46,7 +46,7 @@ pub(super) fn scaling(source: &Source<'_>) -> [Figure; 2] {
     [interactions.figure(source), reasoning.figure(source)]
 }
 
-/// What is scaled.
+/// Definition of one scaling figure.
 struct Scaling {
     id: &'static str,
     title: &'static str,
@@ -56,7 +56,7 @@ struct Scaling {
     nothing: &'static str,
     spent: fn(&AttemptRecord) -> u64,
     limit: fn(&Condition) -> Option<u64>,
-    /// What agents have in common that differ in the limit only.
+    /// Settings shared by agents that differ only in the limit.
     same: fn(&Condition) -> (String, u64),
 }
 
@@ -79,7 +79,7 @@ impl Scaling {
         figure(self.id, self.title, caption, table, drawn(quantity(self.used), "passed, %", series))
     }
 
-    /// pass@1 by the limit; `None` unless an agent that is otherwise the same had several.
+    /// pass@1 by limit; `None` unless some agent ran under several limits with otherwise equal settings.
     fn by_limit(&self, source: &Source<'_>) -> Option<(Vec<Series>, Table)> {
         type Same = (String, u64, Option<String>);
         let mut found: BTreeMap<Same, Vec<(u64, &Row)>> = BTreeMap::new();
@@ -112,7 +112,7 @@ impl Scaling {
     }
 }
 
-/// The attempts of models that count and were not lost: the steps of an agent without one are no interactions.
+/// Attempts that count, were not lost, and used a model. Steps of an agent without a model are not interactions.
 fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
     let records = source.records;
     records
@@ -122,9 +122,9 @@ fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + 
         .map(|it| it.0)
 }
 
-/// A curve a contender, over the same thresholds for all.
+/// One curve per contender, over the same thresholds for all.
 fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, Table) {
-    /// By sample, the attempts.
+    /// Attempts by sample.
     type Attempts<'a> = BTreeMap<&'a str, Vec<&'a AttemptRecord>>;
     let mut contenders: BTreeMap<(&str, Option<&str>), Attempts<'_>> = BTreeMap::new();
     for record in scored(source) {
@@ -141,7 +141,7 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
         let count = samples.len() as f64;
         let trials = samples.values().map(Vec::len).sum::<usize>() as f64 / count;
         for (place, &most) in thresholds.iter().enumerate() {
-            // A short axis has fewer marks than there is room for: the last one stands in the rest.
+            // A short axis has fewer thresholds than [`POINTS`]; the last one repeats.
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }
@@ -165,7 +165,7 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
     (series, table)
 }
 
-/// Even steps up to the most that an attempt spent.
+/// Evenly spaced thresholds up to the maximum used by any attempt.
 fn thresholds(most: u64) -> [u64; POINTS] {
     std::array::from_fn(|place| {
         if most <= POINTS as u64 {

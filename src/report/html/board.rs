@@ -1,4 +1,4 @@
-//! Who is ahead, at which price, and on which papers: the tables of a leaderboard.
+//! Tables of the leaderboard page: ranks, costs, and pass rates by paper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,21 @@ use crate::report::summary::PassAt;
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Intervals, Measured, Population, rate_interval};
 
-/// Most contenders that have a column each.
+/// Maximum number of contenders with a column of their own.
 const MOST_COLUMNS: usize = 5;
 
-/// A table whose rows lead somewhere.
+/// A table whose rows link to other pages or sections.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Linked {
     #[serde(flatten)]
     table: Table,
-    /// Where the first cell of each row leads.
+    /// Link target of each row's first cell.
     hrefs: Vec<String>,
-    /// Contenders without a column.
+    /// Number of contenders without a column.
     left_out: usize,
 }
 
-/// A row for each contender.
+/// One row per contender.
 pub(super) fn board(places: &[Place]) -> Table {
     let k_of = |of: fn(&Place) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
@@ -57,7 +57,8 @@ pub(super) fn board(places: &[Place]) -> Table {
     Table { columns, rows: places.iter().map(row).collect() }
 }
 
-/// Agents against models: pass@1 of each pair; empty unless there are several of both. The longer side is down.
+/// pass@1 of each agent and model as a matrix, whose longer side goes down; empty unless there are several agents and
+/// several models.
 pub(super) fn agents_by_models(material: &Material, places: &[Place]) -> Table {
     let agent = |place: &Place| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
     let model = |place: &Place| place.model.clone().unwrap_or_else(|| "no model".to_owned());
@@ -87,9 +88,9 @@ pub(super) fn agents_by_models(material: &Material, places: &[Place]) -> Table {
     Table { columns, rows: down.iter().map(row).collect() }
 }
 
-/// n, and attempts that pass and all that were not lost, by sample.
+/// By sample: its n, and the numbers of passed and of all attempts that were not lost.
 type Samples<'a> = BTreeMap<&'a str, (usize, [usize; 2])>;
-/// Paper, agent, model.
+/// (paper, agent, model).
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 
 fn of_place<'a>(
@@ -100,7 +101,7 @@ fn of_place<'a>(
     found.get(&(paper, place.agent.as_str(), place.model.as_deref()))
 }
 
-/// pass@1 by paper, a column for each of the first contenders.
+/// pass@1 by paper, with a column for each of the first contenders.
 pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
     let mut found: BTreeMap<Key<'_>, Samples<'_>> = BTreeMap::new();
     for record in scored(&material.records) {
@@ -116,7 +117,7 @@ pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
     let shown = &places[..places.len().min(MOST_COLUMNS)];
     let mut columns = vec![material.options.intervals.group.to_owned(), "samples".to_owned()];
     columns.extend(shown.iter().map(|place| format!("{} %", full_name(&place.agent, place.model.as_deref()))));
-    // One paper says nothing of papers like it.
+    // A single paper cannot represent papers like it, so intervals here cover this suite only.
     let how = Intervals { population: Population::Suite, ..material.options.intervals };
     let (mut rows, mut hrefs) = (Vec::new(), Vec::new());
     for paper in papers {

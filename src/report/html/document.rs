@@ -1,4 +1,4 @@
-//! The whole document.
+//! Assembles the whole page from its template, style, scripts and data.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use super::pack::{digest, packed, safe_json};
 use super::template::render;
 use crate::error::Result;
 
-/// Most bytes of details that a document holds. With its script, its pictures and its index it stays below 3 MB.
+/// Maximum bytes of details inside a page; with script, pictures and index it then stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
 
 const STYLE: &str = include_str!("style.css");
@@ -33,17 +33,17 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Takes the name and the contents of a file for the folder beside a page.
+/// Callback that receives the name and contents of a file for the folder next to a page.
 pub type Beside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
 
-/// A part of the details, under the name that the script asks for.
+/// A part of the details, under the name by which the script asks for it.
 #[derive(Debug, Serialize)]
 struct Chunk {
     name: String,
     packed: String,
 }
 
-/// Chunks that stay in the page as long as they are few, and otherwise are all written beside it.
+/// Chunks, kept inside the page as long as they fit and otherwise all written next to it.
 #[derive(Default)]
 struct Chunks {
     kept: Vec<Chunk>,
@@ -52,14 +52,14 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Adds one: to those that are kept, if it fits into so many bytes with them.
+    /// Adds a chunk. Once the total exceeds `most` bytes, all chunks are written next to the page.
     fn add(&mut self, chunk: Chunk, most: usize, beside: &Beside<'_>) -> Result<()> {
         self.bytes += chunk.packed.len();
         self.kept.push(chunk);
         if self.is_beside || self.bytes > most { self.put_beside(beside) } else { Ok(()) }
     }
 
-    /// Writes all that is kept beside the page, as will be all that follows.
+    /// Writes all kept chunks next to the page; later chunks will follow them.
     fn put_beside(&mut self, beside: &Beside<'_>) -> Result<()> {
         self.is_beside = true;
         for Chunk { name, packed } in self.kept.drain(..) {
@@ -69,19 +69,19 @@ impl Chunks {
     }
 }
 
-/// The page of these runs, whole: the details of all samples are packed into it. Where that would make it too large, the
-/// trajectories, and if need be all of them, are given to `beside` for a folder whose name, as it stands in a URL, is
-/// `folder`. Only as much as fits into the page is kept in memory.
+/// Builds the whole page of these runs, with the details of all samples packed into it. If that makes it too large, the
+/// trajectories and, if needed, all details go to `beside`, for a folder whose URL-encoded name is `folder`. Only what
+/// fits into the page is held in memory.
 ///
 /// # Errors
-/// Kind `Internal`, should a template or serialisation fail, and those of `beside`.
+/// Kind `Internal` if a template or serialisation fails, and the errors of `beside`.
 pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &Beside<'_>) -> Result<String> {
     let mut verdicts = Chunks::default();
     for place in 0..material.papers.len() {
         let chunk = Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? };
         verdicts.add(chunk, MOST_INSIDE, beside)?;
     }
-    // Trajectories are nearly all of it and go first.
+    // Trajectories make up nearly all of the size, so they are the first to leave the page.
     let both = Mutex::new((verdicts, Chunks::default()));
     (0..details.samples()).into_par_iter().with_max_len(1).try_for_each(|place| {
         let mut sample = details.of(place);
@@ -106,10 +106,10 @@ pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &B
     document(material, &overview(material)?, &index, &verdicts.kept)
 }
 
-/// The page of these runs that asks the server it came from for details.
+/// Builds a page that fetches details from the server it came from.
 ///
 /// # Errors
-/// Kind `Internal`, should a template or serialisation fail.
+/// Kind `Internal` if a template or serialisation fails.
 pub fn live_page(material: &Material, overview: &str, index: &Index) -> Result<String> {
     document(material, overview, index, &[])
 }
@@ -129,8 +129,8 @@ fn document(material: &Material, overview: &str, index: &Index, chunks: &[Chunk]
     )
 }
 
-/// The content security policy: this script and this style sheet, no others; no network but, for a page that asks its
-/// server, that one. `beside` lets the script load the files beside the page.
+/// Returns the content security policy: only this script and this style sheet, and no network except, with `live`, the
+/// page's own server. `beside` lets the script load the files next to the page.
 #[must_use]
 pub fn policy(live: bool, beside: bool) -> String {
     static DIGESTS: LazyLock<[String; 2]> = LazyLock::new(|| [digest(SCRIPT), digest(STYLE)]);

@@ -1,4 +1,4 @@
-//! What a reader should know first: what was compared, what came out, how sure it is, and what to distrust.
+//! The first lines of the page: what was compared, the results, their uncertainty, and warnings.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,27 +12,27 @@ use crate::report::leaderboard::{Place, money};
 use crate::report::summary::{Row, Summary};
 use crate::report::{Contender, compare, contenders, full_name};
 
-/// Contenders whose rates are told in the first lines.
+/// Number of contenders named in the first lines.
 const NAMED: usize = 4;
-/// Share of attempts lost to infrastructure from which on the page warns.
+/// Share of attempts lost to infrastructure from which the page warns.
 const MUCH_LOST: f64 = 0.03;
 
 /// The first lines of the page.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Headline {
-    /// What was compared.
+    /// Sentence on what was compared.
     compared: String,
-    /// What came out, and how sure it is.
+    /// Sentence on the outcome and its uncertainty.
     came_out: String,
-    /// The first contenders.
+    /// The contenders with the highest rates.
     contenders: Vec<Told>,
-    /// How many more there are.
+    /// Number of contenders that aren't listed.
     others: usize,
-    /// What to distrust, a sentence each.
+    /// Warnings, one sentence each.
     distrust: Vec<String>,
 }
 
-/// One contender in a line.
+/// One contender's line.
 #[derive(Debug, Serialize)]
 struct Told {
     name: String,
@@ -40,9 +40,9 @@ struct Told {
     more: String,
 }
 
-/// The headline; empty without attempts.
+/// Makes the headline; empty without attempts.
 pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place]) -> Headline {
-    // Of each agent and model the row over all n, or its only one.
+    // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&Row| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -72,7 +72,7 @@ pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place])
     }
 }
 
-/// What came out for one contender.
+/// Makes one contender's line.
 fn told(place: &Place) -> Told {
     let mut more = Vec::new();
     for (word, at) in [("any", place.any), ("all", place.all)] {
@@ -94,7 +94,7 @@ fn told(place: &Place) -> Told {
 
 fn came_out(material: &Material, rows: &[&Row]) -> String {
     let mut text = String::new();
-    // Whether the first is ahead of the second by more than chance.
+    // Compare the first two contenders to see whether the lead exceeds chance.
     let all = contenders(&material.records);
     let find = |row: &Row| {
         let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();

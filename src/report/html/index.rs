@@ -1,4 +1,4 @@
-//! What the page's script knows at once: agents, papers, samples and how their attempts went.
+//! The index that the page's script loads at once: agents, papers, samples and the outcomes of their attempts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 use crate::report::full_name;
 use crate::run::{AttemptRecord, counting};
 
-/// Gives the details of a sample by its place in [`samples`].
+/// Callback for the details of a sample, by its index in [`samples`].
 pub struct Details<'a> {
     samples: usize,
     of: &'a (dyn Fn(usize) -> SampleDetails + Sync),
 }
 
 impl<'a> Details<'a> {
-    /// For this many samples, by this function.
+    /// Wraps a function that returns the details of each of this many samples.
     #[must_use]
     pub fn new(samples: usize, of: &'a (dyn Fn(usize) -> SampleDetails + Sync)) -> Self {
         Self { samples, of }
@@ -31,10 +31,10 @@ impl<'a> Details<'a> {
         (self.of)(place)
     }
 
-    /// Those of one sample as JSON, with the names of the contenders that its attempts speak of by their places.
+    /// Returns one sample's details as JSON, with the names of all contenders, to which its attempts refer by index.
     ///
     /// # Errors
-    /// Kind `Internal`, should serialisation fail.
+    /// Kind `Internal` if serialisation fails.
     pub fn json(&self, place: usize, material: &Material) -> Result<Value> {
         let mut details = serde_json::to_value(self.of(place))
             .map_err(|error| Error::internal("failed to write a sample's details").because(error))?;
@@ -48,33 +48,33 @@ impl<'a> Details<'a> {
 pub struct SampleEntry {
     /// The sample's id.
     pub id: String,
-    /// The paper or repo that it belongs to.
+    /// The paper or repo of the sample.
     pub paper: String,
     /// Its value on the difficulty axis.
     pub n: usize,
-    /// Its attempts, by agent and number.
+    /// Attempts by agent and number.
     pub attempts: Vec<AttemptEntry>,
 }
 
 /// One attempt in the list of samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEntry {
-    /// Place of agent and model among the contenders.
+    /// Index of agent and model among the contenders.
     pub contender: usize,
     /// The attempt's number.
     pub attempt: u32,
-    /// What came of it.
+    /// Outcome: `pass`, `fail`, `unsupported`, `lost` or `begun`.
     pub state: &'static str,
-    /// Place among the material's records.
+    /// Index in the material's records.
     pub record: Option<usize>,
-    /// Place among the material's attempts without a record.
+    /// Index in the material's attempts without a record.
     pub begun: Option<usize>,
 }
 
 /// An agent and its model.
 type Contender = (String, Option<String>);
 
-/// The agents with their models, in the order of their names.
+/// Returns all agents with their models, sorted by name; those that have no record yet come last.
 pub(super) fn contenders(material: &Material) -> Vec<Contender> {
     let of_records: BTreeSet<(&String, &Option<String>)> =
         material.records.iter().map(|record| (&record.agent, &record.model)).collect();
@@ -97,7 +97,7 @@ fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize>
     contenders.iter().position(same)
 }
 
-/// Where each contender comes from: its run, and its label there.
+/// Returns the origin of each contender: its run and its label there.
 fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
     let of_records = of_records.map(|(record, origin)| ((record.agent.as_str(), record.model.as_deref()), origin));
@@ -106,7 +106,7 @@ fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     of_records.chain(of_begun).collect()
 }
 
-/// What came of an attempt, in a word that the page has a sign for.
+/// Outcome of an attempt, as a word for which the page has a sign.
 #[must_use]
 pub(super) fn state(record: &AttemptRecord) -> &'static str {
     match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
@@ -117,7 +117,7 @@ pub(super) fn state(record: &AttemptRecord) -> &'static str {
     }
 }
 
-/// All samples that were tried, by paper, n and id; of each attempt the record that counts.
+/// Returns all attempted samples, sorted by paper, n and id, with the counting record of each attempt.
 #[must_use]
 pub fn samples(material: &Material) -> Vec<SampleEntry> {
     let contenders = contenders(material);
@@ -161,37 +161,37 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         .collect()
 }
 
-/// The cluster and n of a sample that has been tried before.
+/// Returns the cluster and n of a sample that already has a record.
 fn known<'a>(material: &'a Material, sample: &str) -> Option<(&'a str, usize)> {
     let record = material.records.iter().find(|record| record.sample == sample)?;
     Some((&record.paper, record.n))
 }
 
-/// What the page loads apart of the paper in this place; `None` where there is no such paper.
+/// Returns the text of the paper with this index, which the page loads separately; `None` if there is no such paper.
 #[must_use]
 pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
     material.papers.iter().nth(place).map(|(id, paper)| json!({ "id": id, "text": paper.text }))
 }
 
-/// What came of attempts, as the index numbers it.
+/// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
-/// What the script knows at once.
+/// Data that the page's script has from the start.
 #[derive(Debug, Serialize)]
 pub struct Index {
     states: [&'static str; 5],
     contenders: Vec<Value>,
     samples: Vec<Listed>,
     papers: serde_json::Map<String, Value>,
-    /// The stamp of what a server shows.
+    /// Stamp of the state that a server shows; the script polls it for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
-    /// The folder beside a page.
+    /// Folder of the files next to a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
 }
 
-/// A sample in the index. There may be many: its names are short.
+/// A sample in the index. The field names are short because there may be many samples.
 #[derive(Debug, Serialize)]
 struct Listed {
     id: String,
@@ -199,14 +199,14 @@ struct Listed {
     item: String,
     n: usize,
     extent: String,
-    /// Places of what it withholds, whose names are with the item.
+    /// Indexes of the units that it withholds; the units' names are stored with the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
-    /// Contender, number and state of each attempt, one after another.
+    /// Contender, number and state of each attempt, flattened.
     tries: Vec<usize>,
 }
 
-/// Makes the index.
+/// Builds the index.
 #[must_use]
 pub fn index(material: &Material) -> Index {
     let origins = origins(material);

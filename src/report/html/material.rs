@@ -1,4 +1,4 @@
-//! What a page is made of.
+//! The input of a page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,67 +12,67 @@ use crate::run::AttemptRecord;
 use crate::run::family::{ItemFacts, Part};
 use crate::run::reading::Line;
 
-/// Runs and what is known of them, as far as it could be read.
+/// Runs and everything shown about them, including runs that could only be read in part.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
-    /// The heading.
+    /// Heading of the page.
     pub title: String,
-    /// The runs.
+    /// Facts about each run.
     pub runs: Vec<RunFacts>,
-    /// Their attempts. With several runs an agent's label begins with the run's name.
+    /// Attempts of all runs. With several runs an agent's label begins with the run's name.
     pub records: Vec<AttemptRecord>,
-    /// Where each record comes from, in the same order.
+    /// Origin of each record, in the same order.
     pub origins: Vec<Origin>,
     /// Attempts that have a trajectory and no record.
     pub begun: Vec<Begun>,
-    /// The papers or other items, by id.
+    /// Papers or other items by id.
     pub papers: BTreeMap<String, ItemFacts>,
-    /// Names of what items withhold, as functions, by item and place.
+    /// Names of the units that items withhold, such as functions, by item and index.
     pub units: BTreeMap<String, BTreeMap<usize, String>>,
-    /// The samples, by id, as far as their family can read them.
+    /// Samples by id, if their family could read them.
     pub samples: BTreeMap<String, SampleFacts>,
-    /// What n counts.
+    /// Name of what n counts.
     pub axis: String,
-    /// What was set for agents, by label.
+    /// Settings of agents, by label.
     pub conditions: BTreeMap<String, Condition>,
-    /// What an agent is called beside others of its run, by its label.
+    /// Short name of each agent within its run, by label.
     pub agents: BTreeMap<String, String>,
-    /// How rows are made, and what verifiers chose.
+    /// Options of the summary, including the verifiers' choices.
     pub options: Options,
-    /// What could not be read, a sentence each.
+    /// Sentences about what could not be read.
     pub notes: Vec<String>,
 }
 
-/// One run.
+/// Facts about one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
-    /// Its name.
+    /// The run's name.
     pub name: String,
-    /// When it was started.
+    /// Start of the run.
     pub created: String,
-    /// Names and values, to be shown as they are.
+    /// Names and values, shown unchanged.
     pub facts: Vec<(String, String)>,
 }
 
-/// Where a record comes from.
+/// Origin of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The run's place.
+    /// Index of the run.
     pub run: usize,
     /// The agent's label in that run.
     pub agent: Arc<str>,
-    /// Where the record stands in the run's files.
+    /// Position of the record in the run's files.
     pub line: Option<Line>,
 }
 
-/// An attempt without a record: under way, or cut off.
+/// An attempt without a record: in progress or interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// Where it comes from.
+    /// Run and agent of the attempt.
     pub origin: Origin,
     /// The agent's label in this page.
     pub agent: String,
-    /// The model's name, where its trajectory says.
+    /// The model's name, if its trajectory contains it.
     pub model: Option<String>,
     /// The sample's id.
     pub sample: String,
@@ -80,64 +80,64 @@ pub struct Begun {
     pub attempt: u32,
 }
 
-/// What is shown of a sample in a list.
+/// Facts about a sample for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleFacts {
-    /// The item that it is drawn from.
+    /// The item that the sample is drawn from.
     pub item: String,
-    /// The paper or repo that it belongs to.
+    /// The paper or repo of the sample.
     pub cluster: String,
     /// Its value on the difficulty axis.
     pub n: usize,
-    /// The same in words.
+    /// The value on the axis in words.
     pub extent: String,
-    /// Places of what it withholds, in families that withhold units of an item.
+    /// Indexes of the withheld units, in families that withhold units of an item.
     pub units: Vec<usize>,
 }
 
-/// All that is shown of a sample's attempts.
+/// Everything shown about a sample and its attempts.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SampleDetails {
-    /// The sample's id: places change while a run goes on.
+    /// The sample's id. Its index may change while a run continues.
     pub id: String,
-    /// What was asked, where the parts do not say it.
+    /// The question, if the parts don't contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// What the parts are, as a heading.
+    /// Heading of the parts.
     pub heading: String,
-    /// The parts that were to be written, as masked functions, as far as the item can be read.
+    /// Parts to be written, such as masked functions; empty if the item can't be read.
     pub functions: Vec<Part>,
     /// The attempts.
     pub attempts: Vec<AttemptDetails>,
-    /// What is missing.
+    /// Reason why something is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// One attempt, whole.
+/// Everything shown about one attempt.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AttemptDetails {
-    /// Place of its agent and model in the index.
+    /// Index of its agent and model among the contenders.
     pub contender: usize,
-    /// Its number.
+    /// The attempt's number.
     pub attempt: u32,
-    /// What came of it, in a word.
+    /// Outcome, as one word.
     pub state: &'static str,
-    /// Its record, where there is one.
+    /// The attempt's record, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<AttemptRecord>,
-    /// The parts as it left them, in the sample's order; `None` where one could not be found.
+    /// The parts as the attempt wrote them, in the sample's order; `None` for a part that could not be found.
     pub written: Vec<Option<String>>,
-    /// Why parts could not be found.
+    /// Reason why parts could not be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
-    /// Its changes.
+    /// The attempt's changes as a patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<String>,
-    /// Whether only the beginning of the changes is here.
+    /// Whether the patch was truncated.
     pub patch_cut: bool,
-    /// Its events, as they are stored.
+    /// Events as stored in the trajectory.
     pub events: Vec<Value>,
-    /// What could not be read of it.
+    /// Errors while reading the attempt's files.
     pub problems: Vec<String>,
 }

@@ -2,11 +2,11 @@
 //!
 //! [`Material`] comes in, gathered elsewhere; text goes out. [`page`] makes one self-contained document of it, with the
 //! details of every sample packed inside or, where they are too large for that, in files beside it. [`overview`] and
-//! [`index`] are its two halves, which a server can send anew while a run goes on.
+//! [`index`] are its two halves, which a server can send again while a run continues.
 //!
-//! Whatever a model, an agent or a repo wrote is a stranger's text. It reaches the page in two ways only: through
-//! templates that escape it, or as JSON that the page's script puts in as text nodes. The content security policy names
-//! the one script and the one style sheet by their digests, so that nothing else would run were it to get in.
+//! Text written by a model, an agent or a repo is untrusted. It reaches the page only through templates that escape it,
+//! or as JSON that the page's script inserts as text nodes. The content security policy names the one script and the
+//! one style sheet by their digests, so nothing that slips through can run.
 
 mod board;
 mod document;

@@ -1,4 +1,4 @@
-//! The first page: what came of the runs, in tables and pictures. It needs no script.
+//! The overview: the runs' results as tables and charts. It works without a script.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,14 @@ use crate::report::leaderboard::{leaderboard, legend};
 use crate::report::summary::Row;
 use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
 
-/// Most comparisons that are shown: with many agents the first is compared with each of the others.
+/// Maximum number of contenders of which every pair is compared; with more, only the first is compared with each of the
+/// others.
 const EVERY_PAIR: usize = 5;
 
-/// The overview as HTML, to be put into the page.
+/// Renders the overview as HTML to embed in the page.
 ///
 /// # Errors
-/// Kind `Internal`, should a chart or the template fail.
+/// Kind `Internal` if a chart or the template fails.
 pub fn overview(material: &Material) -> Result<String> {
     let options = &material.options;
     let summary = summarise(&material.records, options);
@@ -38,7 +39,7 @@ pub fn overview(material: &Material) -> Result<String> {
     };
     let mut drawn = Vec::new();
     for figure in figures(&source) {
-        // What these runs have no data for is not on the page; `report --figures` says why.
+        // Figures without data are left out; `report --figures` lists them with the reason.
         let Some(chart) = &figure.chart else { continue };
         let svg = draw(chart, Canvas::SCREEN)?.replace(INK, "currentColor");
         drawn.push(json!({
@@ -56,7 +57,7 @@ pub fn overview(material: &Material) -> Result<String> {
         .map(|run| json!({ "name": run.name, "created": run.created, "facts": run.facts }))
         .collect();
     let (comparisons, comparison_legend) = comparisons(material);
-    // The first picture stands above the tables, and what contenders cost beside their table.
+    // The first chart goes above the tables, and the cost chart next to the contenders' table.
     let (priced, mut drawn): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|figure| figure["id"] == COST);
     let further = drawn.split_off(drawn.len().min(1));
     let places = leaderboard(&summary);
@@ -97,7 +98,7 @@ fn n_of(n: Option<usize>) -> String {
     n.map_or_else(|| "all".to_owned(), |n| n.to_string())
 }
 
-/// A table without the columns in which nothing stands.
+/// Removes the columns that are empty in every row.
 fn without_empty(table: &Table) -> Table {
     let is_told = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
     let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_told(place)).collect();
@@ -105,12 +106,12 @@ fn without_empty(table: &Table) -> Table {
     Table { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
 }
 
-/// What a row is of.
+/// Cells that identify a row: agent, model and n.
 fn key(row: &Row) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
-/// Rates, and what they rest on: a row for each agent, model and n.
+/// Rates with their sample sizes: one row for each agent, model and n.
 fn results(rows: &[Row]) -> Table {
     let mut columns = cells(["agent", "model", "n"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
@@ -133,7 +134,7 @@ fn results(rows: &[Row]) -> Table {
     Table { columns, rows: rows.iter().map(of).collect() }
 }
 
-/// How attempts were checked, and what they took.
+/// Outcomes of the two checks, and the resources that attempts used.
 fn took(rows: &[Row]) -> Table {
     let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported", "steps"]);
     columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s"]));
@@ -150,7 +151,7 @@ fn took(rows: &[Row]) -> Table {
     Table { columns, rows: rows.iter().map(of).collect() }
 }
 
-/// How often attempts ended in which way.
+/// Number of attempts by end.
 fn ends(rows: &[Row]) -> Table {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {
@@ -169,7 +170,7 @@ fn ends(rows: &[Row]) -> Table {
     Table { columns, rows }
 }
 
-/// Contenders against each other on the samples that both have, and how to read it.
+/// Compares contenders on the samples they share; returns the table and its legend.
 fn comparisons(material: &Material) -> (Table, String) {
     let (all, absent): (Vec<Contender>, Vec<Contender>) =
         contenders(&material.records).into_iter().partition(|contender| contender.all_lost_note().is_none());

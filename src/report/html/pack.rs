@@ -1,4 +1,4 @@
-//! JSON for a page: safe inside a script element, or packed.
+//! JSON for a page: escaped for a script element, or compressed.
 
 use std::io::Write as _;
 
@@ -11,11 +11,11 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
-/// JSON that no text in it can end the element it stands in: `<`, `>` and `&` are written as escapes, and so are the two
-/// line ends that JSON knows and older JavaScript does not.
+/// Serialises to JSON that cannot end the script element that contains it: `<`, `>` and `&` are escaped, and so are
+/// U+2028 and U+2029, which older JavaScript does not accept in strings.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub(super) fn safe_json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(value).map_err(failed)?;
     let mut safe = String::with_capacity(text.len());
@@ -32,10 +32,11 @@ pub(super) fn safe_json(value: &impl Serialize) -> Result<String> {
     Ok(safe)
 }
 
-/// JSON, deflated (at a level that takes half the time of the usual one for a few percent), in base64: letters, digits, `+`, `/` and `=` only.
+/// Serialises to JSON, compresses it by deflate and encodes it in base64 (letters, digits, `+`, `/` and `=` only). The
+/// compression level takes half the time of the default and adds only a few percent of size.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub(super) fn packed(value: &impl Serialize) -> Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(4));
     let text = serde_json::to_vec(value).map_err(failed)?;
@@ -43,7 +44,7 @@ pub(super) fn packed(value: &impl Serialize) -> Result<String> {
     Ok(STANDARD.encode(bytes))
 }
 
-/// A source expression for a content security policy.
+/// Returns the digest of a script or style as a source expression for a content security policy.
 pub(super) fn digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

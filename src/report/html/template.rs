@@ -1,4 +1,4 @@
-//! The page's templates, compiled in.
+//! The page's templates, embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -7,17 +7,17 @@ use minijinja::{Environment, Value, escape_formatter};
 use crate::error::{Error, Result};
 use crate::report::clean::is_unsafe;
 
-/// Whether a character must not stand in a page as it is. Line breaks and tabs may.
+/// Whether a character must be escaped in a page. Line breaks and tabs may stay.
 fn is_deceiving(c: char) -> bool {
     is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t')
 }
 
-/// Renders one of the templates, in which every value is escaped unless it is marked as safe.
+/// Renders one of the templates; every value is escaped unless it is marked as safe.
 pub(super) fn render(name: &str, values: Value) -> Result<String> {
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        // Characters that turn or hide what stands beside them are written as visible escapes.
+        // Escape characters that reverse or hide the text around them.
         environment.set_formatter(|out, state, value| {
             let deceiving = value.as_str().filter(|text| !value.is_safe() && text.contains(is_deceiving));
             let shown = deceiving.map(|text| {
@@ -26,7 +26,7 @@ pub(super) fn render(name: &str, values: Value) -> Result<String> {
             });
             escape_formatter(out, state, shown.as_ref().unwrap_or(value))
         });
-        // By their names minijinja knows that these are HTML.
+        // The `.html` suffix makes minijinja escape values.
         environment.add_template("page.html", include_str!("page.html"))?;
         environment.add_template("overview.html", include_str!("overview.html"))?;
         environment.add_template("figures.html", include_str!("figures.html"))?;

@@ -23,7 +23,7 @@ fn nowhere(name: &str, _: &str) -> crate::error::Result<()> {
     panic!("`{name}` lies beside");
 }
 
-/// Text of about this many bytes that cannot be packed.
+/// Returns about `bytes` bytes of incompressible text.
 fn noise(bytes: usize) -> String {
     let mut state = 1_u64;
     std::iter::repeat_with(|| {
@@ -52,7 +52,7 @@ fn a_stranger_s_text_is_markup_nowhere() {
     let html = page(&material, &Details::new(1, &nothing), "", &nowhere).unwrap();
     assert!(!html.contains("<b>&"), "{}", html.split("<b>&").next().unwrap_or_default());
     assert!(html.contains("&lt;b&gt;&amp;") && html.contains("\\u003cb\\u003e\\u0026\\u2028"));
-    // As many elements end as begin: the one script and the data.
+    // Every script element is closed, so nothing ended one early.
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
 }
 
@@ -90,7 +90,7 @@ fn details_that_are_too_large_for_one_file_lie_beside_it() {
     let (small, beside) = with(10_000);
     assert!(beside.is_empty() && small.contains("chunk-t0"));
     let (large, beside) = with(8_000_000);
-    // The verdicts stay inside.
+    // The verdicts stay inside the page.
     assert!(large.contains("chunk-s0") && !large.contains("chunk-t0"));
     assert!(large.len() < 500_000 && large.contains("strict-dynamic"));
     let [(name, text)] = beside.as_slice() else { panic!("{}", beside.len()) };
@@ -144,7 +144,7 @@ fn figures_without_data_are_left_out_and_those_with_take_limits_as_their_axis_wh
     material.options = Options::default();
     let one_limit = overview(&material).unwrap();
     assert!(one_limit.contains("interactions (replies of the model) used, at most"));
-    // What there is no data for is left out.
+    // Figures without data are left out.
     assert!(!one_limit.contains("Scaling in reasoning tokens") && !one_limit.contains("Kinds of context by n"));
     for (run, steps) in [("small", 3), ("large", 9)] {
         material.conditions.insert(format!("{run}/react"), condition("react", "react", steps));
@@ -208,7 +208,7 @@ fn condition(label: &str, agent: &str, steps: u32) -> Condition {
     Condition::of(label, &agent.parse().unwrap(), &Settings::default(), steps)
 }
 
-/// Two agents with two models each at six samples of two papers, under a name that deceives.
+/// Two agents with two models each, at six samples of two papers; the first agent's name is given by the test.
 fn several(agent: &str) -> Material {
     let mut records = Vec::new();
     for (agent, model, passes, cost) in
@@ -245,7 +245,7 @@ fn several_contenders_stand_on_a_leaderboard_by_model_and_by_paper() {
     let html = overview(&tasks).unwrap();
     assert!(html.contains("Results by repo") && html.contains(" of 2 repos, "), "{html}");
     assert!(html.contains("over samples of these repos") && !html.contains("paper's"), "{html}");
-    // One contender needs none of it.
+    // With a single contender there is neither.
     let alone = overview(&material(vec![record("a", "x_0", 0, true)])).unwrap();
     assert!(!alone.contains("Leaderboard") && !alone.contains("Results by paper"));
 }
