@@ -311,7 +311,7 @@ mod tests {
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
         assert_eq!((row.first_crashed, row.recovered, row.ended_right), (2, 1, 1));
-        // The average over samples: all attempts at x_0 and none at x_1.
+        // The average over samples: all attempts at x_0, no attempt at x_1.
         assert_eq!(row.first_crashed_share.rate, Some(0.5));
         assert_eq!((row.recovered_share.rate, row.ended_right_share.rate), (Some(0.5), Some(0.5)));
         assert_eq!((row.steps_to_working, row.seconds_per_sample), (Some(4.0), Some(40.0 / 3.0)));

@@ -78,8 +78,8 @@ impl MergedRun {
         self.own.get(&record.agent)?.get(&record.model)
     }
 
-    /// Reads what has been added to the run since the last read. Afterwards `records` contains only the new ones.
-    /// Returns `false` if what was read before has changed.
+    /// Reads the records added to the run since the last read. Afterwards `records` contains only the new ones.
+    /// Returns `false` if the part read earlier has changed.
     ///
     /// # Errors
     /// Kind `Store` if the run can no longer be read.

@@ -56,7 +56,7 @@ struct Sums {
 }
 
 /// Computes one row per paper, in the given order, and one for all if there are several. Pass the evidence for the repo
-/// in its current state, or `None` if there is none.
+/// in its current state, or `None` if it is missing.
 #[must_use]
 pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
     let mut rows = Vec::new();

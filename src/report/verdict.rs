@@ -109,7 +109,7 @@ fn got(value: Option<&ValueVerdict>) -> String {
     value.and_then(|value| value.got.as_ref()).map_or_else(|| "-".to_owned(), plain)
 }
 
-/// The value's error, or the reason why there is none; a trailing `!` marks a failed value.
+/// The value's error, or the reason why it has no error; a trailing `!` marks a failed value.
 fn error(value: Option<&ValueVerdict>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let text = match (value.error, value.reason.as_deref()) {

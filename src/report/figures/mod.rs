@@ -256,7 +256,7 @@ fn overall(summary: &Summary) -> Vec<&Row> {
     summary.rows.iter().filter(|row| row.n.is_none() || is_only(row)).collect()
 }
 
-/// For each verifier, its row over all n or, if there is none, its first row.
+/// For each verifier, its row over all n or, without one, its first row.
 fn widest<'a>(rows: impl Iterator<Item = &'a VerifierRow>) -> Vec<&'a VerifierRow> {
     let mut found: Vec<&VerifierRow> = Vec::new();
     for row in rows {

@@ -1,7 +1,7 @@
 //! The report as a page that opens in a browser: overview, samples, trajectories, comparisons.
 //!
 //! [`Material`] comes in, gathered elsewhere; text goes out. [`page`] makes one self-contained document of it, with the
-//! details of every sample packed inside or, where they are too large for that, in files beside it. [`overview`] and
+//! details of every sample packed inside or, if they are too large, in files next to it. [`overview`] and
 //! [`index`] are its two halves, which a server can send again while a run continues.
 //!
 //! Text written by a model, an agent or a repo is untrusted. It reaches the page only through templates that escape it,
