@@ -1,4 +1,4 @@
-//! Trajectories in ATIF 1.8, the format of Harbor: a step a turn, a tool's observations beside its calls.
+//! Trajectories in ATIF 1.8, Harbor's format: one step per turn, with a tool's observations next to its calls.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::run::AttemptRecord;
 /// Version of the format.
 const VERSION: &str = "ATIF-v1.8";
 
-/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`, or in `<agent>__<model>` where
-/// an agent has several models.
+/// Writes one file per attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`, or in `<agent>__<model>`
+/// if an agent has several models.
 ///
 /// # Errors
-/// Kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
+/// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let names = source.names();
@@ -37,7 +37,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// An attempt's trajectory.
+/// Converts an attempt's trajectory.
 #[must_use]
 pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -> Value {
     let begun = record.started;
@@ -57,7 +57,7 @@ pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -
         })
         .collect();
     if steps.is_empty() {
-        // A trajectory has at least one step, and an agent may do nothing.
+        // A trajectory needs at least one step, but an agent may do nothing.
         let message = format!("The agent did nothing: {}.", end(record));
         steps.push(object(json!({ "timestamp": at(0.0), "source": "system", "message": message })));
     }
@@ -97,7 +97,7 @@ pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -
     })
 }
 
-/// An agent's step. One of a program, for which no model was called, may have no metrics.
+/// Converts an agent's step. Steps without a model call may not have metrics.
 fn acted(act: &Act<'_>, timestamp: &str) -> Map<String, Value> {
     let mut step = object(json!({ "timestamp": timestamp, "source": "agent", "message": act.text }));
     step.insert("llm_call_count".to_owned(), act.model_calls.into());
@@ -143,7 +143,7 @@ fn metrics(usage: Usage, cost: f64) -> Value {
     })
 }
 
-/// Arguments as the object that they have to be.
+/// Wraps arguments that aren't an object, because the format requires one.
 pub(super) fn arguments(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),
@@ -152,7 +152,7 @@ pub(super) fn arguments(arguments: &Value) -> Value {
     }
 }
 
-/// Why an attempt stopped, in words.
+/// Returns the reason why an attempt stopped, in words.
 pub(super) fn end(record: &AttemptRecord) -> String {
     serde_json::to_value(record.end).ok().and_then(|end| Some(end.as_str()?.replace('_', " "))).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A table's rows and columns, which every format of tables is written from.
+//! Rows and columns of a table, shared by all table formats.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,55 +6,55 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
     Text,
-    /// A whole number.
+    /// Integer.
     Integer,
-    /// A number.
+    /// Floating-point number.
     Number,
     /// True or false.
     Boolean,
-    /// A time.
+    /// Point in time.
     Time,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
 }
 
-/// A table of rows, which are made one at a time while it is written.
+/// A table whose rows are made one at a time while it is written.
 pub struct Table<'a, R> {
     /// `attempts` or `values`.
     pub name: &'static str,
-    /// Its rows.
+    /// The rows.
     pub rows: Box<dyn Iterator<Item = Result<R>> + 'a>,
-    /// Names of what the family measured, columns behind those of the row's type.
+    /// Names of the family's measures: columns that follow those of the row type.
     pub measures: Vec<String>,
 }
 
 impl<R: JsonSchema> Table<'_, R> {
-    /// All columns.
+    /// Returns all columns.
     ///
     /// # Errors
-    /// As [`columns`].
+    /// Returns the errors of [`columns`].
     pub fn columns(&self) -> Result<Vec<Column>> {
         let measured = self.measures.iter().map(|name| Column { name: name.clone(), kind: Kind::Number });
         Ok(columns::<R>()?.into_iter().chain(measured).collect())
     }
 }
 
-/// The columns of a table, from its row's schema.
+/// Derives the columns of a table from the schema of its row type.
 ///
 /// # Errors
-/// Kind `Internal` for a field that fits no column, which the tests would show.
+/// Kind `Internal` for a field whose type has no column type, which the tests would show.
 pub fn columns<R: JsonSchema>() -> Result<Vec<Column>> {
     let schema = schemars::schema_for!(R);
     let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -78,7 +78,7 @@ fn column(name: String, property: &Value) -> Result<Column> {
     Ok(Column { name, kind })
 }
 
-/// A row as its cells by name.
+/// Returns a row's cells by column name.
 pub(super) fn cells<R: Serialize>(row: &R) -> Result<Map<String, Value>> {
     match serde_json::to_value(row) {
         Ok(Value::Object(cells)) => Ok(cells),

@@ -1,4 +1,4 @@
-//! Tables as JSON lines: an object a line, every column in each, null for what is not known.
+//! Tables as JSON lines: one object per row with every column; unknown values are null.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::files::WholeFile;
 /// Writes a table into a file.
 ///
 /// # Errors
-/// Those of making the rows; kind `Machine` when it cannot be written.
+/// Returns the errors of making the rows; kind `Machine` if the file cannot be written.
 pub fn save<R: Serialize>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
     for row in table.rows {

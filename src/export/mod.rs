@@ -1,8 +1,8 @@
-//! Stored runs in the formats of other projects, so that their tools can open them: one file a format.
+//! Exports stored runs in the formats of other projects, so that their tools can open them: one file per format.
 //!
-//! A [`Source`] is a run opened for export; each format reads from it what it needs, attempt by attempt, and writes
-//! files. A trajectory or diff that is missing or cut off is left out of what is written and told of
-//! ([`Source::notes`]), never made up. What each format holds is written down in `docs/formats.md`.
+//! A [`Source`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and writes
+//! files. Missing or truncated trajectories and diffs are left out and reported ([`Source::notes`]), never invented.
+//! `docs/formats.md` describes the contents of each format.
 
 pub(crate) mod atif;
 pub(crate) mod column;

@@ -1,4 +1,4 @@
-//! Names of files that are made of strangers' names: of agents, models and samples.
+//! File names derived from untrusted names of agents, models and samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 use crate::files::{bounded, hex};
 use crate::run::brief::Brief;
 
-/// Hexadecimal digits that tell apart what would have the same name.
+/// Hexadecimal digits that distinguish names which would otherwise become equal.
 const DIGITS: usize = 8;
 
-/// A name as part of a path: the same where it can be one. Else what leads elsewhere becomes a dash, what is too long is cut
-/// off, and digits that follow from the whole name come behind, so that no two names become one.
+/// Converts a name to a path component. Valid file names stay as they are. Otherwise path separators become dashes,
+/// long names are cut, and a digest of the original name is appended, so that different names stay different.
 pub fn file_name(name: &str) -> String {
     let mut safe: String = name.replace(['/', '\\', '\0'], "-");
     if safe.starts_with('.') || safe.is_empty() {
@@ -29,12 +29,12 @@ fn digits(parts: &[&str]) -> String {
     hex(&hash.finalize())[..DIGITS].to_owned()
 }
 
-/// What the files of each agent and model of a run are named after: the agent, and behind `__` the model where it has
+/// File names for the agents and models of a run: the agent's name, followed by `__` and the model if the agent has
 /// several.
 pub struct Names(BTreeMap<(String, Option<String>), String>);
 
 impl Names {
-    /// Of the agents and models of these attempts.
+    /// Collects the names for the agents and models of these attempts.
     pub fn of<'a>(attempts: impl Iterator<Item = &'a Brief>) -> Self {
         let mut models: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
         for attempt in attempts {
@@ -59,7 +59,7 @@ impl Names {
         Self(names)
     }
 
-    /// The name for one of them.
+    /// Returns the file name for an agent and model.
     pub fn get(&self, agent: &str, model: Option<&str>) -> String {
         let known = self.0.get(&(agent.to_owned(), model.map(str::to_owned)));
         known.cloned().unwrap_or_else(|| file_name(agent))

@@ -1,6 +1,6 @@
-//! Tables as Parquet: a column a field, each of them optional, uncompressed but dictionary-encoded.
+//! Tables as Parquet: every column is optional, uncompressed and dictionary-encoded.
 //!
-//! Written column by column without Arrow, which would be most of this program's dependencies.
+//! Written column by column without Arrow, which would add more dependencies than the rest of this program has.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ use super::column::{Column, Kind, Table, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
-/// Most rows that are written together, and held in memory for it.
+/// Maximum number of rows in a row group, which is held in memory until it is written.
 const GROUP: usize = 10_000;
-/// Bytes of text from which on rows are written, however few they are.
+/// Bytes of text from which on a row group is written, even with few rows.
 const GROUP_TEXT: usize = 8 << 20;
 
 /// Writes a table into a file.
 ///
 /// # Errors
-/// Those of making the rows; kind `Machine` when it cannot be written.
+/// Returns the errors of making the rows; kind `Machine` if the file cannot be written.
 pub fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
     let failed = |error: ParquetError| Error::machine(format!("failed to write `{}`", path.display())).because(error);
     let columns = table.columns()?;
@@ -52,7 +52,7 @@ pub fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Resu
     writer.into_inner().map_err(failed)?.finish()
 }
 
-/// The schema, as Parquet writes it down.
+/// The schema in Parquet's notation.
 fn message(name: &str, columns: &[Column]) -> String {
     let mut text = format!("message {name} {{\n");
     for Column { name, kind } in columns {
@@ -69,7 +69,7 @@ fn message(name: &str, columns: &[Column]) -> String {
     text
 }
 
-/// Rows that are written together, column by column.
+/// A row group, stored column by column.
 struct Group<'a> {
     columns: Vec<(&'a Column, Vec<Value>)>,
     rows: usize,
@@ -100,7 +100,7 @@ fn write_group<W: std::io::Write + Send>(
     group: &Group<'_>,
 ) -> Result<(), ParquetError> {
     for (column, cells) in &group.columns {
-        // A level of 1 for a value, of 0 for none.
+        // Definition level 1 for a value, 0 for null.
         let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_null())).collect();
         let Some(mut writer) = writers.next_column()? else { break };
         match writer.untyped() {
@@ -128,11 +128,11 @@ fn write_group<W: std::io::Write + Send>(
     Ok(())
 }
 
-/// A whole number, or a time as milliseconds since 1970.
+/// Converts an integer, or a time to milliseconds since 1970.
 fn integer(cell: &Value, kind: Kind) -> Option<i64> {
     match kind {
         Kind::Time => Some(cell.as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
-        // A cell that is not null has to have a value, and no true count comes near the largest.
+        // A cell that isn't null must have a value; no real count comes near the largest.
         _ => cell.as_i64().or_else(|| cell.is_u64().then_some(i64::MAX)),
     }
 }

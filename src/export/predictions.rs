@@ -1,4 +1,4 @@
-//! Predictions as SWE-bench has them: what each attempt changed, as a patch, one JSON object a line.
+//! Predictions in SWE-bench's format: each attempt's changes as a patch, one JSON object per line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,25 @@ use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::run::brief::Brief;
 
-/// A line of a file of predictions.
+/// One line of a predictions file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Prediction {
     /// The sample's id.
     pub instance_id: String,
-    /// The agent's label and, behind `__`, the model's name.
+    /// The agent's label, followed by `__` and the model's name if there is one.
     pub model_name_or_path: String,
-    /// What the attempt changed in the masked repo, a diff that `git apply` takes.
+    /// The attempt's changes to the masked repo, as a diff for `git apply`.
     pub model_patch: String,
 }
 
-/// Writes a file for each agent and each number of attempt into the folder `path`, as `<agent>.<attempt>.jsonl`, or
-/// `<agent>__<model>.<attempt>.jsonl` where an agent has several models: SWE-bench knows one prediction an instance. A path
-/// that ends in `.jsonl` is a file, for a run of which one file would come. Attempts without a diff are left out and noted.
+/// Writes one file for each agent and attempt number into the folder `path`, as `<agent>.<attempt>.jsonl`, or
+/// `<agent>__<model>.<attempt>.jsonl` if an agent has several models, because SWE-bench allows one prediction per
+/// instance. A path that ends in `.jsonl` is a single file, for a run that needs only one. Attempts without a diff are
+/// left out and noted.
 ///
 /// # Errors
-/// Kind `Usage` for a file when several are needed; kind `Store` when a record is gone; kind `Machine` when a file cannot be
-/// written.
+/// Kind `Usage` for a single file if several are needed; kind `Store` if a record is gone; kind `Machine` if a file
+/// cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let mut files: BTreeMap<(&str, Option<&str>, u32), Vec<&Brief>> = BTreeMap::new();
@@ -60,7 +61,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
             };
             file.json_line(&Prediction { instance_id: record.sample, model_name_or_path, model_patch })?;
         }
-        // A file without a prediction is none.
+        // Only write a file that has a prediction.
         written.extend(destination.map(WholeFile::finish).transpose()?);
     }
     Ok(written)

@@ -1,5 +1,4 @@
-//! JSON Schemas of the files of a run, of what is exported a line or a row at a time, and of what is printed for machines;
-//! kept in `schemas/`.
+//! JSON Schemas of a run's files, of exported lines and rows, and of machine-readable output; stored in `schemas/`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -12,10 +11,10 @@ use crate::model::ledger::Entry;
 use crate::report::{Document, Status};
 use crate::run::{AttemptRecord, RunFile};
 
-/// Schemas of the tables and of predictions, by the name of their file: their properties are the columns.
+/// Returns the schemas of the tables and of predictions by file name. Their properties are the columns.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub fn tables() -> Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("attempts.schema.json", text::<AttemptRow>()?),
@@ -24,10 +23,10 @@ pub fn tables() -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// Schemas of a run's own files and of reports, by the name of their file.
+/// Returns the schemas of a run's own files and of reports by file name.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub fn stored() -> Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("run.schema.json", text::<RunFile>()?),
@@ -39,10 +38,10 @@ pub fn stored() -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// The schema of what is written of a type, as its file holds it.
+/// Returns the schema of a type's serialised form, as the text of its file.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub fn text<T: JsonSchema>() -> Result<String> {
     let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     let mut text = serde_json::to_string_pretty(&schema)

@@ -1,4 +1,4 @@
-//! A stored run, opened for export.
+//! A stored run opened for export.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,36 +12,35 @@ use crate::run::brief::{Brief, Briefs};
 use crate::run::family::Families;
 use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 
-/// Attempts of which the same is missing that are named one by one.
+/// Number of attempts that are named individually in notes on the same problem.
 const NAMED: usize = 5;
 
-/// A stored run, opened for export. What is held of it in memory says which records there are; each is read when it is
-/// asked for.
+/// A stored run opened for export. Only an index of the records is in memory; each record is read when needed.
 pub struct Source {
-    /// What the run is.
+    /// The contents of `run.json`.
     pub run: RunFile,
     briefs: Briefs,
     families: Families,
     missing: RefCell<BTreeMap<Missing, (Vec<String>, usize)>>,
 }
 
-/// What may be missing of an attempt.
+/// A problem with an attempt's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Missing {
-    /// Its agent or sample can be the name of no file.
+    /// Its agent or sample cannot be part of a file name.
     Name,
-    /// Its trajectory.
+    /// The trajectory is missing.
     Trajectory,
-    /// The end of its trajectory.
+    /// The end of the trajectory is missing.
     Rest,
-    /// Its diff.
+    /// The diff is missing.
     Diff,
-    /// A diff in UTF-8.
+    /// The diff isn't valid UTF-8.
     Text,
 }
 
 impl Missing {
-    /// What is said of the attempts beyond those that are named.
+    /// Note on further attempts with this problem.
     const fn of_others(self) -> &'static str {
         match self {
             Self::Name => "more attempts are of an agent or sample whose name no file can have",
@@ -57,51 +56,50 @@ impl Source {
     /// Opens a run's folder. Broken lines are left out and noted, as in reports.
     ///
     /// # Errors
-    /// Kind `Store` when it is no run, of another format version, or its `run.json` is lost.
+    /// Kind `Store` if the folder isn't a run, has another format version, or lacks its `run.json`.
     pub fn open(folder: &Path, families: &Families) -> Result<Self> {
         let mut briefs = Briefs::open(folder)?;
         let run = match briefs.run.take() {
             Some(run) => run,
-            // Tells what is wrong with it.
+            // Fails with the reason why `run.json` could not be read.
             None => Store::open(folder)?.1,
         };
         Ok(Self { run, briefs, families: families.clone(), missing: RefCell::default() })
     }
 
-    /// All records, those of tries that infrastructure lost included, each with whether it counts; read one at a time.
+    /// Iterates over all records, including those of lost tries, with whether each counts; reads one at a time.
     pub fn records(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.briefs.each()
     }
 
-    /// Names of all that the records measured, sorted.
+    /// Returns the sorted names of all measures.
     #[must_use]
     pub fn measures(&self) -> Vec<String> {
         let names: std::collections::BTreeSet<&String> = self.briefs.measures().collect();
         names.into_iter().cloned().collect()
     }
 
-    /// The records that stand for an attempt: of several tries the one that counts, lost ones only where no try
-    /// succeeded. Only of these are the trajectory and the diff those that the store names.
+    /// The records that count for an attempt: among several tries the last one that was not lost, or the last if all
+    /// were. Only these tries have their trajectory and diff under the store's usual file names.
     pub fn attempts(&self) -> impl Iterator<Item = &Brief> {
         self.briefs.records.iter().filter(|brief| brief.counts)
     }
 
-    /// The whole record of an attempt.
+    /// Reads the whole record of an attempt.
     ///
     /// # Errors
-    /// Kind `Store` when it is not there any more.
+    /// Kind `Store` if the record is gone.
     pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
         self.briefs.whole(brief)
     }
 
-    /// What files of its agents and models are named after.
+    /// Returns the file names of the run's agents and models.
     #[must_use]
     pub fn names(&self) -> Names {
         Names::of(self.attempts())
     }
 
-    /// The events of an attempt, up to the first line that cannot be read. Without a trajectory there are none, and
-    /// either is noted.
+    /// Reads the events of an attempt up to the first unreadable line. A missing or truncated trajectory is noted.
     pub fn lines(&self, record: &AttemptRecord) -> Vec<TimedEvent> {
         if !self.has_files(record) {
             return Vec::new();
@@ -129,7 +127,7 @@ impl Source {
         lines
     }
 
-    /// The diff of an attempt as stored; `None`, noted, when there is none.
+    /// Reads the diff of an attempt; `None` and a note if it is missing.
     pub fn patch(&self, record: &AttemptRecord) -> Option<String> {
         if !self.has_files(record) {
             return None;
@@ -147,7 +145,8 @@ impl Source {
         }
     }
 
-    /// Whether the store can have files of an attempt. A store may come from somebody else, and its names lead elsewhere.
+    /// Whether the attempt's names can be part of a file name. A store may come from somebody else and contain names
+    /// that lead out of its folder.
     fn has_files(&self, record: &AttemptRecord) -> bool {
         let odd = [&record.agent, &record.sample].into_iter().find(|name| !is_file_name(name));
         if let Some(odd) = odd {
@@ -158,7 +157,7 @@ impl Source {
         odd.is_none()
     }
 
-    /// What an attempt was made at, in a sentence: for formats that want to know what was asked where no model was.
+    /// Describes an attempt's task in a sentence, for formats that require a question even if no model was asked.
     #[must_use]
     pub fn sentence(&self, record: &AttemptRecord) -> String {
         let known = self.families.get(&record.family);
@@ -166,7 +165,7 @@ impl Source {
         sentence.unwrap_or_else(|_| format!("Sample `{}` of `{}`, n = {}.", record.sample, record.paper, record.n))
     }
 
-    /// Refuses a run without attempts: there is nothing to write.
+    /// Fails for a run without attempts.
     ///
     /// # Errors
     /// Kind `Store`.
@@ -178,14 +177,14 @@ impl Source {
         Ok(())
     }
 
-    /// Keeps what is missing of an attempt, in words of the first few only.
+    /// Records a problem with an attempt; only the first few get a sentence of their own.
     fn note(&self, what: Missing, words: impl FnOnce() -> String) {
         let mut missing = self.missing.borrow_mut();
         let (named, others) = missing.entry(what).or_default();
         if named.len() < NAMED { named.push(words()) } else { *others += 1 }
     }
 
-    /// What was missing so far: a sentence each for the first few attempts, and one for all others.
+    /// Returns the problems found so far: one sentence each for the first few attempts, and one for all others.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.briefs.notes.clone();
@@ -197,7 +196,7 @@ impl Source {
     }
 }
 
-/// An attempt as notes name it.
+/// Names an attempt in notes.
 fn name(record: &AttemptRecord) -> String {
     format!("attempt {} of `{}` at `{}`", record.attempt, record.agent, record.sample)
 }

@@ -1,8 +1,8 @@
-//! A run as two tables: a row an attempt, and a row a value of a verdict. The same rows and column names in CSV, Parquet
-//! and JSON lines.
+//! A run as two tables: one row per attempt, and one row per value of a verdict. CSV, Parquet and JSON lines have the
+//! same rows and column names.
 //!
-//! The two structs are the definition: columns, their order and kinds follow from their JSON schemas, which are kept in
-//! `schemas/`. A column is never renamed; new ones come at the end.
+//! The two structs define the tables: columns, their order and types follow from their JSON schemas, which are stored
+//! in `schemas/`. Never rename a column; add new ones at the end.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
 
-/// A row of the table of attempts: one record of the store, tries that infrastructure lost included.
+/// A row of the table of attempts: one record of the store, including tries lost to infrastructure.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptRow {
     /// The run's name.
@@ -31,78 +31,79 @@ pub struct AttemptRow {
     pub model: Option<String>,
     /// The paper's id.
     pub paper: String,
-    /// The sample's id, as `kmeanspp_0,3`.
+    /// The sample's id, such as `kmeanspp_0,3`.
     pub sample: String,
     /// Number of masked functions.
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the record is in the rates: of an attempt's tries only the one that stands for it, and none that was lost.
+    /// Whether the record enters the rates: only the last try of an attempt does, and only if it was not lost.
     pub counts: bool,
-    /// When it began, UTC.
+    /// Start of the attempt (UTC).
     pub started: jiff_timestamp::Time,
-    /// Why it stopped, as `answered` or `step_limit`.
+    /// Why the attempt stopped, such as `answered` or `step_limit`.
     pub end: String,
-    /// More about the end.
+    /// Details about the end.
     pub end_detail: Option<String>,
-    /// Whether it passes: reported and, unless the run did not verify, verified; null for a lost attempt.
+    /// Whether the attempt passes: its report and, unless the run did not verify, its verification are right; null for
+    /// a lost attempt.
     pub pass: Option<bool>,
-    /// Whether its answer agrees with gold; null where it was not scored.
+    /// Whether the answer agrees with gold; null if it was not scored.
     pub reported: Option<bool>,
-    /// Whether its code, run again, agrees with gold; null where it was not run.
+    /// Whether the results of the attempt's code, run again, agree with gold; null if it was not run.
     pub verified: Option<bool>,
-    /// Reported rightly, but not verified.
+    /// Whether the report is right but verification failed.
     pub unsupported: bool,
-    /// Replies of the model.
+    /// Number of model replies.
     pub steps: u64,
-    /// Replies that could not be acted upon.
+    /// Number of replies that could not be parsed.
     pub format_errors: u64,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: f64,
-    /// Tokens read, those from the provider's cache included.
+    /// Input tokens, including those from the provider's cache.
     pub input_tokens: u64,
-    /// Tokens written, those of reasoning included.
+    /// Output tokens, including reasoning tokens.
     pub output_tokens: u64,
     /// Seconds of tool time.
     pub tool_seconds: f64,
     /// Seconds spent waiting for the model.
     pub model_seconds: f64,
-    /// Seconds that verification took.
+    /// Seconds of verification.
     pub verify_seconds: f64,
     /// Seconds from start to end.
     pub wall_seconds: f64,
     /// Number of files that the agent changed.
     pub changed_files: u64,
-    /// Number of changes that were not taken over to verification.
+    /// Number of changes that were left out of verification.
     pub ignored_files: u64,
     /// The sandbox backend.
     pub sandbox: String,
-    /// Of the tokens read, those from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached_tokens: u64,
-    /// Of the tokens written, those of reasoning.
+    /// Output tokens spent on reasoning.
     pub reasoning_tokens: u64,
-    /// What the agent reported, as it wrote it.
+    /// The agent's answer as written.
     pub answer: Option<String>,
     /// The kind of task.
     pub family: String,
-    /// How much of the task was done, from 0 to 1, in families with partial credit.
+    /// Completed share of the task from 0 to 1, in families with partial credit.
     pub score: Option<f64>,
-    /// Whether infrastructure lost it.
+    /// Whether the attempt was lost to infrastructure.
     pub lost: bool,
-    /// Lines of code that the sample withholds; null where that is not known.
+    /// Lines of code that the sample withholds; null if unknown.
     pub lines: Option<u64>,
-    /// Number of checks of verification that were not run because their result was known.
+    /// Number of verification checks whose result came from the cache.
     pub cached_checks: u64,
     /// Number of replies that came from `--model-cache` and cost nothing.
     pub cached_replies: u64,
-    /// The graphics processor that it had to itself, with `--gpus each`.
+    /// The graphics processor reserved for the attempt with `--gpus each`.
     pub gpu: Option<String>,
-    /// What the family measured, each name with `reported_` or `verified_` in front; null where an attempt has it not.
+    /// The family's measures, each name prefixed with `reported_` or `verified_`; null if the attempt lacks it.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
 }
 
-/// A row of the table of values: one gold value, and what one verdict found in its place.
+/// A row of the table of values: one gold value and the value that one verdict found for it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ValueRow {
     /// The run's name.
@@ -125,29 +126,29 @@ pub struct ValueRow {
     pub source: String,
     /// The experiment's id.
     pub experiment: String,
-    /// Where the value stands in the result, as `k=10.mean`; empty for a bare number.
+    /// Path of the value in the result, such as `k=10.mean`; empty for a bare number.
     pub value: String,
-    /// The gold value; null where it is no number.
+    /// The gold value; null if it is not a number.
     pub gold: Option<f64>,
-    /// The value found; null where it is missing or no number.
+    /// The value found; null if it is missing or not a number.
     pub got: Option<f64>,
-    /// Relative error, absolute where gold is 0; null where it cannot be told.
+    /// Relative error, or absolute error if gold is 0; null if it cannot be computed.
     pub error: Option<f64>,
-    /// Whether it is within its tolerance.
+    /// Whether the value is within its tolerance.
     pub pass: bool,
-    /// Why not: the value's reason, else the experiment's, else the verdict's.
+    /// Reason for a failure: the value's, else the experiment's, else the verdict's.
     pub reason: Option<String>,
-    /// The gold value as JSON, where it is no number.
+    /// The gold value as JSON if it is not a number.
     pub gold_json: Option<String>,
-    /// The value found as JSON, where it is no number.
+    /// The value found as JSON if it is not a number.
     pub got_json: Option<String>,
 }
 
-/// A time as a table holds it.
+/// A time in a table.
 pub mod jiff_timestamp {
     use super::{JsonSchema, Serialize};
 
-    /// UTC, written as RFC 3339.
+    /// A time in UTC, serialised as RFC 3339.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(transparent)]
     pub struct Time(pub jiff::Timestamp);
@@ -179,7 +180,7 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// The ending of its files.
+    /// File name extension of the format.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -190,14 +191,13 @@ impl TableFormat {
     }
 }
 
-/// Writes both tables into the folder `path`, as `attempts` and `values` with the format's ending. A path with that
-/// ending is a file, which gets the attempts alone.
+/// Writes both tables into the folder `path`, as `attempts` and `values` with the format's extension. A path with that
+/// extension is a single file, which gets the table of attempts.
 ///
-/// A record is read, and its rows are written, one at a time: memory does not grow with the run but for about 200 bytes a
-/// record.
+/// Records are read and written one at a time: memory grows only by about 200 bytes per record.
 ///
 /// # Errors
-/// Kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
+/// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
 pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let extension = format.extension();
@@ -219,7 +219,7 @@ fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, format: TableFormat, pat
     }
 }
 
-/// The table of attempts.
+/// Returns the table of attempts.
 #[must_use]
 pub fn attempts(source: &Source) -> Table<'_, AttemptRow> {
     let measures = source.measures();
@@ -272,10 +272,10 @@ fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[S
     }
 }
 
-/// The table of values.
+/// Returns the table of values.
 #[must_use]
 pub fn values(source: &Source) -> Table<'_, ValueRow> {
-    // Those of one record at a time.
+    // Only one record's rows are in memory at a time.
     let rows = source.records().flat_map(|record| match record {
         Ok((record, counts)) => value_rows(&source.run.run, &record, counts).into_iter().map(Ok).collect(),
         Err(error) => vec![Err(error)],

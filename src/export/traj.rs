@@ -13,11 +13,11 @@ use crate::files::WholeFile;
 use crate::model::Role;
 use crate::run::AttemptRecord;
 
-/// Writes a file for each attempt into the folder `path`, as `<agent>/<sample>.<attempt>.traj`, or in `<agent>__<model>` where
-/// an agent has several models.
+/// Writes one file per attempt into the folder `path`, as `<agent>/<sample>.<attempt>.traj`, or in `<agent>__<model>`
+/// if an agent has several models.
 ///
 /// # Errors
-/// Kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
+/// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let names = source.names();
@@ -53,7 +53,7 @@ fn file(source: &Source, record: &AttemptRecord, lines: &[TimedEvent]) -> Value 
     let submission = source.patch(record);
     let mut history = history(lines);
     if history.is_empty() {
-        // SWE-agent's viewer looks at the last entry, and an agent without a model has said nothing.
+        // SWE-agent's viewer reads the last entry, but an agent without a model has no messages.
         let content = format!("No model was asked: {}.", end(record));
         history.push(json!({ "role": "user", "content": content, "agent": "main", "message_type": "observation" }));
     }
@@ -77,7 +77,7 @@ fn file(source: &Source, record: &AttemptRecord, lines: &[TimedEvent]) -> Value 
     })
 }
 
-/// A step. Its query would be the whole history so far, once more a step: it is left empty.
+/// Converts a step. `query` would repeat the whole history in every step, so it is left empty.
 fn step(act: &Act<'_>) -> Value {
     let action: Vec<String> =
         act.calls.iter().map(|call| format!("{} {}", call.tool, arguments(call.arguments))).collect();
@@ -121,7 +121,7 @@ fn history(lines: &[TimedEvent]) -> Vec<Value> {
     entries.collect()
 }
 
-/// An end in SWE-agent's words. Its viewer cannot show something submitted that is not there.
+/// An end in SWE-agent's terms. Its viewer fails on `submitted` without a submission.
 const fn exit_status(end: End, has_submission: bool) -> &'static str {
     match end {
         End::Answered if has_submission => "submitted",

@@ -1,70 +1,70 @@
-//! A trajectory as turns: what was said to the agent, and what it replied, each call of a tool with what came of it.
+//! A trajectory as turns: messages to the agent, and its replies with their tool calls and results.
 //!
-//! Formats that know steps rather than events are made from these.
+//! Formats that consist of steps rather than events are built from turns.
 
 use serde_json::Value;
 
 use crate::agent::{Event, TimedEvent, conversation};
 use crate::model::{Message, Role, Usage};
 
-/// A turn.
+/// One turn of a trajectory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn<'a> {
-    /// Something is said to the agent.
+    /// A message to the agent.
     Said(Spoken<'a>),
-    /// The agent acts: a reply of its model or, for an agent that is a program, what it did.
+    /// An action of the agent: a reply of its model or, for an agent without a model, its tool calls.
     Acted(Act<'a>),
 }
 
-/// What is said to the agent.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spoken<'a> {
     /// Seconds since the attempt began.
     pub at: f64,
-    /// As whom.
+    /// Role of the message.
     pub role: Role,
-    /// What.
+    /// Text of the message.
     pub content: &'a str,
 }
 
-/// What the agent does.
+/// An action of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Act<'a> {
     /// Seconds since the attempt began.
     pub at: f64,
-    /// What it says.
+    /// Text of the reply.
     pub text: &'a str,
-    /// Reasoning shown apart.
+    /// Reasoning that is separate from the text.
     pub reasoning: Option<&'a str>,
-    /// The tools it calls.
+    /// The tool calls of the reply.
     pub calls: Vec<Call<'a>>,
-    /// Calls of the model for it: those of its tools, and failed ones, included; 0 for a program's.
+    /// Number of model calls behind this action, including failed ones and those made by its tools; 0 without a model.
     pub model_calls: u32,
-    /// Tokens of these.
+    /// Tokens of these calls.
     pub usage: Usage,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: f64,
-    /// Seconds waited for the model.
+    /// Seconds of waiting for the model.
     pub model_seconds: f64,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call<'a> {
-    /// The provider's id, or one of ours for a call that was written into the text.
+    /// The provider's id, or a generated one if the call was written into the text.
     pub id: String,
     /// The tool's name.
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
-    /// What the model was shown of it; `None` for a call that was not run.
+    /// The result as shown to the model; `None` for a call that was not run.
     pub observation: Option<&'a str>,
     /// Seconds of tool time.
     pub seconds: f64,
 }
 
-/// The turns of a trajectory. What is left out is no part of the conversation: format errors, the answer as it was read,
-/// the end, verification.
+/// Converts a trajectory to turns. Events outside the conversation are left out: format errors, the parsed answer, the
+/// end, verification.
 #[must_use]
 pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
     let mut turns = Turns::default();
@@ -124,13 +124,13 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
     turns.done
 }
 
-/// Whether a program has written a message anew that stood at the same place before. What the model said it may have
-/// put into words of its own; that is no turn.
+/// Whether an external agent repeats a message from the same position of its previous call. Assistant messages always
+/// count as repeated, because the agent may have reworded the model's reply.
 fn says_again(before: &Message, now: &Message) -> bool {
     before.role == now.role && (now.role == Role::Assistant || before.content.trim() == now.content.trim())
 }
 
-/// Turns as they are read: those that are over, and the act that goes on.
+/// Turns built so far, with the current action.
 #[derive(Default)]
 struct Turns<'a> {
     done: Vec<Turn<'a>>,
@@ -152,7 +152,7 @@ impl<'a> Turns<'a> {
         self.done.push(Turn::Said(spoken));
     }
 
-    /// Takes what a program tells its model.
+    /// Adds a message that an external agent sends to its model.
     fn hear(&mut self, at: f64, message: &'a Message) {
         let (role, content) = (message.role, message.content.as_str());
         match (role, &message.tool_call_id) {
@@ -162,12 +162,12 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The act that goes on, or a new one behind what was said.
+    /// Returns the current action, or starts a new one after a message.
     fn act(&mut self, at: f64) -> &mut Act<'a> {
         self.act.get_or_insert_with(|| Act { at, ..Act::default() })
     }
 
-    /// Gives the call of this id what came of it; `false` when the act that goes on has none that waits for it.
+    /// Sets the result of the call with this id; `false` if the current action has no such call without a result.
     fn answer(&mut self, id: &str, content: &'a str, seconds: f64) -> bool {
         let mut calls = self.act.iter_mut().flat_map(|act| &mut act.calls);
         let Some(call) = calls.find(|call| call.id == id && call.observation.is_none()) else { return false };
@@ -236,7 +236,7 @@ mod tests {
         let lines = [
             asked(0, json!([message("system", "s"), message("user", "task")])),
             reply(&json!([{ "id": "a", "name": "x", "arguments": {} }])),
-            // The model's words are sent back changed, and the task with them.
+            // The agent sends the task and the model's reply back with changes.
             asked(1, json!([message("user", "task "), message("assistant", "T"), result])),
             reply(&json!([])),
         ];

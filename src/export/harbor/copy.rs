@@ -1,4 +1,4 @@
-//! A repo's copy for a task.
+//! Copies a repo into a task.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::workspace::is_left_out;
 
-/// Copies a repo without what snapshots leave out, with some files replaced. A link within the repo becomes what it
-/// points at, since Harbor refuses links: another name of a replaced file becomes its replacement, or it would give away
-/// what was masked.
+/// Copies a repo with some files replaced, leaving out what snapshots leave out. Harbor refuses links, so a link within
+/// the repo becomes a copy of its target. A link to a replaced file becomes a copy of the replacement; otherwise it
+/// would reveal the masked code.
 ///
 /// # Errors
-/// Kind `Suite` for a link that leads out of the repo; kind `Machine` when a file cannot be read or written.
+/// Kind `Suite` for a link that leads out of the repo; kind `Machine` if a file cannot be read or written.
 pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to).map_err(|error| Error::io("create", to, error))?;
     let resolve = |path: &Path| path.canonicalize().map_err(|error| Error::io("resolve", path, error));
@@ -26,7 +26,7 @@ pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: 
     for entry in walk.filter_entry(|entry| !is_skipped(entry.file_name())) {
         let entry = match entry {
             Ok(entry) => entry,
-            // A link to a folder around it, or to nothing: there is nothing to copy.
+            // A link to one of its own parents, or to nothing: there is nothing to copy.
             Err(error)
                 if error.loop_ancestor().is_some()
                     || error.path().is_some_and(|path| path.is_symlink() && !path.exists()) =>
@@ -84,7 +84,7 @@ mod tests {
         ] {
             symlink(target, repo.join(link)).unwrap();
         }
-        // The manifest may name the file by a link.
+        // The manifest may refer to the file through a link.
         for named in ["pkg/means.py", "pkg/alias.py"] {
             copy_repo(&repo, &BTreeMap::from([(named.into(), b"masked".to_vec())]), &to).unwrap();
             for (path, text) in [

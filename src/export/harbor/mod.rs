@@ -1,16 +1,16 @@
-//! A run's samples as Harbor tasks, so that Harbor's agents can be run on them, and its trajectories in ATIF.
+//! A run's samples as Harbor tasks, so that agents can attempt them under Harbor, and its trajectories in ATIF.
 //!
 //! ```text
 //! tasks/<sample>/instruction.md, task.toml
-//! tasks/<sample>/environment/   Dockerfile, requirements.txt, workspace/: what an agent is given, and nothing else
+//! tasks/<sample>/environment/   Dockerfile, requirements.txt, workspace/: everything that the agent gets
 //! tasks/<sample>/tests/         Dockerfile of an environment of its own, the masked repo, gold, verify.py
-//! tasks/<sample>/solution/      what the gold agent does: the original files, solve.sh
+//! tasks/<sample>/solution/      the gold agent's solution: the original files, solve.sh
 //! trajectories/<agent>/<sample>.<attempt>.json
 //! ```
 //!
-//! The agent's image holds neither gold nor originals. Its workspace is carried over into the verifier's environment,
-//! where its changes are laid over a fresh masked repo and the experiments run again; a reward written by the agent's code
-//! is not believed.
+//! The agent's image contains neither gold nor the original code. Its workspace is copied into the verifier's
+//! environment, where the agent's changes are applied to a fresh masked repo and the experiments run again. A reward
+//! written by the agent's code is ignored.
 
 mod copy;
 
@@ -41,16 +41,16 @@ const VERIFY: &str = include_str!("verify.py");
 
 /// Version of Harbor's task format.
 const SCHEMA: &str = "1.4";
-/// Seconds that an agent has at least: the run's limit is of tool time, Harbor's of all time.
+/// Minimum seconds for an agent: the run limits only tool time, Harbor limits total time.
 const LEAST_AGENT: f64 = 3600.0;
-/// Seconds that verification has beside the experiments' limits.
+/// Seconds for verification in addition to the experiments' time limits.
 const BESIDE: f64 = 120.0;
 
-/// Writes the tasks of all samples of a run, from the suite as it is now, and the run's trajectories.
+/// Writes tasks for all samples of a run, from the suite in its current state, and the run's trajectories.
 ///
 /// # Errors
-/// Kind `Store` for a run without attempts; kind `Suite` for a paper that cannot be loaded or an env without a venv's lock
-/// file; kind `Baseline` for one without gold; kind `Machine` when a file cannot be written.
+/// Kind `Store` for a run without attempts; kind `Suite` for a paper that cannot be loaded or an env without a venv
+/// lock file; kind `Baseline` for a paper without gold; kind `Machine` if a file cannot be written.
 pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let family = &source.run.configuration.family;
@@ -75,20 +75,20 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
     Ok(written)
 }
 
-/// A sample's folder, and the last part of its task's name: Harbor's names have no commas.
+/// Folder of a sample, which is also the last part of its task's name. Harbor's names may not contain commas.
 fn folder_name(sample: &str) -> String {
     file_name(&sample.replace(',', "-"))
 }
 
-/// A paper, and what its environments are made of.
+/// A paper and the contents of its images.
 struct Paper {
     loaded: LoadedPaper,
-    /// Minor version of Python that gold was recorded with.
+    /// Minor version of Python with which gold was recorded.
     python: String,
     requirements: String,
 }
 
-/// As much of a venv's lock file as is needed.
+/// The parts of a venv lock file that a task needs.
 #[derive(Deserialize)]
 struct Lock {
     #[serde(default)]
@@ -124,7 +124,7 @@ impl Paper {
             toml::from_str(&text).map_err(|error| Error::suite("broken lock file").at(&path, None).because(error))?;
         let recorded = loaded.gold.as_ref().map(|gold| gold.env.python.clone()).unwrap_or_default();
         let python = recorded.split('.').take(2).collect::<Vec<_>>().join(".");
-        // An image of Linux; the wheels' versions are the same on both processors.
+        // The image runs Linux; both processor architectures have the same versions of packages.
         let target = lock
             .target
             .iter()
@@ -138,13 +138,13 @@ impl Paper {
         Ok(Self { python: target.python.clone(), loaded, requirements })
     }
 
-    /// Builds the repo's extensions in a folder of the image; nothing where there are none.
+    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if it has none.
     fn build(&self, folder: &str) -> String {
         let shell = |build: &String| serde_json::json!(["sh", "-c", format!("cd {folder} && ({build})")]);
         self.loaded.paper.build.as_ref().map(|build| format!("RUN {}\n", shell(build))).unwrap_or_default()
     }
 
-    /// An image with the env, and with a compiler where the repo has extensions.
+    /// Dockerfile of an image with the env, and with a compiler if the repo has extensions.
     fn dockerfile(&self, rest: &str) -> String {
         let slim = if self.loaded.paper.build.is_some() { "" } else { "-slim" };
         format!(
@@ -165,7 +165,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     let masked: BTreeMap<PathBuf, Vec<u8>> =
         loaded.masked(functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
 
-    // What an agent is given.
+    // The agent's environment.
     let environment = folder.join("environment");
     copy_repo(&loaded.repo_dir, &masked, &environment.join("workspace"))?;
     for (path, bytes) in task_files(&task) {
@@ -180,7 +180,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
         configuration(source, &task, (sample, loaded.masked_lines(functions)), loaded)?.as_bytes(),
     )?;
 
-    // What it is measured by.
+    // The verifier's environment.
     let tests = folder.join("tests");
     copy_repo(&loaded.repo_dir, &masked, &tests.join("original"))?;
     let listed: Vec<Value> = task
@@ -208,12 +208,12 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     save(&tests.join("measure.py"), MEASURE.as_bytes())?;
     save(&tests.join("verify.py"), VERIFY.as_bytes())?;
     script(&tests.join("test.sh"), "#!/bin/sh\nexec python3 /tests/verify.py\n")?;
-    // The code under test runs as another user, who must not read gold.
+    // The code under test runs as another user, who must not be able to read gold.
     let rest = format!("COPY . /tests\n{}RUN chmod -R go-rwx /tests\n", paper.build("/tests/original"));
     save(&tests.join("Dockerfile"), paper.dockerfile(&rest).as_bytes())?;
     save(&tests.join("requirements.txt"), paper.requirements.as_bytes())?;
 
-    // What the gold agent does.
+    // The gold agent's solution.
     let solution = folder.join("solution");
     for (path, bytes) in loaded.originals(functions) {
         save(&solution.join("files").join(path), &bytes)?;
@@ -236,7 +236,8 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
     Ok(folder.to_owned())
 }
 
-/// A tolerance as the verifier reads it: with the half width of the interval of gold's repeats, in standard deviations.
+/// Serialises a tolerance for the verifier, including the half-width of the prediction interval of gold's repeats, in
+/// standard deviations.
 fn told(tolerance: &Tolerance) -> Value {
     let mut told = json!(tolerance);
     if let Some(factor) = prediction_factor(tolerance.repeats.len(), LEVEL) {
@@ -245,10 +246,10 @@ fn told(tolerance: &Tolerance) -> Value {
     told
 }
 
-/// Globs as expressions over bytes that Python reads as they are meant here.
+/// Converts globs to regular expressions over bytes that Python interprets in the same way.
 fn expressions(globs: &[String]) -> Vec<String> {
     let globs = globs.iter().filter_map(|glob| globset::Glob::new(glob).ok());
-    // Python's expressions over bytes need no flag for that, and have none.
+    // Python's byte patterns neither need nor accept this flag.
     globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
 }
 
@@ -342,7 +343,7 @@ fn save(path: &Path, bytes: &[u8]) -> Result<()> {
     WholeFile::create_with_folders(path)?.filled(bytes)?.finish().map(drop)
 }
 
-/// A file that can be executed.
+/// Writes an executable file.
 fn script(path: &Path, text: &str) -> Result<()> {
     save(path, text.as_bytes())?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -355,7 +356,8 @@ mod tests {
     use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
     use crate::score::{Expected, score_experiment};
 
-    /// What a program that has imported the verifier prints of JSON that it is given.
+    /// Runs Python code that has imported the verifier, with `asked` as JSON input, and returns the JSON that it
+    /// prints.
     fn run(code: &str, asked: &Value) -> Value {
         let mut child = std::process::Command::new("/usr/bin/python3")
             .args(["-c", &format!("import json, sys, verify\nasked = json.load(sys.stdin)\nprint(json.dumps({code}))")])
@@ -409,7 +411,7 @@ mod tests {
         let theirs = run("[verify.placed(one, asked[0]) for one in asked[1]]", &json!([listed, answers]));
         for (answer, theirs) in answers.iter().zip(theirs.as_array().unwrap()) {
             let ours = crate::score::placed_answer(&experiments, Some(&answer.to_string()));
-            // What belongs to no experiment is under no key.
+            // Python puts values that match no experiment under the key `null`.
             let theirs: serde_json::Map<_, _> =
                 theirs.as_object().unwrap().clone().into_iter().filter(|(key, _)| key != "null").collect();
             assert_eq!(theirs, ours, "{answer}");

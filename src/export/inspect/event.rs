@@ -1,4 +1,4 @@
-//! The transcript of an attempt as Inspect's events.
+//! An attempt's transcript as Inspect events.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -8,17 +8,18 @@ use super::{Moment, NO_MODEL, UsageOf};
 use crate::agent::{Event, TimedEvent};
 use crate::model::Usage;
 
-/// An event that refers to the messages of a [`Pool`].
+/// An event that refers to messages of a [`Pool`].
 pub enum Entry<'a> {
-    /// A call of the model.
+    /// A model call.
     Model(Asked<'a>),
-    /// A call of a tool.
+    /// A tool call.
     Tool(ToolEvent<'a>),
-    /// Anything else.
+    /// Any other event.
     Info(InfoEvent),
 }
 
-/// A call of the model, before it can be written: its reply is a message of the pool.
+/// A model call in intermediate form: its reply may be a message of the pool, so it is serialised through
+/// [`Asked::event`].
 pub struct Asked<'a> {
     uuid: String,
     at: Moment,
@@ -37,7 +38,7 @@ enum Reply<'a> {
     Failed(&'a str),
 }
 
-/// `ModelEvent`.
+/// Inspect's `ModelEvent`.
 #[derive(Serialize)]
 pub struct ModelEvent<'a> {
     event: &'static str,
@@ -59,11 +60,11 @@ pub struct ModelEvent<'a> {
     working_time: f64,
 }
 
-/// `{}`.
+/// An empty JSON object.
 #[derive(Serialize)]
 struct Empty {}
 
-/// `ModelOutput`.
+/// Inspect's `ModelOutput`.
 #[derive(Serialize)]
 pub struct Output<'a> {
     model: &'a str,
@@ -88,7 +89,7 @@ enum Answer<'a> {
     Text { role: &'static str, content: &'a str, source: &'static str },
 }
 
-/// `ToolEvent`.
+/// Inspect's `ToolEvent`.
 #[derive(Serialize)]
 pub struct ToolEvent<'a> {
     event: &'static str,
@@ -108,7 +109,7 @@ pub struct ToolEvent<'a> {
     message_id: Option<String>,
 }
 
-/// `InfoEvent`: what happened for which Inspect has no event of its own.
+/// Inspect's `InfoEvent`, used for events that Inspect has no type for.
 #[derive(Serialize)]
 pub struct InfoEvent {
     event: &'static str,
@@ -119,7 +120,7 @@ pub struct InfoEvent {
     data: Value,
 }
 
-/// The events of an attempt that began at this moment, and the pool filled with what they refer to.
+/// Converts the events of an attempt that started at `begun`, and fills the pool with the messages to which they refer.
 pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mut Pool<'a>) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
@@ -141,7 +142,7 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
         };
         entries.push(match &line.event {
             Event::Reply { text, tool_calls, usage, cost, seconds, .. } => {
-                // Of an agent without a model there is no conversation.
+                // An agent without a model has no conversation.
                 let reply = match pool.len().checked_sub(1) {
                     Some(index) => Reply::Message { index, calls: !tool_calls.is_empty() },
                     None => Reply::Text(text),
@@ -170,7 +171,7 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
                 message_id: call_id.as_ref().and_then(|_| Some(pool.id(pool.len().checked_sub(1)?))),
                 uuid,
             }),
-            // What is said is in the pool.
+            // Messages are in the pool.
             Event::Message { .. } | Event::Asked { .. } => continue,
             other => Entry::Info(InfoEvent {
                 event: "info",
@@ -185,7 +186,7 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
     entries
 }
 
-/// Arguments as the object that they have to be.
+/// Wraps arguments that aren't an object, because Inspect requires one.
 fn object(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),
@@ -195,8 +196,8 @@ fn object(arguments: &Value) -> Value {
 }
 
 impl Asked<'_> {
-    /// In place of the calls of an attempt that asked no model: Inspect's `messages_df` finds messages in what models were
-    /// shown only, and fails where none was shown any.
+    /// Creates a model call for an attempt that called no model. Inspect's `messages_df` only finds messages that were
+    /// shown to a model, and fails without any.
     pub fn nothing(begun: Moment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
         Self {
             uuid: format!("{uuid}-e"),
@@ -210,7 +211,7 @@ impl Asked<'_> {
         }
     }
 
-    /// As it is written.
+    /// Returns the event as it is serialised.
     pub fn event<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> ModelEvent<'b> {
         let model = if matches!(self.reply, Reply::Nothing) { NO_MODEL } else { model };
         let (failed, output) = match &self.reply {
@@ -245,7 +246,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The output alone, for the last reply of an attempt; `None` for a call that failed or was a tool's.
+    /// Returns the output alone, for the last reply of an attempt; `None` if the call failed or was made by a tool.
     pub fn answer<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> Option<Output<'b>> {
         matches!(self.reply, Reply::Message { .. }).then(|| self.event(model, pool).output)
     }

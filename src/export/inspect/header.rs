@@ -1,4 +1,4 @@
-//! `header.json`: what was run, and the rates over all samples.
+//! `header.json`: the task, its configuration, and the rates over all samples.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::run::{AttemptRecord, RunFile};
 /// Version of Inspect's log format.
 pub const VERSION: u32 = 2;
 
-/// `{version, eval, plan}`: what is known at the start.
+/// Returns `{version, eval, plan}`, the part that is known at the start.
 pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
     let configuration = &run.configuration;
     let mut samples: Vec<&str> = attempts.iter().map(|record| record.sample.as_str()).collect();
@@ -69,7 +69,7 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
     })
 }
 
-/// What the header says of all attempts together, added up one by one.
+/// Totals over all attempts for the header.
 #[derive(Default)]
 pub struct Totals {
     attempts: usize,
@@ -81,10 +81,10 @@ pub struct Totals {
     scores: [Scored; SCORERS.len()],
 }
 
-/// Scorers, the headline first.
+/// Scorers; the first is the headline.
 const SCORERS: [&str; 3] = ["pass", "reported", "verified"];
 
-/// What one scorer said: by sample, attempts that pass, and all.
+/// Results of one scorer: passing and all attempts by sample.
 #[derive(Default)]
 struct Scored {
     samples: BTreeMap<String, (f64, f64)>,
@@ -117,7 +117,7 @@ impl Totals {
     }
 }
 
-/// The whole header.
+/// Returns the complete header.
 pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals) -> Value {
     let mut header = start(run, log, attempts);
     let planned: usize = run
@@ -126,7 +126,7 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
         .filter(|planned| planned.agent == log.agent && planned.model.as_deref() == log.asked)
         .map(|planned| planned.attempts)
         .sum();
-    // A run that was stopped, or is still going on, is what Inspect calls cancelled.
+    // Inspect's status for a run that was stopped or is still in progress is `cancelled`.
     let status = if attempts.len() < planned { "cancelled" } else { "success" };
     let mut model_usage = BTreeMap::new();
     if log.asked.is_some() {
@@ -148,8 +148,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
     header
 }
 
-/// `EvalScore`: mean over samples of the mean over a sample's attempts, and its standard error; `None` when nothing was
-/// scored so.
+/// Inspect's `EvalScore`: the mean over samples of the mean over each sample's attempts, with its standard error;
+/// `None` if no attempt has this score.
 fn score(scorer: &'static str, Scored { samples, attempts: scored }: &Scored, attempts: usize) -> Option<Value> {
     if samples.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Messages of a conversation, each written once and pointed at by the calls of the model that were shown it.
+//! Messages of conversations, each stored once and referenced by the model calls that included it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,31 +6,31 @@ use serde_json::Value;
 use crate::agent::{Event, conversation};
 use crate::model::{Message, Role};
 
-/// All messages of an attempt, in order, and what of them the conversation is made of now. Conversations of an agent that
-/// holds several follow one another. A message that is shortened later stays as it was for the calls that were shown it
-/// whole: what is left of it is a message of its own.
+/// All messages of an attempt in order, and the part of them that forms the current conversation. An agent may hold
+/// several conversations, one after another. If a message is shortened after a call has included it, the original stays
+/// for that call and the shortened text becomes a new message.
 pub struct Pool<'a> {
     uuid: &'a str,
     model: Option<&'a str>,
     said: Vec<Said<'a>>,
-    /// The conversation that is going on.
+    /// The current conversation.
     live: Vec<Message>,
-    /// Where its messages are among those said.
+    /// Index in `said` of each message of the current conversation.
     places: Vec<usize>,
-    /// So many messages have been shown to a call, and are not changed any more.
+    /// Number of leading messages that a call has included and that must not change any more.
     fixed: usize,
 }
 
 struct Said<'a> {
     message: Message,
     reasoning: Option<&'a str>,
-    /// Whether it is the task, at the head of a conversation.
+    /// Whether it is the task at the start of a conversation.
     is_input: bool,
-    /// Whether it is what was left of another.
+    /// Whether it is a changed version of an earlier message.
     is_rest: bool,
 }
 
-/// `ChatMessage`.
+/// Inspect's `ChatMessage`.
 #[derive(Serialize)]
 pub struct ChatMessage<'a> {
     id: String,
@@ -72,16 +72,16 @@ struct ToolCall<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// An empty pool of the attempt with this id.
+    /// Creates an empty pool for the attempt with this id.
     pub fn new(uuid: &'a str, model: Option<&'a str>) -> Self {
         Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
     }
 
-    /// Adds what an event shows to the model. Every conversation begins with a message of its own from the system. One that
-    /// is changed in what was said already is written once more: earlier calls were shown it as it was.
+    /// Adds the messages of an event. A system message starts a new conversation. A message that changed after it was
+    /// included in a call is stored again, because the earlier call included the old version.
     pub fn take(&mut self, event: &'a Event) {
         if self.model.is_none() {
-            // What an agent without a model has run is no conversation.
+            // An agent without a model has no conversation.
             return;
         }
         if matches!(event, Event::Message { role: Role::System, .. }) {
@@ -91,7 +91,8 @@ impl<'a> Pool<'a> {
         conversation::take(&mut self.live, event);
         match event {
             Event::Try { .. } => self.places.clear(),
-            // A program tells its whole conversation with each call, which may go on from a part of the one before.
+            // An external agent sends its whole conversation with each call, and may keep only a part of the previous
+            // one.
             Event::Asked { kept, .. } => {
                 self.places.truncate(*kept);
                 while self.places.len() < self.live.len() {
@@ -111,7 +112,7 @@ impl<'a> Pool<'a> {
                 };
                 self.add(reasoning, false);
             }
-            // Two messages in a row from the user are one.
+            // Two user messages in a row are merged into one.
             Event::Message { .. } | Event::Observation { .. } => self.changed(self.places.len().checked_sub(1)),
             _ => {}
         }
@@ -127,7 +128,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Takes over that a message of the conversation is another now.
+    /// Updates a message of the conversation whose content has changed.
     fn changed(&mut self, place: Option<usize>) {
         let Some(place) = place else { return };
         let (Some(message), Some(index)) = (self.live.get(place), self.places.get_mut(place)) else { return };
@@ -144,7 +145,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// The messages that a call of the model is shown now: ranges, each from, and up to.
+    /// Returns the messages that a model call includes now, as ranges `[start, end)`.
     pub fn shown(&mut self) -> Vec<(usize, usize)> {
         self.fixed = self.said.len();
         let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -157,24 +158,24 @@ impl<'a> Pool<'a> {
         ranges
     }
 
-    /// Number of messages, those that others were shortened to included.
+    /// Number of messages, including changed versions.
     pub fn len(&self) -> usize {
         self.said.len()
     }
 
-    /// Adds a message in place of a conversation that an agent without a model does not have.
+    /// Adds a message in place of a conversation, for an agent without a model.
     pub fn say(&mut self, content: &str) {
         self.live.push(Message::new(Role::User, content));
         self.add(None, false);
     }
 
-    /// The first thing that the model was asked.
+    /// The first user message.
     pub fn task(&self) -> Option<&str> {
         let mut messages = self.said.iter().map(|said| &said.message);
         messages.find(|message| message.role == Role::User).map(|message| message.content.as_str())
     }
 
-    /// A message.
+    /// Returns the message with this index.
     pub fn message(&self, index: usize) -> ChatMessage<'_> {
         let Said { message, reasoning, is_input, .. } = &self.said[index];
         let is_reply = message.role == Role::Assistant;
@@ -206,22 +207,22 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// A message's id: unique among all messages of all attempts.
+    /// Returns a message's id, which is unique among all messages of all attempts.
     pub fn id(&self, index: usize) -> String {
         format!("{}-{index}", self.uuid)
     }
 
-    /// All messages that calls of the model point at.
+    /// Returns all messages that model calls may reference.
     pub fn all(&self) -> Vec<ChatMessage<'_>> {
         (0..self.said.len()).map(|index| self.message(index)).collect()
     }
 
-    /// What was said, each message once and as it was at first.
+    /// Returns each message once, in its original version.
     pub fn messages(&self) -> Vec<ChatMessage<'_>> {
         (0..self.said.len()).filter(|&index| !self.said[index].is_rest).map(|index| self.message(index)).collect()
     }
 
-    /// Name of the tool that was called by this id, before this message.
+    /// Returns the name of the tool that was called with this id before the message at `before`.
     fn function(&self, before: usize, id: &str) -> Option<&str> {
         let calls = self.said[..before].iter().rev().flat_map(|said| &said.message.tool_calls);
         calls.into_iter().find(|call| call.id == id).map(|call| call.name.as_str())
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// What a call would be shown.
+    /// Contents of the messages that a call would include now.
     fn seen(pool: &mut Pool<'_>) -> Vec<String> {
         let indices = pool.shown().into_iter().flat_map(|(from, to)| from..to);
         indices.map(|index| pool.said[index].message.content.clone()).collect()

@@ -1,8 +1,9 @@
-//! Logs of Inspect AI (`.eval`, its log format 2), one for each agent and model of a run; attempts are epochs.
+//! Logs of Inspect AI (`.eval`, log format 2), one for each agent and model of a run; attempts become epochs.
 //!
-//! A log is a ZIP archive with a JSON file a sample and epoch, written one at a time: what is held in memory is one
-//! attempt and the summaries of all. A message stands in a sample's pool once, and the calls of the model point at it
-//! (`input_refs`), so that a log grows with the length of conversations and not with its square.
+//! A log is a ZIP archive with one JSON file per sample and epoch. The files are written one at a time, so only one
+//! attempt and the summaries of all are in memory. Each message is stored once in its sample's pool and referenced by
+//! the model calls (`input_refs`), so that a log grows linearly with the length of conversations instead of
+//! quadratically.
 
 mod event;
 mod header;
@@ -30,28 +31,29 @@ use crate::run::brief::Brief;
 
 /// Name of the task in Inspect's logs.
 const TASK: &str = "autoexperiment";
-/// Inspect's name for no model.
+/// Inspect's name for an agent without a model.
 const NO_MODEL: &str = "none/none";
-/// Level of compression: twice as fast as the default, and the files are a tenth larger.
+/// Compression level: twice as fast as the default, with files 10% larger.
 const LEVEL: i64 = 3;
 
-/// What a log is about.
+/// The run, agent and model of a log.
 pub struct Log<'a> {
     run: &'a str,
     agent: &'a str,
-    /// The model as the run names it.
+    /// The model's name in the run.
     asked: Option<&'a str>,
-    /// The model as Inspect names it.
+    /// The model's name in Inspect's notation.
     model: &'a str,
     id: &'a str,
     limits: &'a Limits,
 }
 
-/// Writes a run's logs: into the file `path` when that ends in `.eval`, else into the folder `path`, under the names that
-/// Inspect gives its logs. Attempts that infrastructure lost are samples with an error.
+/// Writes a run's logs: into the file `path` if it ends in `.eval`, otherwise into the folder `path`, under the names
+/// that Inspect would use. Attempts lost to infrastructure become samples with an error.
 ///
 /// # Errors
-/// Kind `Usage` for one file when the run has several agents or models; kind `Store` when a record is gone; kind `Machine` when a file cannot be written.
+/// Kind `Usage` for a single file if the run has several agents or models; kind `Store` if a record is gone; kind
+/// `Machine` if a file cannot be written.
 pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let mut groups: BTreeMap<(&str, Option<&str>), Vec<&Brief>> = BTreeMap::new();
@@ -102,14 +104,14 @@ fn write_log(source: &Source, log: &Log<'_>, attempts: &[&Brief], path: &Path) -
     archive.finish()
 }
 
-/// The archive of a log.
+/// The ZIP archive of a log.
 struct Archive<'a> {
     zip: ZipWriter<WholeFile>,
     path: &'a Path,
 }
 
 impl Archive<'_> {
-    /// Adds a file of JSON.
+    /// Adds a JSON file.
     fn add(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
@@ -129,7 +131,7 @@ impl Archive<'_> {
     }
 }
 
-/// `ModelUsage`: unlike our [`Usage`], tokens read do not include those from the cache.
+/// Inspect's `ModelUsage`. Unlike in [`Usage`], input tokens exclude those from the cache.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct UsageOf {
     input_tokens: u64,
@@ -155,7 +157,7 @@ impl UsageOf {
     }
 }
 
-/// A moment of an attempt, written as a timestamp.
+/// A moment of an attempt, serialised as a timestamp.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     begun: jiff::Timestamp,
@@ -167,12 +169,12 @@ impl Moment {
         Self { begun, since: 0.0 }
     }
 
-    /// So many seconds later.
+    /// Returns the moment this many seconds later.
     fn after(self, seconds: f64) -> Self {
         Self { since: self.since + seconds.max(0.0), ..self }
     }
 
-    /// To the millisecond.
+    /// Returns the moment rounded to milliseconds.
     fn timestamp(self) -> jiff::Timestamp {
         let since = Duration::try_from_secs_f64(self.since).unwrap_or_default();
         let moment = self.begun.saturating_add(since).unwrap_or(self.begun);
@@ -186,7 +188,7 @@ impl Serialize for Moment {
     }
 }
 
-/// The model in Inspect's way of naming, `openai/gpt-5`.
+/// Returns the model's name in Inspect's notation, such as `openai/gpt-5`.
 fn model_name(asked: Option<&str>) -> String {
     let Some(asked) = asked else { return NO_MODEL.to_owned() };
     match asked.split_once(':') {
@@ -196,7 +198,7 @@ fn model_name(asked: Option<&str>) -> String {
     }
 }
 
-/// An id that follows from names alone: the same export of the same run has the same ids.
+/// Derives an id from names alone, so that repeated exports of a run have the same ids.
 fn identifier(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

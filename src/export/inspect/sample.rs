@@ -1,4 +1,4 @@
-//! An attempt as Inspect's `EvalSample`, and as the summary of one.
+//! An attempt as Inspect's `EvalSample`, and its summary.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::agent::{End, Limits, TimedEvent};
 use crate::run::AttemptRecord;
 use crate::score::Verdict;
 
-/// Longest text in a summary, in characters; Inspect cuts its own there as well.
+/// Maximum length of a text in a summary, in characters; Inspect truncates its own summaries too.
 const SUMMARY_TEXT: usize = 1000;
 
-/// `EvalSample`.
+/// Inspect's `EvalSample`.
 #[derive(Serialize)]
 pub struct Sample<'a> {
     id: &'a str,
@@ -57,7 +57,7 @@ struct EventsData<'a> {
     calls: [(); 0],
 }
 
-/// `EvalSampleSummary`.
+/// Inspect's `EvalSampleSummary`.
 #[derive(Serialize)]
 pub struct Summary {
     id: String,
@@ -81,10 +81,10 @@ pub struct Summary {
     message_count: usize,
 }
 
-/// Writes an attempt with `write`, and gives its summary. `sentence` says what was asked where no model was.
+/// Writes an attempt with `write` and returns its summary. `sentence` describes the task if no model was asked.
 ///
 /// # Errors
-/// Those of `write`.
+/// Returns the errors of `write`.
 pub fn write<E>(
     record: &AttemptRecord,
     sentence: &str,
@@ -171,7 +171,7 @@ pub fn write<E>(
     })
 }
 
-/// What was expected: the gold values by experiment and path, as the verdict holds them.
+/// Expected values: the gold values by experiment and path, from the verdict.
 fn target(record: &AttemptRecord) -> String {
     let verdict = record.reported.as_ref().or(record.verified.as_ref());
     let experiments: BTreeMap<&str, BTreeMap<&str, &Value>> = verdict
@@ -185,7 +185,7 @@ fn target(record: &AttemptRecord) -> String {
     serde_json::to_string(&experiments).unwrap_or_default()
 }
 
-/// `Score`s by the scorer's name: `C` for a pass, `I` for a fail.
+/// Inspect's `Score`s by scorer: `C` for a pass, `I` for a fail.
 fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
     let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
     let scored = verdicts.into_iter().filter_map(|(name, verdict)| {
@@ -195,7 +195,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             _ => (!record.results.is_empty()).then(|| Value::Object(record.results.clone()).to_string()),
         };
         let mut metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
-        // Of families with partial credit.
+        // Only families with partial credit have these.
         if let Some(score) = verdict.score {
             metadata["score"] = score.into();
         }
@@ -212,7 +212,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             }),
         ))
     });
-    // The headline: Inspect shows the first score.
+    // The headline comes first because Inspect shows the first score.
     let pass = (!record.is_infrastructure()).then(|| {
         let explanation = "reported within tolerance of gold and, where it was verified, borne out by the code";
         ("pass", json!({ "value": if record.pass { "C" } else { "I" }, "explanation": explanation }))
@@ -220,7 +220,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
     pass.into_iter().chain(scored).collect()
 }
 
-/// Why a verdict is what it is, a line an experiment.
+/// Explains a verdict, one line per experiment.
 fn explanation(verdict: &Verdict) -> String {
     let mut lines: Vec<String> = verdict.reason.iter().cloned().collect();
     for experiment in &verdict.experiments {
@@ -233,7 +233,7 @@ fn explanation(verdict: &Verdict) -> String {
     lines.join("\n")
 }
 
-/// What of the record Inspect has no field for.
+/// Fields of the record for which Inspect has no field.
 fn metadata(record: &AttemptRecord) -> Value {
     json!({
         "paper": record.paper,
@@ -256,7 +256,7 @@ fn metadata(record: &AttemptRecord) -> Value {
     })
 }
 
-/// The limit that ended an attempt, in Inspect's words, and how much it was.
+/// The limit that ended an attempt, in Inspect's terms, and its value.
 fn limit(end: End, limits: &Limits) -> Option<(&'static str, f64)> {
     match (end, limits.tokens) {
         (End::StepLimit, _) => Some(("turn", f64::from(limits.steps))),
@@ -272,7 +272,7 @@ fn name(end: End) -> String {
     serde_json::to_value(end).ok().and_then(|end| Some(end.as_str()?.replace('_', " "))).unwrap_or_default()
 }
 
-/// A score as it stands in a summary.
+/// Shortens a score for a summary.
 fn thin(mut score: Value) -> Value {
     for name in ["answer", "explanation"] {
         if let Some(text) = score[name].as_str().map(cut) {
