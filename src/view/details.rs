@@ -1,4 +1,4 @@
-//! One sample's attempts, whole: trajectories, changes, and what became of the parts that were to be written.
+//! Details of one sample's attempts: trajectories, changes, and the code that they wrote for the withheld parts.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,20 +14,20 @@ use crate::run::family::{Item, Parts};
 use crate::run::{AttemptRecord, is_file_name};
 use crate::sample::Sample;
 
-/// Most bytes of a trajectory or a patch that are read.
+/// Maximum bytes read of a trajectory or a patch.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Most characters of a patch that are shown.
+/// Maximum characters shown of a patch.
 const MOST_PATCH: usize = 100_000;
 
 impl Gathered {
-    /// All samples that were tried.
+    /// Number of attempted samples.
     #[must_use]
     pub const fn samples(&self) -> usize {
         self.entries.len()
     }
 
-    /// Gives the details of a sample, by its place.
+    /// Returns a function that maps a sample's index to its details.
     pub fn details(&self) -> impl Fn(usize) -> SampleDetails + '_ {
         |place| self.entries.get(place).map_or_else(SampleDetails::default, |sample| self.sample(sample))
     }
@@ -67,7 +67,7 @@ impl Gathered {
         }
     }
 
-    /// What was to be written in a sample.
+    /// Returns a sample's item and the parts to be written.
     fn parts(&self, id: &str) -> Result<(&dyn Item, &Sample, Parts), String> {
         let sample = self.samples.get(id).ok_or_else(|| format!("no family here has a sample `{id}`"))?;
         let item = match self.items.get(&(sample.family().to_owned(), sample.item().to_owned())) {
@@ -80,7 +80,7 @@ impl Gathered {
     }
 }
 
-/// A record with all that its line holds but results, under the names that it has here.
+/// Reads the complete record, except for its results, and gives it the labels used on this page.
 fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mut Vec<String>) -> AttemptRecord {
     match origin.line.map(|line| run.tail.whole(line)) {
         Some(Ok(read))
@@ -89,7 +89,7 @@ fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mu
             AttemptRecord {
                 agent: record.agent.clone(),
                 model: record.model.clone(),
-                // One that was made twice has lost its verdict.
+                // An attempt that was made twice has no verdict any more, so keep these fields.
                 end: record.end,
                 end_detail: record.end_detail.clone(),
                 pass: record.pass,
@@ -111,7 +111,7 @@ fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mu
     }
 }
 
-/// The beginning of a file, and whether that is all of it.
+/// Reads the beginning of a file, and whether that is the whole file.
 fn read(path: &Path) -> std::io::Result<(String, bool)> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;
@@ -147,7 +147,7 @@ fn read_patch(path: &Path, of: Option<(&dyn Item, &Sample)>, details: &mut Attem
     let (patch, whole) = match read(path) {
         Ok(read) => read,
         Err(error) => {
-            // One that was lost, or is under way, need not have any.
+            // A lost attempt or one in progress may have no patch.
             if matches!(details.state, "pass" | "fail" | "unsupported") {
                 details.problems.push(format!("its changes cannot be read: {error}"));
                 details.unwritten = Some("its changes cannot be read".to_owned());

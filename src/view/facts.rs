@@ -1,4 +1,4 @@
-//! What a page says of a run, and which of its attempts have no record.
+//! Facts about a run for the page, and its attempts without a record.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::report::MergedRun;
 use crate::report::html::{Begun, Material, Origin, RunFacts};
 use crate::run::{RunFile, StoredTrajectory};
 
-/// A run's settings and its history, for reading.
+/// Lists a run's settings and history for display.
 pub(super) fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> RunFacts {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut say = |what: &str, value: String| facts.push((what.to_owned(), value));
@@ -50,7 +50,7 @@ pub(super) fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> Run
     RunFacts { name: name.to_owned(), created, facts }
 }
 
-/// The attempts that have a trajectory and no record, and what could not be read.
+/// Returns the attempts that have a trajectory but no record, and an error if trajectories can't be listed.
 pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<Begun>, Option<String>) {
     let mine = material.records.iter().zip(&material.origins).filter(|(_, origin)| origin.run == place);
     let stored: HashSet<(&str, &str, u32)> =
@@ -60,7 +60,7 @@ pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<
         if stored.contains(&(agent.as_str(), sample.as_str(), attempt)) {
             return;
         }
-        // Its record will name the model: until then it is the one that was planned.
+        // The record will name the model; until then assume the planned one.
         let planned = run.run.iter().flat_map(|run| &run.planned).find(|planned| planned.agent == agent);
         let model = planned.and_then(|planned| planned.model.as_deref()).map(|model| run.model(model));
         let label = run.label(&agent);

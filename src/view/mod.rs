@@ -1,7 +1,7 @@
-//! Reads stored runs for their report in a browser, and serves it.
+//! Reads stored runs for the report in a browser, and serves it.
 //!
-//! [`Reader`] gathers what is on disk of runs and of the papers and other items they speak of, as far as it can be read, and says what
-//! cannot. `report::html` makes pages of it. [`server`] shows them while a run goes on. Nothing here writes.
+//! [`Reader`] collects what can be read of runs and of their papers and other items, and notes what can't.
+//! `report::html` makes pages of it, and [`server`] shows them while a run continues. Nothing here writes files.
 
 mod details;
 mod facts;

@@ -1,4 +1,4 @@
-//! From folders to [`Material`], and on as they grow.
+//! Builds [`Material`] from runs' folders, and updates it as the runs grow.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -17,40 +17,40 @@ use crate::run::reading::Detail;
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
-/// What is known of items, by family and id: themselves, or why they cannot be read.
+/// Items by family and id, or the reason why one cannot be loaded.
 type Items = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
 
-/// Reads some runs, as often as one likes. Papers and other items are read once.
+/// Reads runs, repeatedly if needed. Papers and other items are loaded once.
 pub struct Reader {
     families: Families,
     folders: Vec<PathBuf>,
-    /// Where papers are looked for; each run says where its own were when this is `None`.
+    /// Suite from which to load papers; `None` uses the suite recorded in each run.
     suite: Option<PathBuf>,
-    /// The k of pass@k; from the runs when empty.
+    /// The k of pass@k; if empty, they follow from the runs.
     ks: Vec<usize>,
     intervals: crate::stats::Intervals,
     labels: Labels,
     items: Items,
 }
 
-/// Runs as they were when they were last read.
+/// The state of the runs when they were last read.
 pub struct Gathered {
-    /// What the page is made of.
+    /// Input of the page.
     pub material: Material,
     pub(super) merged: Merged,
     /// The samples in the order of the page.
     pub(super) entries: Vec<SampleEntry>,
-    /// The samples that were tried, by id, as far as their family can read them.
+    /// The attempted samples by id, if their family can parse them.
     pub(super) samples: BTreeMap<String, Sample>,
     pub(super) items: Items,
-    /// Runs and items that were put beside each other, and what is wrong with them.
+    /// Pairs of run and item that have been checked for changes, with the problems found.
     judged: BTreeSet<(usize, String)>,
     faults: Vec<String>,
     axes: BTreeSet<&'static str>,
 }
 
 impl Gathered {
-    /// How long ago anything was last written to the runs.
+    /// Returns the time since anything was last written to the runs.
     pub(super) fn changed(&self) -> Option<std::time::Duration> {
         let files = self.merged.runs.iter().enumerate().flat_map(|(place, run)| {
             let records = run.store.record_files().unwrap_or_default();
@@ -62,8 +62,8 @@ impl Gathered {
         times.min()
     }
 
-    /// Whether a run has been given records of attempts that already have one in another of its files: which of them
-    /// counts is decided over all of its records.
+    /// Whether new records repeat attempts that have a record in another file of the same run. Deciding which one
+    /// counts takes all records of the run.
     fn has_doubles(&self) -> bool {
         self.merged.runs.iter().enumerate().any(|(place, run)| {
             if run.tail.files() < 2 || run.records.is_empty() {
@@ -80,7 +80,7 @@ impl Gathered {
 }
 
 impl Reader {
-    /// For these runs' folders.
+    /// Creates a reader of these runs' folders.
     #[must_use]
     pub fn new(
         families: Families,
@@ -92,13 +92,14 @@ impl Reader {
         Self { families, folders, suite, ks, intervals, labels: Labels::default(), items: BTreeMap::new() }
     }
 
-    /// The same with these names of runs, agents and models.
+    /// Sets the labels of runs, agents and models.
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
         Self { labels, ..self }
     }
 
-    /// Changes whenever what [`Self::gather`] reads does, though not with every event of an attempt under way.
+    /// Returns a digest that changes whenever the input of [`Self::gather`] does, but not with every event of an
+    /// attempt in progress.
     #[must_use]
     pub fn stamp(&self) -> String {
         use sha2::{Digest, Sha256};
@@ -123,11 +124,11 @@ impl Reader {
         format!("{:032x}", u128::from_be_bytes(first))
     }
 
-    /// Reads everything but the trajectories. Of each record what a list and rates need is kept in memory; the rest is read
-    /// from its file when its sample is shown.
+    /// Reads everything except trajectories. Only what lists and rates need is kept in memory; the rest of a record is
+    /// read when its sample is shown.
     ///
     /// # Errors
-    /// Kind `Store` when none of the runs can be read, `Usage` where the labels do not fit them.
+    /// Kind `Store` if no run can be read, `Usage` if the labels don't fit the runs.
     pub fn gather(&mut self) -> Result<Gathered> {
         let mut gathered = Gathered {
             material: Material::default(),
@@ -143,10 +144,10 @@ impl Reader {
         Ok(gathered)
     }
 
-    /// Reads what was added since; `false` where that is not enough, as what was read before has changed.
+    /// Reads new records. Returns `false` if that isn't enough because earlier contents have changed.
     ///
     /// # Errors
-    /// Kind `Store` when a run cannot be read any more.
+    /// Kind `Store` if a run can no longer be read.
     pub(super) fn read_on(&mut self, gathered: &mut Gathered) -> Result<bool> {
         if !gathered.merged.unread.is_empty() {
             return Ok(false);
@@ -163,10 +164,10 @@ impl Reader {
         Ok(true)
     }
 
-    /// Makes the records that were read last part of the material, and the rest of it anew.
+    /// Adds the newly read records to the material and rebuilds everything else in it.
     fn take_in(&mut self, gathered: &mut Gathered) {
         let mut options = gathered.merged.options(&self.ks);
-        // The overview's own figures are of pass@1, whatever else was asked for.
+        // The overview always shows pass@1.
         options.ks.push(1);
         options.ks.sort_unstable();
         options.ks.dedup();
@@ -184,7 +185,7 @@ impl Reader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (record.family.as_str(), record.sample.as_str()));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // A run's own items are judged once, whether another run has the sample or not.
+            // Check the run's version of the item even if another run already has the sample.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {
@@ -218,7 +219,7 @@ impl Reader {
         self.families.get(family).ok()?.sample(id).ok()
     }
 
-    /// The facts of a sample and of its item, which is loaded unless it is already.
+    /// Adds a sample's facts, and loads its item if needed.
     fn facts_of(&mut self, (place, run): (usize, Option<&RunFile>), sample: &Sample, gathered: &mut Gathered) {
         let Ok(family) = self.families.get(sample.family()) else { return };
         let item = sample.item().to_owned();
@@ -237,7 +238,7 @@ impl Reader {
         let material = &mut gathered.material;
         if !is_known {
             let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
-            // What all of them are called is known from a few samples.
+            // A few samples suffice to learn the names of all units of an item.
             let names = material.units.entry(item.clone()).or_default();
             if let Ok(known) = known
                 && units.iter().any(|place| !names.contains_key(place))
@@ -272,7 +273,7 @@ impl Reader {
     }
 }
 
-/// Moves a run's records into the material, with where each comes from and what was set for its agent.
+/// Moves a run's records into the material, with their origins and their agents' settings.
 fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
     if let Some(file) = &run.run {
         let set = &file.configuration;
@@ -281,7 +282,7 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
             material.conditions.insert(run.label(&name), condition);
         }
     }
-    // A run from before agents were labelled so still says what it calls them.
+    // Runs of earlier versions may use agent labels that the configuration doesn't produce.
     let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
     for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
         let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.as_str().into());

@@ -1,8 +1,8 @@
-//! Shows runs in a browser while they go on: on this machine only, for whoever has the address, and never writing.
+//! Serves the page in a browser while runs continue: on this machine only, to whoever has the address, and read-only.
 //!
-//! The address holds a random token, without which nothing is answered, so that other users of the machine and pages of
-//! other sites see nothing; the host of a request must be this machine's own name for itself, so that no foreign name
-//! that resolves to it gets in either (DNS rebinding).
+//! The address contains a random token; without it every request is refused, so that other users of the machine and
+//! pages of other sites see nothing. The request's host must be a local name, which prevents access through a foreign
+//! name that resolves to this machine (DNS rebinding).
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -21,15 +21,15 @@ use super::{Gathered, Reader};
 use crate::error::{Error, Result};
 use crate::report::html::{Details, Index, index, live_page, overview, papers_text, policy};
 
-/// A server that listens and does not answer yet.
+/// A bound server that doesn't answer yet.
 pub struct Server {
     listener: TcpListener,
-    /// Where the page is, token included.
+    /// The page's URL, including the token.
     pub address: String,
     router: Router,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Shared {
     reader: Mutex<Reader>,
     latest: RwLock<Option<Latest>>,
@@ -40,7 +40,7 @@ struct Shared {
 struct Latest {
     stamp: String,
     gathered: Gathered,
-    /// The overview, once somebody has asked for it.
+    /// The overview, computed at the first request.
     overview: Mutex<Option<Arc<str>>>,
 }
 
@@ -69,11 +69,11 @@ impl Latest {
 type Answer = std::result::Result<Response, StatusCode>;
 
 impl Server {
-    /// Listens on this machine's own address, at `port` or, for 0, at a free one. `known` is what the reader has read
-    /// already, with the stamp from before that.
+    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` is what the reader has read
+    /// already, with the stamp from before that reading.
     ///
     /// # Errors
-    /// Kind `Machine` when the port is taken.
+    /// Kind `Machine` if the port is taken.
     pub async fn bind(reader: Reader, known: Option<(String, Gathered)>, port: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
             Error::machine(format!("failed to listen at port {port}"))
@@ -84,7 +84,7 @@ impl Server {
         let token = format!("{:032x}", rand::random::<u128>());
         let known = known.map(|(stamp, gathered)| Latest::new(stamp, gathered));
         let shared = Arc::new(Shared { reader: Mutex::new(reader), latest: RwLock::new(known), port });
-        // The page asks for what is below its own address.
+        // The page requests relative paths, so its own URL must end with a slash.
         let with_slash = format!("/{token}/");
         let router = Router::new()
             .route(&format!("/{token}"), get(async move || Redirect::temporary(&with_slash)))
@@ -98,10 +98,10 @@ impl Server {
         Ok(Self { listener, address: format!("http://127.0.0.1:{port}/{token}/"), router })
     }
 
-    /// Answers until `stop` ends.
+    /// Answers requests until `stop` completes.
     ///
     /// # Errors
-    /// Kind `Machine` when the connection fails.
+    /// Kind `Machine` if the connection fails.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         axum::serve(self.listener, self.router.into_make_service_with_connect_info::<SocketAddr>())
             .with_graceful_shutdown(stop)
@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// Refuses requests that were meant for another host, and those of other sites' pages.
+/// Refuses requests addressed to another host and requests from pages of other sites.
 async fn own_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Answer {
     if is_own(request.headers(), shared.port) { Ok(next.run(request).await) } else { Err(StatusCode::FORBIDDEN) }
 }
@@ -123,7 +123,7 @@ fn is_own(headers: &HeaderMap, port: u16) -> bool {
     own.iter().any(|own| own == host) && !foreign
 }
 
-/// Headers that every answer carries.
+/// Adds the headers common to all responses.
 async fn with_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -143,9 +143,9 @@ async fn with_headers(request: Request, next: Next) -> Response {
 }
 
 impl Shared {
-    /// Answers from the runs as they are now: what was added is read on if anything has changed. Blocks.
+    /// Answers from the current state of the runs, after reading any new records. Blocks.
     fn answer<T>(&self, what: impl FnOnce(&Latest) -> Result<T>) -> Result<T> {
-        // A panic elsewhere leaves nothing half done here: what is being read on is not there until it is whole.
+        // A panic elsewhere cannot leave inconsistent data: `latest` is empty while it is being updated.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = reader.stamp();
         let is_latest = |latest: &Option<Latest>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);
@@ -155,7 +155,7 @@ impl Shared {
                 let mut gathered = known.gathered;
                 reader.read_on(&mut gathered).is_ok_and(|is_all| is_all).then_some(gathered)
             });
-            // What cannot be read on is dropped before all is read anew: both would not fit beside each other.
+            // The old data are already dropped here, because both copies might not fit into memory.
             let gathered = read_on.map_or_else(|| reader.gather(), Ok)?;
             *latest = Some(Latest::new(stamp, gathered));
         }
@@ -167,7 +167,7 @@ impl Shared {
     }
 }
 
-/// Does what blocks apart from the threads that answer.
+/// Runs blocking work on a separate thread.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> std::result::Result<T, StatusCode> {
@@ -195,7 +195,7 @@ async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
     Ok((HeaderMap::from_iter([(header::CONTENT_TYPE, html_type)]), html).into_response())
 }
 
-/// Whether anything has changed, and how far the run is.
+/// Reports whether anything has changed, and the run's progress.
 async fn state(State(shared): State<Arc<Shared>>) -> Answer {
     let state = apart(move || {
         shared.answer(|latest| {
@@ -210,7 +210,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Answer {
     Ok(as_json(state))
 }
 
-/// The two halves of the page that change.
+/// The two parts of the page that change.
 #[derive(Serialize)]
 struct Parts<'a> {
     overview: &'a str,
@@ -228,8 +228,8 @@ async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
     Ok(as_json(parts))
 }
 
-/// The details of a sample (`s12`) or a paper (`p3`), by its place in the index as it is now: what is answered says whose
-/// they are, and a page with an older index finds out by that.
+/// Returns the details of a sample (`s12`) or a paper (`p3`) by its index in the current state. The response contains
+/// its id, so that a page with an older index can detect a mismatch.
 async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
     let (kind, place) = name.split_at_checked(1).ok_or(StatusCode::NOT_FOUND)?;
     let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;
