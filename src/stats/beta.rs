@@ -1,12 +1,12 @@
-//! The beta distribution, and with it the tails of the binomial.
+//! The beta distribution, which also gives the tails of the binomial distribution.
 
 use std::f64::consts::PI;
 
-/// Terms after which a continued fraction is taken as it is; about the square root of the larger parameter is needed.
+/// Maximum number of terms of the continued fraction; it needs about the square root of the larger parameter.
 const MOST_TERMS: usize = 20_000;
 
-/// I_x(a, b), the chance that a beta variable of positive a and b is at most x, by the continued fraction 26.5.8 of
-/// Abramowitz and Stegun (1964), evaluated as by Lentz.
+/// I_x(a, b), the probability that a beta variable with positive a and b is at most x, by the continued fraction 26.5.8
+/// of Abramowitz and Stegun (1964), evaluated by Lentz's method.
 #[must_use]
 pub(super) fn cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn it_is_the_binomials_tail() {
-        // P(X >= c) of n trials with chance p is I_p(c, n - c + 1), here by adding up the terms.
+        // P(X >= c) of n trials with probability p is I_p(c, n - c + 1); here it is computed by summing the terms.
         for n in [1_u32, 2, 5, 24, 60] {
             for p in [0.02_f64, 0.3, 0.5, 0.97] {
                 let (mut term, mut above) = ((1.0 - p).powi(n as i32), 1.0);

@@ -1,18 +1,18 @@
-//! How much of the gap between a lower and an upper rate is closed.
+//! The share of the gap between a lower and an upper rate that a third rate closes.
 
 use super::{Interval, Intervals, Measured, rate_interval};
 
-/// Fewest samples with a gap that an interval rests on.
+/// Minimum number of samples with a gap for an interval.
 const FEWEST: usize = 3;
-/// Gaps below this are rounding.
+/// Gaps below this are rounding errors.
 const NOTHING: f64 = 1e-9;
 
-/// The share of the gap that a middle rate closes, (middle - lower) / (upper - lower), each averaged over samples, and its
-/// interval; `None` where there is no gap. Each sample holds `[lower, middle, upper]`.
+/// Computes the share of the gap that the middle rate closes, (middle - lower) / (upper - lower), each averaged over
+/// samples, with its interval; `None` if there is no gap. Each sample contains `[lower, middle, upper]`.
 ///
-/// Samples without a gap say nothing about the share. Over the others it is 1 - (what the middle one misses) / (the gap), each
-/// averaged; given the gaps, what is missed is a rate, and its interval is that of [`rate_interval`]. No
-/// interval from fewer than three such samples.
+/// Samples without a gap say nothing about the share. Over the others, the share is 1 - (upper - middle) / (upper -
+/// lower), each averaged. For given gaps, the numerator is a rate, so its interval comes from [`rate_interval`]. With
+/// fewer than three such samples there is no interval.
 #[must_use]
 pub fn gap_closed(samples: &[(Measured<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
     let mut missed = Vec::new();
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_share_of_the_gap_that_is_closed_has_an_interval_and_needs_a_gap() {
-        // pass@1 0.2, pass@k 0.6; the verifier finds half of the 40 samples of 100 that have something to find.
+        // pass@1 is 0.2 and pass@k is 0.6; the verifier succeeds at 20 of the 40 samples (of 100) with a gap.
         let values: Vec<[f64; 3]> = (0..100)
             .map(|at| match at {
                 0..20 => [1.0, 1.0, 1.0],
@@ -55,7 +55,7 @@ mod tests {
         let (share, interval) = gap_closed(&samples(&values), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!((share - 0.5).abs() < 1e-12);
-        // A binomial share of 40: standard error 0.079.
+        // Binomial with 40 trials: standard error 0.079.
         assert!((interval.low - 0.345).abs() < 0.015 && (interval.high - 0.655).abs() < 0.015, "{interval:?}");
         assert_eq!(gap_closed(&samples(&[[1.0; 3]; 5]), Intervals::default()), None);
         assert_eq!(gap_closed(&[], Intervals::default()), None);

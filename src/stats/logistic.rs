@@ -1,17 +1,17 @@
-//! Logistic regression with random effects: how passing depends on what was masked.
+//! Logistic regression with random effects, for how passing depends on what was masked.
 
 use super::Interval;
 use super::sampled::two_sided;
 
-/// Tries at one thing, and what they depend on.
+/// Tries at one sample, and the effects on their probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The effects that add up to its log-odds: their places and how often each counts, as -1 for a difficulty. Random
-    /// effects come first, family by family, then fixed ones.
+    /// The effects that sum to the log-odds: index and weight (-1 for a difficulty). Random effects come first, family
+    /// by family, then fixed effects.
     pub terms: Vec<(usize, f64)>,
     /// Number of tries.
     pub tries: f64,
-    /// Of these, the ones that passed.
+    /// Number of tries that passed.
     pub passed: f64,
 }
 
@@ -22,35 +22,35 @@ pub struct Logistic {
     pub effects: Vec<f64>,
     /// Standard deviation of each family of random effects.
     pub spreads: Vec<f64>,
-    /// Logarithm of the marginal likelihood by Laplace's approximation, binomial coefficients left out.
+    /// Log marginal likelihood by Laplace's approximation, without binomial coefficients.
     pub log_likelihood: f64,
-    /// The effects' covariances, row by row: the inverse of the penalised information.
+    /// Covariance matrix of the effects in row-major order: the inverse of the penalised information.
     covariance: Vec<f64>,
-    /// Degrees of freedom of the intervals, where how much samples differ was estimated.
+    /// Degrees of freedom of the intervals, if a correlation between tries was estimated; `None` for normal intervals.
     freedom: Option<usize>,
 }
 
-/// Times that a correlation is estimated and fitted with.
+/// Maximum number of rounds of estimating the correlation and fitting again.
 const ROUNDS: usize = 4;
-/// Spreads that are tried, as standard deviations in log-odds: beyond the larger nearly all tries go one way.
+/// Range of the search for spreads, as standard deviations in log-odds. Beyond the maximum nearly all tries have the
+/// same outcome.
 const LEAST_SPREAD: f64 = 0.01;
 const MOST_SPREAD: f64 = 6.0;
 
-/// Fits log-odds that are sums of effects. Those of a family are taken to be drawn from a normal distribution with mean 0
-/// and a standard deviation that is fitted, too; `families` are the families' sizes, `fixed` is the number of the other
-/// effects.
+/// Fits log-odds that are sums of effects. The effects of a family are assumed to be normal with mean 0 and a standard
+/// deviation that is fitted too; `families` contains the families' sizes, `fixed` is the number of other effects.
 ///
-/// For given standard deviations all effects together are those of the greatest penalised likelihood (Breslow and
-/// Clayton, "Approximate Inference in Generalized Linear Mixed Models", 1993), by Newton's method with halved steps; the
-/// standard deviations are those of the greatest marginal likelihood by Laplace's approximation (as `glmer` of lme4 does
-/// with `nAGQ = 0`; Bates et al., "Fitting Linear Mixed-Effects Models Using lme4", 2015).
+/// For given standard deviations, the effects maximise the penalised likelihood (Breslow and Clayton, "Approximate
+/// Inference in Generalized Linear Mixed Models", 1993), found by Newton's method with step halving. The standard
+/// deviations maximise the marginal likelihood by Laplace's approximation (as `glmer` of lme4 does with `nAGQ = 0`;
+/// Bates et al., "Fitting Linear Mixed-Effects Models Using lme4", 2015).
 ///
-/// `None` when the data do not bound the effects, as when all tries pass, or all those on one side of some value.
+/// `None` if the data don't bound the effects, for example if all tries pass, or all those on one side of some value.
 #[must_use]
 pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];
     let mut best = mode(tried, families, &spreads, fixed, None)?;
-    // One after the other, by golden section over the logarithm, until no spread moves any more.
+    // Optimise one spread after another, by golden-section search over its logarithm, until none changes.
     for _ in 0..6 {
         let before = spreads.clone();
         for family in 0..families.len() {
@@ -90,10 +90,11 @@ pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic
     Some(Logistic { effects, spreads, log_likelihood, covariance, freedom: None })
 }
 
-/// As [`fit`], of samples that differ by more than these effects say: tries at one sample are correlated, so that k of them
-/// tell as much as k / (1 + (k - 1) r). The correlation r is that at which Pearson's statistic is what it should be, the
-/// number of samples less the effects that were fitted (Williams, "Extra-Binomial Variation in Logistic Linear Models",
-/// 1982, model II); intervals are Student's with so many degrees of freedom. With single tries it is [`fit`].
+/// Like [`fit`], but allows for samples that differ more than the effects explain. Tries at one sample are then
+/// correlated, and k of them carry the information of k / (1 + (k - 1) r). The correlation r is chosen so that
+/// Pearson's statistic equals its expectation, the number of samples minus the number of fitted effects (Williams,
+/// "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with that number of
+/// degrees of freedom. With single tries it equals [`fit`].
 #[must_use]
 pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut found = fit(tried, families, fixed)?;
@@ -124,10 +125,10 @@ pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Opti
 }
 
 impl Logistic {
-    /// How tries at one sample are correlated, given the correlation with which this was fitted, and the number of samples
-    /// less what was fitted.
+    /// Estimates the correlation of tries at one sample, given the correlation used in this fit, and the residual
+    /// degrees of freedom.
     fn correlation(&self, tried: &[Tried], fitted: f64) -> (f64, usize) {
-        // For each sample: tries, and Pearson's term and what it should be, both as if tries were not correlated.
+        // For each sample: tries, Pearson's term, and its expectation, both without correlation.
         let (mut terms, mut left) = (Vec::new(), 0.0);
         for one in tried {
             let log_odds: f64 = one.terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
@@ -162,7 +163,8 @@ impl Logistic {
         pairs.map(|(&(i, a), &(j, b))| a * b * self.covariance[i * size + j]).sum()
     }
 
-    /// A weighted sum of effects with its interval, in log-odds (Wald's, or Student's where samples were found to differ).
+    /// Returns a weighted sum of effects with its interval, in log-odds (Wald's, or Student's if a correlation was
+    /// estimated).
     #[must_use]
     pub fn sum(&self, terms: &[(usize, f64)], level: f64) -> (f64, Interval) {
         let sum: f64 = terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
@@ -170,9 +172,9 @@ impl Logistic {
         (sum, Interval { low: sum - half, high: sum + half })
     }
 
-    /// The x at which `intercept` + x `slope` is 0, where half of all tries pass, with its interval by Fieller's theorem
-    /// (Fieller, "Some Problems in Interval Estimation", 1954): all x at which the sum does not differ from 0 at that
-    /// level. `None` in place of the interval when the slope itself may be 0: then any x is possible.
+    /// Returns the x at which `intercept` + x `slope` is 0, where half of all tries pass. Its interval follows
+    /// Fieller's theorem (Fieller, "Some Problems in Interval Estimation", 1954): all x at which the sum does not
+    /// differ from 0 at that level. Without an interval if the slope itself may be 0, because any x is then possible.
     #[must_use]
     pub fn half(&self, intercept: usize, slope: usize, level: f64) -> (f64, Option<Interval>) {
         let (a, b) = (self.effects[intercept], self.effects[slope]);
@@ -191,17 +193,17 @@ impl Logistic {
     }
 }
 
-/// exp(x) / (1 + exp(x)).
+/// The logistic function, exp(x) / (1 + exp(x)).
 #[must_use]
 pub fn chance(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
 
-/// The greatest penalised likelihood for given spreads.
+/// The mode of the penalised likelihood for given spreads.
 struct Mode {
     effects: Vec<f64>,
     log_likelihood: f64,
-    /// Cholesky factor of the penalised information, lower, row by row.
+    /// Lower Cholesky factor of the penalised information, in row-major order.
     factor: Vec<f64>,
 }
 
@@ -262,12 +264,12 @@ fn mode(tried: &[Tried], families: &[usize], spreads: &[f64], fixed: usize, star
                 break 0.0;
             }
         };
-        // Effects that run away are not bounded by the data.
+        // Diverging effects are not bounded by the data.
         if tried.iter().any(|one| sum(one, &effects).abs() > 25.0) {
             return None;
         }
         if gained < 1e-10 {
-            // log|H| of the random effects alone: they come first, so theirs is the leading part of the factor.
+            // log|H| of the random effects alone: they come first, so their factor is the leading block.
             let log_determinant: f64 = (0..random).map(|at| 2.0 * information[at * size + at].ln()).sum();
             let log_spreads: f64 =
                 families.iter().zip(spreads).map(|(&members, spread)| 2.0 * members as f64 * spread.ln()).sum();
@@ -278,7 +280,7 @@ fn mode(tried: &[Tried], families: &[usize], spreads: &[f64], fixed: usize, star
     None
 }
 
-/// Replaces a symmetric matrix by its lower Cholesky factor; `false` when it is not positive definite.
+/// Replaces a symmetric matrix by its lower Cholesky factor; `false` if the matrix is not positive definite.
 fn factorise(matrix: &mut [f64], size: usize) -> bool {
     for row in 0..size {
         for column in 0..=row {
@@ -332,15 +334,15 @@ mod tests {
         assert!((got - wanted).abs() <= within, "got {got}, wanted {wanted}");
     }
 
-    /// Fixed effects only: an intercept and a slope.
+    /// Tries with fixed effects only: an intercept and a slope.
     fn line(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<Tried> {
         points.into_iter().map(|(x, tries, passed)| Tried { terms: vec![(0, 1.0), (1, x)], tries, passed }).collect()
     }
 
     #[test]
     fn without_random_effects_it_is_the_published_regression_of_the_challengers_o_rings() {
-        // Temperature in F and whether an O-ring was damaged, 23 flights before the disaster (Dalal, Fowlkes and Hoadley,
-        // 1989). As printed in textbooks: 15.0429 (7.3786), -0.2322 (0.1082), log-likelihood -10.158.
+        // Temperature in F and whether an O-ring was damaged, 23 flights before the disaster (Dalal, Fowlkes and
+        // Hoadley, 1989). Published values: 15.0429 (7.3786), -0.2322 (0.1082), log-likelihood -10.158.
         let temperatures = [66, 70, 69, 68, 67, 72, 73, 70, 57, 63, 70, 78, 67, 53, 67, 75, 70, 81, 76, 79, 75, 76, 58];
         let damaged = [0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1];
         let points = temperatures.into_iter().zip(damaged).map(|(t, d)| (f64::from(t), 1.0, f64::from(d)));
@@ -354,7 +356,7 @@ mod tests {
         close(half, 64.79, 0.01);
         let interval = interval.unwrap();
         assert!(interval.low < half && half < interval.high, "{interval:?}");
-        // At the bounds the sum is just as far from 0 as the level allows.
+        // At the bounds, the sum differs from 0 by exactly the critical value.
         for bound in [interval.low, interval.high] {
             let (sum, _) = fit.sum(&[(0, 1.0), (1, bound)], 0.95);
             close((sum / fit.variance(&[(0, 1.0), (1, bound)]).sqrt()).abs(), 1.959_964, 1e-5);
@@ -374,7 +376,7 @@ mod tests {
     fn with_a_random_effect_it_is_near_the_published_fit_of_the_herds() {
         // Contagious bovine pleuropneumonia in 15 herds (the data set `cbpp` of lme4, from Lesnoff et al., 2004): herd,
         // new cases, animals, period. The manual's `glmer` gives -1.3983, -0.9919, -1.1282, -1.5797 and a spread of
-        // 0.6421 by the full Laplace approximation; `nAGQ = 0`, which is ours, differs in the second digit.
+        // 0.6421 by the full Laplace approximation; `nAGQ = 0`, as here, differs in the second digit.
         let herds = [
             (1, 2, 14, 1),
             (1, 3, 12, 2),
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn difficulties_and_their_spread_are_found_again() {
-        // 30 functions with difficulties of spread 1.2, 600 samples of two of them, five attempts each.
+        // 30 functions with difficulties of standard deviation 1.2; 600 samples of two of them, five attempts each.
         let mut uniform = Uniform(11);
         let normal = |uniform: &mut Uniform| (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;
         let difficulties: Vec<f64> = (0..30).map(|_| 1.2 * normal(&mut uniform)).collect();
@@ -469,12 +471,12 @@ mod tests {
             .collect();
         let fit = fit(&tried, &[30], 1).unwrap();
         let mean = difficulties.iter().sum::<f64>() / 30.0;
-        // As they happen to be drawn, not as they were meant.
+        // The realised standard deviation of the drawn difficulties.
         let spread = (difficulties.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / 29.0).sqrt();
         close(fit.spreads[0], spread, 0.2);
         close(fit.effects[30], 1.0 - 2.0 * mean, 0.6);
         let centre = fit.effects[..30].iter().sum::<f64>() / 30.0;
-        // Extreme ones are drawn towards the others, since few tries tell them apart; their intervals know.
+        // Estimates of extreme difficulties are shrunk towards the mean, but their intervals account for that.
         let covered = (0..30)
             .filter(|&at| {
                 let (_, interval) = fit.sum(&[(at, 1.0)], 0.95);

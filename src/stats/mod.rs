@@ -1,4 +1,4 @@
-//! pass@k, intervals, comparisons, declines, power: pure functions over counts, used by the report.
+//! pass@k, intervals, comparisons, declines and power: pure functions over counts, used by the report.
 
 mod beta;
 #[cfg(test)]
@@ -31,7 +31,7 @@ pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval};
 pub(crate) use repeats::{prediction_factor, prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};
 
-/// An interval, both bounds included.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower bound.

@@ -1,6 +1,7 @@
 //! The standard normal distribution.
 
-/// The z with P(Z <= z) = p for p in (0, 1), by bisection: exact to rounding, and fast enough for a handful of calls.
+/// Returns the z with P(Z <= z) = p for p in (0, 1), by bisection: accurate to rounding, and fast enough for a few
+/// calls.
 #[must_use]
 pub(super) fn quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-8.3, 8.3);
@@ -15,9 +16,9 @@ pub(super) fn quantile(p: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// P(Z <= x), by the series 1/2 + phi(x) (x + x^3/3 + x^5/(3*5) + ...)
-/// (Marsaglia, "Evaluating the Normal Distribution", 2004); all terms are positive, so nothing cancels. Below zero it
-/// is one minus the other side: exact to about 1e-16 absolutely, which is all that an interval's bounds need.
+/// P(Z <= x), by the series 1/2 + phi(x) (x + x^3/3 + x^5/(3*5) + ...) (Marsaglia, "Evaluating the Normal
+/// Distribution", 2004). All terms are positive, so nothing cancels. For negative x it is 1 - P(Z <= -x), with an
+/// absolute error of about 1e-16, which is enough for intervals.
 #[must_use]
 pub(super) fn cdf(x: f64) -> f64 {
     if x < 0.0 {

@@ -1,31 +1,32 @@
-//! Two runs on the same samples: is the difference more than chance?
+//! Comparison of two runs on the same samples: is the difference more than chance?
 
 use super::rate::{is_enough, share_interval};
 use super::sampled::{Mean, two_sided};
 use super::{Interval, Intervals, Measured};
 
-/// Fewest samples of which the interval of a difference is told.
+/// Minimum number of samples for the interval of a difference.
 pub const FEWEST_PAIRS: usize = 4;
 
-/// Pairs of attempts of which exactly one passed.
+/// Counts of pairs of attempts of which exactly one passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Discordant {
-    /// Only the first passed.
+    /// Pairs in which only the first attempt passed.
     pub first: u64,
-    /// Only the second passed.
+    /// Pairs in which only the second attempt passed.
     pub second: u64,
 }
 
-/// The two-sided p-value of McNemar's exact test: under the null hypothesis each discordant pair goes either way with
-/// chance one half, so it is twice the smaller binomial tail, at most 1 (McNemar, 1947; the exact form as in Fagerland,
-/// Lydersen and Laake, "The McNemar test for binary matched-pairs data", 2013, section 2).
+/// The two-sided p-value of McNemar's exact test. Under the null hypothesis each discordant pair favours either side
+/// with probability one half, so p is twice the smaller binomial tail, at most 1 (McNemar, 1947; the exact form as in
+/// Fagerland, Lydersen and Laake, "The McNemar test for binary matched-pairs data", 2013, section 2).
 ///
-/// It takes pairs as independent, which attempts at the same sample are not: give it one pair a sample.
+/// The test assumes independent pairs. Attempts at the same sample are not independent, so pass one pair per sample.
 #[must_use]
 pub fn mcnemar(pairs: Discordant) -> f64 {
     let total = pairs.first + pairs.second;
     let smaller = pairs.first.min(pairs.second);
-    // The sum of C(total, i) / 2^total for i up to the smaller count; by logarithms, since the first terms underflow.
+    // Sum of C(total, i) / 2^total for i up to the smaller count; computed from logarithms because the first terms
+    // underflow.
     let mut log_term = -(total as f64) * std::f64::consts::LN_2;
     let mut tail = log_term.exp();
     for i in 0..smaller {
@@ -35,9 +36,9 @@ pub fn mcnemar(pairs: Discordant) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// p-values adjusted for having made several comparisons: the smallest times their number, the next times one less,
-/// and so on, never less than the one before, at most 1 (Holm, "A simple sequentially rejective multiple test
-/// procedure", 1979). In the order given.
+/// Adjusts p-values for multiple comparisons: the smallest is multiplied by their number, the next by one less, and so
+/// on, each at least as large as the one before and at most 1 (Holm, "A simple sequentially rejective multiple test
+/// procedure", 1979). Keeps the given order.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -51,17 +52,17 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The interval of a mean difference over paired samples: each value is the second run's rate less the first's at a
-/// sample, in [-1, 1], and rests on so many `trials` of either.
+/// The interval of a mean difference over paired samples. Each value, in [-1, 1], is the second run's rate minus the
+/// first's at a sample, and each rate is based on `trials` attempts.
 ///
-/// Student's t with the mean's degrees of freedom, after adding two samples whose differences are as large as those seen
-/// (root mean square of those that are not 0, at least that of a single attempt) with opposite signs: these move nothing, and
-/// keep the spread of a few samples that happen to agree from being taken for none (for single attempts: Agresti and
-/// Min, "Effects and non-effects of paired identical observations in comparing proportions with binary matched-pairs
-/// data", 2004). Where all differences are the same the interval reaches as far to both sides as the upper bound
-/// of a share of which none of so many was seen.
+/// The interval is Student's t with the mean's degrees of freedom, after adding two samples with opposite differences
+/// as large as those seen (root mean square of the nonzero ones, at least that of a single attempt). The two leave the
+/// mean unchanged and prevent a few samples that happen to agree from giving a spread of zero (for single attempts:
+/// Agresti and Min, "Effects and non-effects of paired identical observations in comparing proportions with binary
+/// matched-pairs data", 2004). If all differences are equal, the interval extends to both sides by the upper bound of a
+/// share with no success among as many samples.
 ///
-/// `None` when there are fewer samples than [`FEWEST_PAIRS`], or, for other papers, fewer papers than
+/// `None` with fewer samples than [`FEWEST_PAIRS`] or, for other papers, fewer papers than
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
@@ -70,12 +71,12 @@ pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals
         return None;
     }
     let draws = mean.draws as f64;
-    // What a draw rests on: a sample's attempts, or those of a paper.
+    // Attempts behind each draw: those of a sample, or those of a paper.
     let trials = trials.max(1.0) * mean.count as f64 / draws;
     let half = if mean.freedom == 0 || mean.variance < 1e-15 {
         share_interval(0.0, draws, how.level).high
     } else {
-        // What is drawn: samples, or whole papers.
+        // The draws: samples, or whole papers.
         let drawn: Vec<f64> = if mean.papers.is_empty() {
             mean.strata.concat()
         } else {
@@ -89,23 +90,24 @@ pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals
     Some(Interval { low: (mean.value - half).max(-1.0), high: (mean.value + half).min(1.0) })
 }
 
-/// Most parts that a difference is counted in: of attempts in such odd numbers that more would be needed it is rounded.
+/// Maximum denominator in which differences are counted; those that need more (from odd numbers of attempts) are
+/// rounded.
 const MOST_PARTS: u32 = 420;
 
-/// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The Design
-/// of Experiments", 1935, section 21): under the null hypothesis each sample's difference is as likely to have the
-/// opposite sign, so that p is the share of all assignments of signs whose mean is at least as far from 0. Exact: the
-/// distribution of the sum is added up sample by sample, where differences are counted in parts of one over the least
-/// common multiple of the numbers of attempts.
+/// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The
+/// Design of Experiments", 1935, section 21). Under the null hypothesis each sample's difference is as likely to have
+/// the opposite sign, so p is the share of all sign assignments whose mean is at least as far from 0. The value is
+/// exact: the distribution of the sum is built up sample by sample, with differences expressed as integer multiples of
+/// a common fraction.
 ///
-/// With single attempts it is McNemar's exact test.
+/// With single attempts it equals McNemar's exact test.
 #[must_use]
 pub fn sign_flip(differences: &[f64]) -> f64 {
     let parts = parts(differences);
     let signed: Vec<i64> = differences.iter().map(|difference| (difference * parts).round() as i64).collect();
     let counts: Vec<usize> = signed.iter().map(|count| count.unsigned_abs() as usize).filter(|&it| it > 0).collect();
     let seen = signed.iter().sum::<i64>().unsigned_abs() as usize;
-    // Sums further out have a chance below 1e-17 together (Hoeffding, 1963).
+    // Sums further out have a total probability below 1e-17 (Hoeffding, 1963).
     let far = 9.0 * counts.iter().map(|&count| (count as f64).powi(2)).sum::<f64>().sqrt();
     let reach = counts.iter().sum::<usize>().min(far.ceil() as usize);
     if seen == 0 {
@@ -125,7 +127,7 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     (2.0 * beyond).clamp(1e-17, 1.0)
 }
 
-/// The smallest number of parts in which all of these are whole numbers, at most [`MOST_PARTS`].
+/// The smallest denominator for which all values are integers, at most [`MOST_PARTS`].
 fn parts(values: &[f64]) -> f64 {
     let whole = |parts: &f64| values.iter().all(|value| ((value * parts).round() - value * parts).abs() < 1e-7);
     (1..MOST_PARTS).map(f64::from).find(whole).unwrap_or(f64::from(MOST_PARTS))

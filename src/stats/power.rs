@@ -1,32 +1,32 @@
-//! How many samples a difference between two contenders needs to be seen.
+//! The number of samples needed to detect a difference between two contenders.
 
 use super::normal;
 use super::paired::sign_flip;
 use super::uniform::Uniform;
 
-/// How samples differ, and attempts at one sample.
+/// Variation between samples and between attempts at one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Mean chance of passing.
+    /// Mean probability of passing.
     pub rate: f64,
-    /// Variance, over samples, of their chances.
+    /// Variance of the pass probability over samples.
     pub between: f64,
     /// Variance of a single attempt at a sample, p (1 - p), averaged over samples.
     pub within: f64,
 }
 
 impl Spread {
-    /// Of an assumed rate: its variance rate (1 - rate) is that between samples to the share `alike` (0: all samples are
-    /// equally hard; 1: each is passed always or never).
+    /// Spread for an assumed rate. `alike` is the share of the variance rate (1 - rate) that is between samples (0: all
+    /// samples are equally hard; 1: each passes always or never).
     #[must_use]
     pub fn assumed(rate: f64, alike: f64) -> Self {
         let total = rate * (1.0 - rate);
         Self { rate, between: alike * total, within: (1.0 - alike) * total }
     }
 
-    /// Of samples with so many attempts, of which so many passed. The variance within a sample of k attempts is
-    /// estimated without bias by p (1 - p) k / (k - 1), the one between samples is that of their rates less what attempts
-    /// add to it. `None` without two samples of two attempts each.
+    /// Estimates the spread from samples given as (attempts, passed). The variance within a sample of k attempts is
+    /// estimated without bias by p (1 - p) k / (k - 1); the variance between samples is that of their rates minus what
+    /// attempts contribute to it. `None` without two samples of at least two attempts each.
     #[must_use]
     pub fn of(samples: &[(usize, usize)]) -> Option<Self> {
         let repeated: Vec<(f64, f64)> =
@@ -43,40 +43,40 @@ impl Spread {
         Some(Self { rate, between: (observed - noise).max(0.0), within })
     }
 
-    /// Variance of a sample's difference between two contenders of this spread, with k attempts each, whose chances have
-    /// this correlation over samples.
+    /// Variance of a sample's difference between two contenders with this spread and k attempts each, whose pass
+    /// probabilities have this correlation over samples.
     #[must_use]
     pub fn of_difference(&self, k: usize, correlation: f64) -> f64 {
         2.0 * self.between * (1.0 - correlation) + 2.0 * self.within / k.max(1) as f64
     }
 }
 
-/// Two contenders as a comparison will find them.
+/// The design of a comparison of two contenders.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
-    /// How samples differ for the first contender, and attempts.
+    /// Spread of the first contender.
     pub spread: Spread,
-    /// Attempts of each contender at each sample.
+    /// Attempts per sample of each contender.
     pub k: usize,
-    /// Correlation of the two contenders' chances over samples.
+    /// Correlation over samples of the two contenders' pass probabilities.
     pub correlation: f64,
 }
 
 impl Design {
-    /// The share of all variance that is between samples.
+    /// The share of the variance that is between samples.
     fn alike(&self) -> f64 {
         let Spread { between, within, .. } = self.spread;
         if between + within > 0.0 { (between / (between + within)).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// The second contender's rate: better by so much, or worse where it cannot be better.
+    /// The second contender's rate: higher by the difference or, if that exceeds 1, lower.
     fn second(&self, difference: f64) -> f64 {
         let rate = self.spread.rate;
         let second = if rate + difference <= 1.0 { rate + difference } else { rate - difference };
         second.clamp(0.0, 1.0)
     }
 
-    /// Variance of a sample's difference: each contender's is that of its own rate.
+    /// Variance of a sample's difference, with each contender's variance at its own rate.
     fn variance(&self, difference: f64) -> f64 {
         let second = Spread::assumed(self.second(difference), self.alike());
         f64::midpoint(
@@ -85,9 +85,9 @@ impl Design {
         )
     }
 
-    /// Draws the differences of one comparison. Samples are of two kinds, harder and easier, with rates and shares that
-    /// give each contender its mean and its variance between samples; a share of samples, as large as the correlation, is
-    /// of one kind for both.
+    /// Draws the differences of one comparison. Samples are either hard or easy, with probabilities and shares that
+    /// give each contender its mean and its variance between samples. With a probability equal to the correlation, a
+    /// sample is of the same kind for both contenders.
     fn draw(&self, samples: usize, difference: f64, uniform: &mut Uniform) -> Vec<f64> {
         let means = [self.spread.rate, self.second(difference)];
         let apart = self.alike().sqrt();
@@ -113,31 +113,31 @@ impl Design {
         (0..RUNS).filter(is_seen).count() as f64 / RUNS as f64
     }
 
-    /// Whether comparisons of so many samples are simulated: the exact test takes time with their square.
+    /// Whether comparisons of this many samples are simulated: the exact test takes time quadratic in the samples.
     fn is_simulated(&self, samples: usize) -> bool {
         samples * samples * self.k.max(1) <= MOST_WORK
     }
 }
 
-/// Comparisons that are simulated for each number of samples: a standard error of at most one point.
+/// Number of simulated comparisons per number of samples, for a standard error of about one point.
 const RUNS: usize = 2000;
-/// Largest product of the samples' square and k that is simulated: some tens of milliseconds.
+/// Largest product of the squared number of samples and k that is simulated, which takes some tens of milliseconds.
 const MOST_WORK: usize = 20_000;
 
-/// What a comparison is to show.
+/// Goal of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
-    /// The difference, as 0.05 for five points.
+    /// The difference to detect, such as 0.05 for five points.
     pub difference: f64,
-    /// Confidence level of the two-sided test, as 0.95.
+    /// Confidence level of the two-sided test, such as 0.95.
     pub level: f64,
-    /// Chance to see the difference if it is there, as 0.8.
+    /// Probability of detecting the difference if it exists, such as 0.8.
     pub power: f64,
 }
 
 impl Aim {
-    /// The fewest samples at which the sign-flip test can reject at all: its least p is 2^-(n - 1), where the difference
-    /// has the same sign at all n samples.
+    /// The fewest samples with which the sign-flip test can reject at all: its smallest p is 2^-(n - 1), if the
+    /// difference has the same sign at all n samples.
     #[must_use]
     pub fn fewest(&self) -> usize {
         let mut samples = 1;
@@ -147,8 +147,9 @@ impl Aim {
         samples as usize
     }
 
-    /// The chance that the sign-flip test sees a difference, by normal approximation. The test compares the differences' sum
-    /// with what their signs alone could make of it, whose variance is n (V + d^2), and reaches a sum only in steps of 2 / k.
+    /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
+    /// of the differences with its distribution under random signs, whose variance is n (V + d^2), and the sum only
+    /// takes values in steps of 2 / k.
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
         let z = normal::quantile(f64::midpoint(1.0, self.level));
@@ -158,9 +159,9 @@ impl Aim {
         if spread > 0.0 { normal::cdf((over / spread).clamp(-8.0, 8.0)) } else { f64::from(u8::from(over >= 0.0)) }
     }
 
-    /// Samples that both contenders need, for the sign-flip test that `compare` prints: by its normal approximation (that of
-    /// Miller, "Adding Error Bars to Evals", 2024, section 5, with what signs alone add to the variance and the steps of the
-    /// sum), and up to some 60 to 140 samples, where that is too coarse, by simulating comparisons with the exact test.
+    /// Number of samples that both contenders need for the sign-flip test of `compare`. Uses a normal approximation
+    /// (Miller, "Adding Error Bars to Evals", 2024, section 5, plus the variance that random signs add and the steps of
+    /// the sum) and, up to about 60 to 140 samples, where it is too coarse, simulations with the exact test.
     #[must_use]
     pub fn samples(&self, design: &Design) -> f64 {
         let fewest = self.fewest();
@@ -184,7 +185,7 @@ impl Aim {
         samples
     }
 
-    /// The smallest difference that so many samples show with that power; `None` where they show none.
+    /// The smallest difference that this many samples detect with the required power; `None` if they detect none.
     #[must_use]
     pub fn detectable(&self, design: &Design, samples: f64) -> Option<f64> {
         let rate = design.spread.rate;
@@ -208,7 +209,7 @@ impl Aim {
     }
 }
 
-/// The least value from `low` to `high` at which something holds that holds from there on, to a thousandth part.
+/// The smallest value from `low` to `high`, to a relative precision of 0.01%, from which on `holds` is true.
 fn least(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(low) {
         return low;
@@ -230,16 +231,16 @@ mod tests {
 
     #[test]
     fn the_published_example_needs_969_samples() {
-        // Miller (2024), section 5: a variance of differences of 1/9, no variance within, a difference of 0.03. The test
-        // needs a little more: signs alone add d^2 to the variance, 0.6% of the samples.
+        // Miller (2024), section 5: a variance of differences of 1/9, none within samples, a difference of 0.03. The
+        // sign-flip test needs slightly more: random signs add d^2 to the variance, which takes 0.6% more samples.
         let aim = Aim { difference: 0.03, level: 0.95, power: 0.8 };
-        // Rates of one half, where a difference of 0.03 hardly changes the variance.
+        // At rates around one half, a difference of 0.03 hardly changes the variance.
         let spread = Spread { rate: 0.5, between: 1.0 / 18.0, within: 7.0 / 36.0 };
         let design = Design { spread, k: 1_000_000, correlation: 0.0 };
         let samples = aim.samples(&design);
         assert!((samples / 969.0 - 1.006).abs() < 0.004, "{samples}");
         assert!((aim.detectable(&design, samples).unwrap() - 0.03).abs() < 0.001);
-        // Attempts take away what is within samples only.
+        // More attempts only reduce the variance within samples.
         let spread = Spread { rate: 0.5, between: 1.0 / 9.0, within: 1.0 / 6.0 };
         assert!((spread.of_difference(1, 0.5) - (1.0 / 9.0 + 1.0 / 3.0)).abs() < 1e-12);
         assert!((spread.of_difference(1_000_000, 0.5) - 1.0 / 9.0).abs() < 1e-6);
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(aim(0.95).detectable(&assumed(0.05, 0.0, 5), 5.0), None);
         let never_less = aim(0.95).samples(&assumed(0.05, 0.0, 5));
         assert!((never_less - 6.0).abs() < 1e-9, "{never_less}");
-        // With single attempts at rates of one half six samples show nothing at all in four of five cases.
+        // With single attempts at rates around one half, six samples rarely detect any difference.
         assert_eq!(aim(0.95).detectable(&assumed(0.5, 0.0, 1), 6.0), None);
     }
 
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn spreads_are_found_again_from_samples() {
-        // Chances of 0.2 and 0.8, half each: between 0.09, within 0.16.
+        // Pass probabilities of 0.2 and 0.8, half each: variance 0.09 between and 0.16 within samples.
         let mut uniform = Uniform(3);
         let samples: Vec<(usize, usize)> = (0..20_000)
             .map(|i| (4, (0..4).filter(|_| uniform.next() < if i % 2 == 0 { 0.2 } else { 0.8 }).count()))

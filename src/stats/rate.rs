@@ -1,34 +1,35 @@
-//! Intervals of rates averaged over samples, which hold with a handful of them.
+//! Intervals of rates averaged over samples that remain valid with only a few samples.
 
 use super::sampled::{Mean, spread, two_sided};
 use super::{Interval, Intervals, Measured, Population, beta, wilson};
 
-/// Variances below this are rounding.
+/// Variances below this are rounding errors.
 const NOTHING: f64 = 1e-15;
-/// Most steps of a search; bounds are exact to 1e-12.
+/// Maximum number of search steps; bounds are accurate to 1e-12.
 const STEPS: usize = 100;
 
-/// Fewest samples of which an interval is told.
+/// Minimum number of samples for an interval.
 pub const FEWEST_SAMPLES: usize = 3;
-/// Fewest papers of which an interval for other papers is told.
+/// Minimum number of papers for an interval that generalises to other papers.
 pub const FEWEST_PAPERS: usize = 2;
 
-/// The interval of a mean over samples of values in [0, 1], as a pass rate. `trials` is how many independent tries a
-/// sample's value rests on: of n attempts n / k for pass@k, so that n = k is a single one.
+/// The interval of a mean over samples of values in [0, 1], such as a pass rate. `trials` is the number of independent
+/// tries behind a sample's value: with n attempts it is n / k for pass@k, so n = k counts as one.
 ///
-/// The mean is taken for the share of successes among a number of independent trials that would know it as well as these
-/// samples do: the effective sample size p (1 - p) / variance, times (t' / t)^2, Student's quantiles for the trials and for the
-/// samples, since the variance of few samples is itself hardly known (Korn and Graubard, "Confidence Intervals for
-/// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). The variance is that of
-/// the samples, drawn towards what it would be if attempts at one sample all ended alike ([`PRIOR_SAMPLES`]), or if papers
-/// differed by a fifth of all variance ([`PRIOR_PAPERS`]). The number is never larger than
-/// what attempts that all have their stratum's chance would give. Where all samples pass, or none does, nothing is
-/// known of the variance: there are as many trials as samples, or papers. The interval reaches from the lower to the higher bound
-/// of two for that share: the exact binomial test with the mid-p-value (Lancaster, "Significance Tests in Discrete
-/// Distributions", 1961) and Wilson's score. Each has rates at which it covers too rarely, and these differ.
+/// The mean is treated as the share of successes in a number of independent trials with the same uncertainty. That
+/// effective number is p (1 - p) / variance, times (t' / t)^2, the ratio of Student's quantiles for the trials and for
+/// the samples, because the variance of a few samples is itself uncertain (Korn and Graubard, "Confidence Intervals for
+/// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). The variance is that
+/// of the samples, shrunk towards its value if all attempts at a sample ended alike ([`PRIOR_SAMPLES`]), or if papers
+/// accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The number never exceeds that of attempts which all have
+/// their stratum's pass probability. If all samples pass, or none does, the variance is unknown, and the number is that
+/// of the samples or papers. The interval extends from the lower of the lower bounds to the higher of the upper bounds
+/// of two intervals for that share: the exact binomial test with the mid-p-value (Lancaster, "Significance Tests in
+/// Discrete Distributions", 1961) and Wilson's score interval. Each of them covers too rarely at some rates, but not at
+/// the same ones.
 ///
-/// `None` when there are fewer samples than [`FEWEST_SAMPLES`], or, for other papers, fewer papers than
-/// [`FEWEST_PAPERS`]: no interval of use holds there.
+/// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
+/// useful interval is valid there.
 #[must_use]
 pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::of(samples, how.population)?;
@@ -39,12 +40,12 @@ pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> O
     Some(share_interval(share, effective(&mean, trials.max(1.0), how.level), how.level))
 }
 
-/// The interval of a mean over samples that do not weigh the same, as a pass rate by lines of code: the sum of weight times
-/// value over the sum of weights.
+/// The interval of a weighted mean over samples, such as a pass rate by lines of code: the sum of weight times value
+/// over the sum of weights.
 ///
-/// As [`rate_interval`], with the linearised values of that ratio in the place of the samples' (Cochran, "Sampling
-/// Techniques", 1977, section 6.3), and with as many trials at most as samples of one weight would know as well:
-/// the square of the sum of weights over the sum of their squares (Kish, "Survey Sampling", 1965).
+/// Works like [`rate_interval`] on the linearised values of that ratio (Cochran, "Sampling Techniques", 1977, section
+/// 6.3). The number of trials is at most that of equally weighted samples with the same information: the squared sum of
+/// weights over the sum of squared weights (Kish, "Survey Sampling", 1965).
 #[must_use]
 pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: Intervals) -> Option<Interval> {
     let all: f64 = weights.iter().sum();
@@ -75,19 +76,19 @@ pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: In
     Some(share_interval(rate, (odds / variance * penalty).min(most), how.level))
 }
 
-/// Whether these are as many samples, and for papers like these as many papers, as an interval takes.
+/// Whether there are enough samples and, for papers like these, enough papers for an interval.
 pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> bool {
     mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
 }
 
-/// How many samples the assumption counts for that attempts at one sample all end alike.
+/// Weight, in samples, of the prior assumption that attempts at one sample all end alike.
 const PRIOR_SAMPLES: f64 = 1.0;
-/// How many papers the assumption counts for that papers differ by [`PRIOR_SHARE`].
+/// Weight, in papers, of the prior assumption that papers account for [`PRIOR_SHARE`] of the variance.
 const PRIOR_PAPERS: f64 = 6.0;
-/// Share of the variance of single attempts that is assumed to be between papers.
+/// Assumed share of the variance of single attempts that is between papers.
 const PRIOR_SHARE: f64 = 0.2;
 
-/// The number of independent trials that know the mean as well.
+/// The effective number of independent trials behind the mean.
 fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
     let odds = mean.value * (1.0 - mean.value);
     let draws = mean.draws as f64;
@@ -99,8 +100,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
         let measured = mean.variance * (all - 1.0) / all;
         (PRIOR_SAMPLES, odds / draws, measured, least_variance(mean, trials))
     } else {
-        // Papers that happen to agree are no proof that they are alike: they know at most twice what their samples would
-        // if papers were nothing.
+        // Papers that happen to agree don't prove that papers are alike: allow at most twice the information that their
+        // samples would have without any difference between papers.
         let within = spread(&mean.strata[0]) / mean.count as f64;
         (PRIOR_PAPERS, PRIOR_SHARE * odds / draws + within, mean.variance, within / 2.0)
     };
@@ -113,8 +114,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
     (odds / variance * penalty).min(most)
 }
 
-/// The variance that the mean would have if all attempts of a stratum had the same chance, which is drawn towards the
-/// mean by two trials, so that no stratum's is 0.
+/// The variance of the mean if all attempts of a stratum had the same pass probability. That probability is shrunk
+/// towards the mean by two trials, so that no stratum's variance is 0.
 fn least_variance(mean: &Mean, trials: f64) -> f64 {
     let all = mean.count as f64;
     let of = |values: &Vec<f64>| {
@@ -125,24 +126,23 @@ fn least_variance(mean: &Mean, trials: f64) -> f64 {
     mean.strata.iter().map(of).sum()
 }
 
-/// The interval of a share that was seen among so many trials, which need not be whole.
+/// The interval of a share of successes among a number of trials, which may be fractional.
 pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
     let exact = mid_p(share, trials, level);
     let score = wilson(share * trials, trials, level).unwrap_or(exact);
     Interval { low: exact.low.min(score.low), high: exact.high.max(score.high) }
 }
 
-/// All chances that the binomial test with the mid-p-value does not reject: half of the chance of just as many
-/// successes counts.
+/// All probabilities that the binomial test with the mid-p-value does not reject: the outcome itself counts half.
 fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
     let (passed, failed) = (share * trials, (1.0 - share) * trials);
-    // P(more) + P(as many) / 2, which rises with the chance.
+    // P(more successes) + P(as many) / 2, which increases with the probability.
     let above = |chance: f64| {
         let as_many = if passed > NOTHING { beta::cdf(chance, passed, failed + 1.0) } else { 1.0 };
         let more = if failed > NOTHING { beta::cdf(chance, passed + 1.0, failed) } else { 0.0 };
         f64::midpoint(as_many, more)
     };
-    // By false position, with the bound that stays put counting half (the Illinois form).
+    // False position in the Illinois form: the bound that stays in place counts half.
     let place = |wanted: f64| {
         let (mut low, mut high) = ((0.0, -wanted), (1.0, 1.0 - wanted));
         for _ in 0..STEPS {
@@ -181,7 +181,7 @@ mod tests {
             "{weighed:?} {plain:?}"
         );
         assert_eq!(weighted_rate_interval(&equal[..2], &[1.0; 2], how), None);
-        // 20 samples of 1 to 20 lines, each passed with a chance of its own: 0.2 for short ones to 0.8 for long ones.
+        // 20 samples of 1 to 20 lines whose pass probability rises with length from 0.2 to 0.8.
         let weights: Vec<f64> = (1..=20).map(f64::from).collect();
         let chance = |place: usize| 0.2 + 0.6 * place as f64 / 19.0;
         let truth = weights.iter().enumerate().map(|(place, weight)| weight * chance(place)).sum::<f64>() / 210.0;
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn single_attempts_at_samples_of_one_paper_are_a_binomial_share() {
-        // Mid-p by Python, adding up the binomial's terms as fractions; Wilson as published.
+        // Mid-p computed in Python by summing the binomial terms as fractions; Wilson as published.
         for (passed, total, low, high) in [(3, 8, 0.1056, 0.7220), (8, 10, 0.4805, 0.9650), (81, 263, 0.2544, 0.3662)] {
             let values: Vec<f64> = (0..total).map(|at| f64::from(u8::from(at < passed))).collect();
             let interval = suite(&rates("a", &values), 1.0);
@@ -240,7 +240,7 @@ mod tests {
         let six: Vec<Measured<'_>> =
             ["a", "b", "c", "d", "e", "f"].iter().flat_map(|paper| rates(paper, &[1.0; 40])).collect();
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // Mid-p reaches a little further than Wilson's 0.6097 there: 0.05^(1/6).
+        // Mid-p gives 0.05^(1/6), slightly lower than Wilson's 0.6097.
         let agreed = rate_interval(&six, 1.0, papers).unwrap();
         assert!((agreed.low - 0.05_f64.powf(1.0 / 6.0)).abs() < 1e-9 && agreed.high >= 1.0, "{agreed:?}");
         assert_eq!(
@@ -253,11 +253,11 @@ mod tests {
 
     #[test]
     fn samples_that_happen_to_agree_claim_no_certainty() {
-        // Three samples, each passed by 2 of 5: no better than 6 of 15.
+        // Three samples that each pass 2 of 5 attempts are no more certain than 6 of 15.
         let agreed = suite(&rates("a", &[0.4; 3]), 5.0);
         let fifteen = share_interval(0.4, 15.0, 0.95);
         assert!(agreed.low <= fifteen.low + 1e-9 && agreed.high >= fifteen.high - 1e-9, "{agreed:?} {fifteen:?}");
-        // Papers whose rates differ by rounding only.
+        // Two papers whose rates are equal except for rounding.
         let samples = [rates("a", &[0.1, 0.2, 0.3]), rates("b", &[0.3, 0.2, 0.1])].concat();
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
         let interval = rate_interval(&samples, 10.0, papers).unwrap();
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_differs_between_papers_and_ns_widens_only_the_interval_for_other_papers() {
-        // Papers a to h with rates 0.1 to 0.8, fifty samples each.
+        // Papers a to h with rates 0.1 to 0.8 and fifty samples each.
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let samples: Vec<Measured<'_>> = (0..400)
             .map(|at| Measured { paper: names[at / 50], n: 1, value: f64::from(u8::from(at % 50 < 5 * (at / 50) + 5)) })
@@ -274,14 +274,14 @@ mod tests {
         let within: f64 = (1..9).map(|p| f64::from(p) / 10.0).map(|rate| rate * (1.0 - rate) * 50.0).sum();
         let narrow = suite(&samples, 1.0);
         assert!((narrow.high - narrow.low - 2.0 * 1.96 * within.sqrt() / 400.0).abs() < 0.006, "{narrow:?}");
-        // The same with eight ns of one paper in place of eight papers.
+        // The same samples as eight ns of one paper instead of eight papers.
         let ns: Vec<Measured<'_>> =
             samples.iter().enumerate().map(|(at, sample)| Measured { paper: "a", n: at / 50, ..*sample }).collect();
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // The papers' rates have a standard deviation of 0.2449, so that their mean has a variance of 0.0075; the assumption's
-        // is 0.2 * 0.2475 / 8 + 0.0006, and counts 6 of 13 degrees of freedom, of which t is 2.160.
+        // The papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075; the prior's is
+        // 0.2 * 0.2475 / 8 + 0.0006, with 6 of 13 degrees of freedom, for which t is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
         assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
         assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing of others");

@@ -1,18 +1,19 @@
-//! Values measured several times under the same conditions: how far their mean, and a further value, may be off.
+//! Values measured repeatedly under the same conditions: the uncertainty of their mean and of a further value.
 
 use super::{Interval, student};
 
-/// The standard error of the mean: the sample's standard deviation over the root of its size. `None` below two values.
+/// The standard error of the mean: the sample standard deviation over the square root of the sample size. `None` with
+/// fewer than two values.
 #[must_use]
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let (_, deviation) = mean_and_deviation(values)?;
     Some(deviation / (values.len() as f64).sqrt())
 }
 
-/// The interval that holds a further value with this probability, if values are normal: mean ± t s sqrt(1 + 1/n), with s
-/// the sample's standard deviation and t Student's quantile with n - 1 degrees of freedom. CORE-Bench accepts what is
-/// within it at 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published Research Through a Computational
-/// Reproducibility Agent Benchmark", 2024). `None` below two values.
+/// The interval that contains a further value with this probability if values are normal: mean ± t s sqrt(1 + 1/n),
+/// with s the sample's standard deviation and t Student's quantile with n - 1 degrees of freedom. CORE-Bench accepts
+/// values within it at level 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published Research Through
+/// a Computational Reproducibility Agent Benchmark", 2024). `None` with fewer than two values.
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;
@@ -20,14 +21,14 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { low: mean - half, high: mean + half })
 }
 
-/// Standard deviations of `n` values from their mean to either end of their [`prediction_interval`]. `None` below two.
+/// Half-width of the [`prediction_interval`] of `n` values, in standard deviations. `None` with fewer than two values.
 #[must_use]
 pub fn prediction_factor(n: usize, level: f64) -> Option<f64> {
     let count = n as f64;
     (n > 1).then(|| student::quantile(f64::midpoint(1.0, level), count - 1.0) * (1.0 + 1.0 / count).sqrt())
 }
 
-/// The mean, and the standard deviation with n - 1 below the line.
+/// The mean, and the standard deviation with n - 1 in the denominator.
 fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -41,7 +42,7 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_the_formula_by_hand() {
-        // 1, 2, 3: mean 2, s 1, t(0.975, 2) = 4.302652729..., sqrt(4/3).
+        // Values 1, 2, 3: mean 2, s 1, t(0.975, 2) = 4.302652729..., sqrt(4/3).
         let interval = prediction_interval(&[1.0, 2.0, 3.0], 0.95).unwrap();
         let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();
         assert!((interval.low - (2.0 - half)).abs() < 1e-8 && (interval.high - (2.0 + half)).abs() < 1e-8);

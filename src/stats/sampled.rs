@@ -1,4 +1,4 @@
-//! Values measured at samples, and how well their mean is known.
+//! Values measured at samples, and the uncertainty of their mean.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use super::{normal, student};
 
-/// What an interval generalises to.
+/// The population that an interval generalises to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Population {
-    /// These papers: what would the rate over all their samples be? Samples differ within each paper and n.
+    /// These papers: the rate over all their possible samples. Samples vary within each paper and n.
     #[default]
     Suite,
-    /// Papers like these: what would the rate be on others? Whole papers differ, since samples of one paper share its
-    /// functions, its data and its difficulty. Says little with few papers, and is wide then.
+    /// Papers like these: the rate on other papers. Whole papers vary, because the samples of a paper share its
+    /// functions, its data and its difficulty. With few papers the interval is wide.
     Papers,
 }
 
-/// How intervals are made.
+/// Method of the intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intervals {
-    /// Confidence level, as 0.95.
+    /// Confidence level, such as 0.95.
     pub level: f64,
-    /// What they generalise to.
+    /// Population that the intervals generalise to.
     pub population: Population,
-    /// The word for a group of samples in texts: "paper", or what another family says instead.
+    /// The word for a group of samples in texts: "paper", or another family's word.
     pub group: &'static str,
 }
 
 impl Intervals {
-    /// What they generalise to, for a table's legend.
+    /// Describes the population in a table's legend.
     #[must_use]
     pub fn legend(self) -> String {
         match self.population {
@@ -48,7 +48,7 @@ impl Default for Intervals {
     }
 }
 
-/// A value of one sample, as the share of its attempts that pass.
+/// A value of one sample, such as the share of its attempts that pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured<'a> {
     /// The sample's paper.
@@ -63,29 +63,31 @@ pub struct Measured<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mean {
     pub value: f64,
-    /// Samples.
+    /// Number of samples.
     pub count: usize,
     /// Variance of the mean.
     pub variance: f64,
-    /// Degrees of freedom of the variance; 0 where there is no more than one draw.
+    /// Degrees of freedom of the variance; 0 with a single draw.
     pub freedom: usize,
-    /// What is drawn independently: samples, or papers.
+    /// Number of independent draws: samples, or papers.
     pub draws: usize,
-    /// The samples' values: by paper and n, or, for papers like these, all together.
+    /// Values of the samples by stratum: one per paper and n or, for papers like these, a single one.
     pub strata: Vec<Vec<f64>>,
-    /// Sums and counts of papers; empty unless these are what is drawn.
+    /// Sum and count of each paper's values; empty unless the draws are papers.
     pub papers: Vec<(f64, usize)>,
 }
 
 impl Mean {
-    /// The mean over all samples; `None` of nothing.
+    /// Computes the mean over all samples; `None` without samples.
     ///
-    /// Of the suite: its variance is that of a mean over strata, one for each paper and n, from which samples are
-    /// drawn, with as many degrees of freedom as there are samples less strata. A stratum of one sample has no
-    /// spread: those of a paper count as one, then those that are left, and a last one joins the largest.
+    /// For these papers, the variance is that of a mean over strata, one for each paper and n, from which samples are
+    /// drawn; the degrees of freedom are the number of samples minus that of strata. A stratum with a single sample has
+    /// no spread, so single samples are merged: first those of the same paper, then the remaining ones, and if one is
+    /// still left it joins the largest stratum.
     ///
-    /// Of papers: the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977, section 9A.1),
-    /// with one degree of freedom less than papers. One paper says nothing about others: it is that of the suite.
+    /// For papers like these, it is the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977,
+    /// section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing about
+    /// others, so the variance for these papers is used.
     pub fn of(samples: &[Measured<'_>], population: Population) -> Option<Self> {
         let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
         for sample in samples {
@@ -93,7 +95,7 @@ impl Mean {
         }
         let count = samples.len();
         let all = count as f64;
-        // Summed in the order of papers, so that the order of samples does not matter.
+        // Sum in the order of papers, so that the result doesn't depend on the order of samples.
         let value = by_paper.values().flat_map(BTreeMap::values).flatten().sum::<f64>() / all;
         if population == Population::Papers && by_paper.len() > 1 {
             let papers: Vec<(f64, usize)> = by_paper
@@ -129,14 +131,14 @@ fn strata(by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>>) -> Vec<Vec<f64>> 
     strata
 }
 
-/// The variance of values, estimated without bias; 0 of a single one.
+/// The unbiased variance of the values; 0 for a single value.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0)
 }
 
-/// Student's two-sided quantile at a level; the normal's without a bound on the degrees of freedom.
+/// Student's two-sided quantile at a level; the normal quantile if `freedom` is `None`.
 pub(super) fn two_sided(level: f64, freedom: Option<usize>) -> f64 {
     let p = f64::midpoint(1.0, level);
     freedom.map_or_else(|| normal::quantile(p), |freedom| student::quantile(p, freedom.max(1) as f64))
@@ -158,7 +160,7 @@ mod tests {
         // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
-        // Papers' sums less the mean times their samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
+        // The papers' sums minus the mean times their samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
         let mean = Mean::of(&samples, Population::Papers).unwrap();
         let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
         assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");
@@ -171,7 +173,7 @@ mod tests {
             sizes.sort_unstable();
             sizes
         };
-        // Those of a paper first, then the rest.
+        // Single samples of the same paper are merged first, then the others.
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 2, 0.0), at("b", 1, 0.0), at("c", 1, 0.0)]), [2, 2]);
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 1, 0.0), at("b", 1, 0.0)]), [3]);
         assert_eq!(sizes(&[at("a", 1, 0.0)]), [1]);

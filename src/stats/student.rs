@@ -2,10 +2,10 @@
 
 use super::normal;
 
-/// From here on the first two terms of the expansion about the normal quantile are exact to 1e-8.
+/// Degrees of freedom above which the first two terms of the expansion around the normal quantile are accurate to 1e-8.
 const MANY: f64 = 2000.0;
 
-/// The t with P(T <= t) = p for p in (0.5, 1) and `freedom` degrees of freedom, by bisection.
+/// Returns the t with P(T <= t) = p for p in (0.5, 1) and `freedom` degrees of freedom, by bisection.
 #[must_use]
 pub(super) fn quantile(p: f64, freedom: f64) -> f64 {
     if freedom > MANY {
@@ -30,8 +30,8 @@ pub(super) fn quantile(p: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// P(T <= t) for t >= 0 and a whole number of degrees of freedom, by the finite series in sines and cosines of
-/// atan(t / sqrt(freedom)) (Abramowitz and Stegun, 1964, 26.7.3 and 26.7.4).
+/// P(T <= t) for t >= 0 and a whole number of degrees of freedom, by the finite series in sines and cosines of atan(t /
+/// sqrt(freedom)) (Abramowitz and Stegun, 1964, 26.7.3 and 26.7.4).
 fn cdf(t: f64, freedom: f64) -> f64 {
     let angle = (t / freedom.sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

@@ -4,7 +4,7 @@ fn close(got: f64, wanted: f64, within: f64) {
     assert!((got - wanted).abs() <= within, "got {got}, wanted {wanted}");
 }
 
-/// C(n-c, k) / C(n, k) by counting, for small numbers.
+/// 1 - C(n-c, k) / C(n, k) by enumerating all subsets, for small numbers.
 fn pass_by_counting(n: usize, c: usize, k: usize) -> f64 {
     let subsets = (0_u32..1 << n).filter(|set| set.count_ones() as usize == k);
     let (mut all, mut passing) = (0, 0);
@@ -58,7 +58,7 @@ fn wilson_gives_published_intervals() {
         close(interval.low, low, 5e-5);
         close(interval.high, high, 5e-5);
     }
-    // z is 2.5758293035489004 at 99%; with no success the upper bound is z^2 / (n + z^2).
+    // z is 2.5758293035489004 at 99%; without a success the upper bound is z^2 / (n + z^2).
     let interval = wilson(0.0, 10.0, 0.99).unwrap();
     close(interval.high, 6.634_896_601_021_214 / 16.634_896_601_021_214, 1e-12);
 }
@@ -93,7 +93,7 @@ fn pass_all_k_is_the_share_of_k_subsets_that_pass_whole() {
 #[test]
 fn mcnemar_gives_published_p_values() {
     // Fagerland et al. (2013): airway hyper-responsiveness before and after transplantation, 1 and 7 discordant pairs,
-    // exact p = 0.070. The others by counting.
+    // exact p = 0.070. The other values by counting.
     close(mcnemar(Discordant { first: 1, second: 7 }), 0.070_312_5, 1e-12);
     close(mcnemar(Discordant { first: 9, second: 3 }), 2.0 * 299.0 / 4096.0, 1e-12);
     close(mcnemar(Discordant { first: 0, second: 0 }), 1.0, 0.0);
@@ -120,10 +120,11 @@ fn at(values: &[f64]) -> Vec<Measured<'static>> {
 
 #[test]
 fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
-    // 100 samples of which both runs pass the same 45 and the second 10 more: differences of 1 in 10 of 100.
+    // 100 samples: both runs pass the same 45, and the second passes 10 more, so 10 of 100 differences are 1.
     let differences: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i < 10))).collect();
     let interval = difference_interval(&at(&differences), 1.0, Intervals::default()).unwrap();
-    // With two more samples that differ by 1 either way: (100 * 10 / 99 * 0.9 + 2) / 102^2, and t of 99.
+    // The two added samples differ by 1 in either direction: (100 * 10 / 99 * 0.9 + 2) / 102^2, and t with 99 degrees
+    // of freedom.
     let half = 1.984_217 * ((100.0 * 0.1 * 0.9 * 100.0 / 99.0 + 2.0) / 102.0_f64.powi(2)).sqrt();
     close(interval.low, 0.1 - half, 1e-6);
     close(interval.high, 0.1 + half, 1e-6);
@@ -133,7 +134,7 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
 #[test]
 fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
     let interval = difference_interval(&at(&[0.0; 20]), 5.0, Intervals::default()).unwrap();
-    // 3.84 / 23.84, by Wilson at 0 of 20.
+    // 3.84 / 23.84, Wilson's upper bound at 0 of 20.
     close(interval.high, 0.1611, 5e-5);
     close(interval.low, -0.1611, 5e-5);
     let always = difference_interval(&at(&[1.0; 20]), 1.0, Intervals::default()).unwrap();
@@ -141,7 +142,7 @@ fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
     close(always.high, 1.0, 0.0);
     assert_eq!(difference_interval(&[], 1.0, Intervals::default()), None);
 
-    // Student's with one degree of freedom would reach from -6.9 to 5.9.
+    // Student's t with one degree of freedom would extend from -6.9 to 5.9, so the bounds are clamped.
     let papers = Intervals { population: Population::Papers, ..Intervals::default() };
     let mut two = at(&[-1.0, -1.0, -1.0, 0.0, 0.0, 0.0]);
     two.iter_mut().skip(3).for_each(|sample| sample.paper = "b");
@@ -149,7 +150,7 @@ fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
     assert_eq!((widest.low, widest.high), (-1.0, 1.0));
 }
 
-/// The share of all assignments of signs whose sum is as far from 0, by trying all of them.
+/// The share of all sign assignments whose sum is as far from 0, by trying all of them.
 fn flips_by_counting(differences: &[f64]) -> f64 {
     let seen = differences.iter().sum::<f64>().abs();
     let all = 1_u32 << differences.len();
@@ -164,7 +165,7 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
     for differences in [
         vec![0.2, 0.4, -0.2, 0.6, 0.0, 0.2, 0.8],
         vec![1.0, 1.0, 1.0, 1.0, 1.0],
-        // Of 5 attempts less of 4, 3 and 2, where some were lost.
+        // Rates over 5 attempts minus rates over 4, 3 or 2, as when some were lost.
         vec![0.2 - 0.25, 0.8 - 1.0 / 3.0, 0.6 - 0.5, -0.4, 0.75 - 0.2],
         vec![0.5, -0.5],
         vec![],
@@ -175,8 +176,8 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
 
 #[test]
 fn the_sign_flip_test_gives_fishers_own_result() {
-    // Darwin's maize as analysed in "The Design of Experiments" (1935), section 21: differences in eighths of an inch, of
-    // which 1726 of 32768 assignments of signs have a sum as far from 0 (835 beyond and 28 at it on either side).
+    // Darwin's maize as analysed in "The Design of Experiments" (1935), section 21: differences in eighths of an inch.
+    // 1726 of 32768 sign assignments have a sum as far from 0 (835 further out and 28 equal on either side).
     let eighths = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48].map(f64::from);
     close(sign_flip(&eighths), 1726.0 / 32768.0, 1e-12);
 }

@@ -1,6 +1,6 @@
-//! Numbers for simulations that anyone can repeat: they follow from a seed, and from nothing else.
+//! Reproducible random numbers for simulations, which depend on a seed alone.
 
-/// A generator of numbers in [0, 1) (Knuth's MMIX constants).
+/// A generator of numbers in [0, 1) (a linear congruential generator with Knuth's MMIX constants).
 pub(super) struct Uniform(pub(super) u64);
 
 impl Uniform {
@@ -9,7 +9,7 @@ impl Uniform {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// How many of k attempts pass.
+    /// Draws the number of k attempts that pass.
     pub(super) fn passes(&mut self, k: usize, chance: f64) -> usize {
         (0..k).filter(|_| self.next() < chance).count()
     }

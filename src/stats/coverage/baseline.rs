@@ -1,4 +1,4 @@
-//! Runs of the `mutant:P` baseline, whose rate is known.
+//! Simulated runs of the `mutant:P` baseline, whose rate is known.
 
 use super::Tally;
 use super::grid::NAMES;
@@ -6,14 +6,15 @@ use crate::sample::{Nesting, draw};
 use crate::stats::uniform::Uniform;
 use crate::stats::{Intervals, Measured, Population, rate_interval};
 
-/// Chances of masked functions to be restored.
+/// Probabilities that masked functions are restored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mutant {
-    /// All alike, 1 - P: `mutant:P` as it is.
+    /// 1 - P for every function: `mutant:P` unchanged.
     Even(f64),
-    /// From function to function anything from 1 - P to 1, the same in every run: some functions are hard.
+    /// Between 1 - P and 1 depending on the function, the same in every run: some functions are hard.
     Uneven(f64),
-    /// Of papers drawn anew for every run: in each all functions have the chance 1 - P or 1 - P / 4.
+    /// Papers drawn again for every run: in each paper, all functions have the probability 1 - P, or all have 1 - P /
+    /// 4.
     NewPapers(f64),
 }
 
@@ -22,7 +23,7 @@ pub(super) enum Mutant {
 pub(super) struct Baseline {
     pub chances: Mutant,
     pub n: usize,
-    /// Samples a paper.
+    /// Samples per paper.
     pub samples: usize,
     pub k: usize,
     pub population: Population,
@@ -31,7 +32,7 @@ pub(super) struct Baseline {
 const PAPERS: usize = 6;
 const FUNCTIONS: usize = 24;
 
-/// The mean, over all sets of n of these functions, of the chance that all n are restored: their elementary symmetric
+/// Mean, over all sets of n of these functions, of the probability that all n are restored: their elementary symmetric
 /// polynomial over C(m, n).
 fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
     let (mut sums, mut counts) = (vec![0.0; n + 1], vec![0.0; n + 1]);
@@ -46,7 +47,7 @@ fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
 }
 
 impl Baseline {
-    /// The chances of a run's papers, and the rate that its interval should cover.
+    /// Returns the probabilities in a run's papers, and the rate that the run's interval should cover.
     fn papers(&self, uniform: &mut Uniform) -> (Vec<Vec<f64>>, f64) {
         let mean = |papers: &[Vec<f64>]| {
             papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64
@@ -78,7 +79,8 @@ impl Baseline {
             for (paper, chances) in papers.iter().enumerate() {
                 for sample in draw(&paper.to_string(), &functions, self.n, self.samples, run as u64).unwrap() {
                     let restored = |uniform: &mut Uniform| {
-                        // No short cut: every function takes its draw.
+                        // Draw for every function, even after one has failed, so that the number of draws stays the
+                        // same.
                         let right = sample.iter().filter(|&&at| uniform.next() < chances[at]).count();
                         right == sample.len()
                     };

@@ -1,4 +1,4 @@
-//! Runs whose samples have chances that are drawn, or are all the same.
+//! Simulated runs whose samples have random or equal pass probabilities.
 
 use super::Tally;
 use crate::stats::uniform::Uniform;
@@ -11,19 +11,19 @@ use crate::stats::{
 pub(super) const NAMES: [&str; 20] =
     ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"];
 
-/// Where a sample's chance comes from.
+/// Distribution of the samples' pass probabilities.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Chances {
-    /// All samples have the same.
+    /// All samples have this probability.
     Same(f64),
     /// A beta distribution.
     Beta(f64, f64),
-    /// A sample is always passed with this chance, and else never.
+    /// A share of samples that always pass; the others never do.
     Always(f64),
 }
 
 impl Chances {
-    /// Chances that differ much from sample to sample, with this mean: a beta distribution whose parameters sum to 2.
+    /// A beta distribution with this mean whose parameters sum to 2, so that samples vary a lot.
     pub(super) fn varying(mean: f64) -> Self {
         Self::Beta(2.0 * mean, 2.0 * (1.0 - mean))
     }
@@ -36,7 +36,7 @@ impl Chances {
         }
     }
 
-    /// The expectation of the chance to the power of k: that all of k attempts pass.
+    /// The expectation of the k-th power of the probability: that all of k attempts pass.
     fn all_pass(self, k: usize) -> f64 {
         match self {
             Self::Same(chance) => chance.powi(k as i32),
@@ -58,13 +58,13 @@ impl Chances {
     }
 }
 
-/// How large a run is.
+/// The size of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub papers: usize,
-    /// Samples a paper; with `uneven` a quarter of them, the half, these, or twice as many.
+    /// Samples per paper; with `uneven`, papers have a quarter, half, all or twice as many.
     pub samples: usize,
-    /// Attempts a sample.
+    /// Attempts per sample.
     pub k: usize,
     pub uneven: bool,
 }
@@ -83,7 +83,7 @@ impl Shape {
         size.max(1)
     }
 
-    /// Each sample with its paper, and that paper's place; values are 0.
+    /// Iterates over the samples with their paper's index; values are 0.
     fn samples(self) -> impl Iterator<Item = (usize, Measured<'static>)> {
         (0..self.papers).flat_map(move |paper| {
             (0..self.of_paper(paper)).map(move |_| (paper, Measured { paper: NAMES[paper], n: 1, value: 0.0 }))
@@ -91,39 +91,39 @@ impl Shape {
     }
 }
 
-/// How two contenders' chances at a sample belong together.
+/// Joint distribution of two contenders' probabilities at a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pairing {
-    /// Drawn apart.
+    /// Drawn independently.
     Apart,
-    /// What the first solves the second solves, too; each sample always or never.
+    /// Every sample passes always or never, and the better contender passes all samples of the other.
     Nested,
 }
 
-/// What is estimated.
+/// The quantity that is estimated.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked {
-    /// pass@k of the run's k or fewer.
+    /// pass@k, with k at most the run's number of attempts.
     Any(usize),
     /// pass^k.
     All(usize),
-    /// pass@1 on papers like these: each has a chance of its own, from a beta distribution whose parameters have this sum
-    /// (the larger, the more papers are alike), about which its samples' vary.
+    /// pass@1 on papers like these. Each paper has a mean probability from a beta distribution whose parameters have
+    /// this sum (the larger, the more alike papers are), and its samples vary around that.
     Papers(f64),
-    /// pass@1 on these papers, which have chances of their own as in [`Asked::Papers`]: the truth is the mean of theirs.
+    /// pass@1 on these papers, with means as in [`Asked::Papers`]; the true value is the mean over these papers.
     Correlated(f64),
-    /// The difference to a second contender with such chances.
+    /// The difference to a second contender with these probabilities.
     Difference(Chances, Pairing),
-    /// The same, on papers like these.
+    /// The difference on papers like these.
     PapersDifference(f64, Chances),
-    /// The share of the gap that a verifier closes which finds a passing attempt with this chance where there is one, and
-    /// else chooses at random.
+    /// The share of the gap closed by a verifier that finds a passing attempt with this probability if there is one,
+    /// and otherwise chooses at random.
     Gap(f64),
-    /// The slope of the log-odds over n = 1, 2, 3, which is this, with as many samples of each n.
+    /// The slope of the log-odds over n = 1, 2, 3, with equally many samples for each n; this is its true value.
     Slope(f64),
 }
 
-/// What `runs` simulated runs say of it.
+/// Simulates `runs` runs and tallies their intervals.
 pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize, seed: u64) -> Tally {
     let mut uniform = Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 7);
     uniform.next();
@@ -151,7 +151,7 @@ pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize
     tally
 }
 
-/// From attempts, passed ones and k.
+/// Estimator from attempts, passed attempts and k.
 type Estimator = fn(usize, usize, usize) -> Option<f64>;
 
 fn rate(
@@ -173,13 +173,14 @@ fn rate(
 
 const PAPERS: Intervals = Intervals { level: 0.95, population: Population::Papers, group: "paper" };
 
-/// Papers' own chances, with this mean.
+/// Draws the papers' mean probabilities, around the overall mean.
 fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<f64> {
     let chance = |_| uniform.beta(alike * mean, alike * (1.0 - mean)).clamp(1e-6, 1.0 - 1e-6);
     (0..shape.papers).map(chance).collect()
 }
 
-/// What intervals for other papers say of their mean, or, with `are_these`, intervals for these papers of these papers'.
+/// Simulates papers with different means. Compares intervals for papers like these with the overall mean or, with
+/// `are_these`, intervals for these papers with the mean over these papers.
 fn papers(alike: f64, shape: Shape, chances: Chances, are_these: bool, uniform: &mut Uniform, tally: &mut Tally) {
     let mean = chances.mean();
     let of_papers = of_papers(alike, shape, mean, uniform);
@@ -219,7 +220,7 @@ fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut
     tally.count(difference_interval(&samples, shape.k as f64, PAPERS), means[1] - means[0]);
 }
 
-/// Draws the differences of a run of two contenders.
+/// Draws the differences between two contenders in one run.
 pub(super) fn differences(
     shape: Shape,
     both: [Chances; 2],
@@ -251,7 +252,7 @@ fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally:
         (sample, [single, chosen, best])
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
-    // Where there is no gap there is nothing to estimate.
+    // Without a gap there is nothing to estimate.
     if let Some((_, interval)) = gap_closed(&samples, Intervals::default()) {
         tally.count(interval, finds);
     }
@@ -271,7 +272,7 @@ fn decline(slope: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, ta
         }
     }
     let families = if random > 0 { vec![random] } else { Vec::new() };
-    // Where nearly all pass, or none does, there is no slope.
+    // If nearly all or nearly no attempts pass, the slope cannot be fitted.
     if let Some(fit) = fit_correlated(&tried, &families, 2) {
         tally.count(Some(fit.sum(&[(random + 1, 1.0)], 0.95).1), slope);
     }

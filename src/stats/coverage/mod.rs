@@ -1,9 +1,9 @@
-//! How often intervals cover the truth, by simulated runs: the tables of docs/statistics.md, and a quick form of them.
+//! Coverage of the intervals in simulated runs: the tables of docs/statistics.md, and a quick form of them.
 //!
-//! Two kinds of runs. On the [`grid`], each sample has a chance of its own, drawn from a distribution whose mean is known, or
-//! all have the same. In runs of the `mutant:P` [`baseline`] each masked function is restored with a known chance, an
-//! attempt passes when all of them are, and samples are drawn as a run draws them, so that they share functions and papers.
-//! All intervals come from the functions that reports use.
+//! There are two kinds of runs. On the [`grid`], each sample's pass probability is drawn from a distribution with a
+//! known mean, or all are equal. In runs of the `mutant:P` [`baseline`], each masked function is restored with a known
+//! probability, an attempt passes if all of them are, and samples are drawn as in real runs, so that they share
+//! functions and papers. All intervals come from the functions that reports use.
 
 mod baseline;
 mod grid;
@@ -41,14 +41,14 @@ impl Uniform {
     }
 }
 
-/// What became of the intervals of many simulated runs.
+/// Counts over the intervals of many simulated runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
-    /// Runs that had something to estimate.
+    /// Runs in which there was something to estimate.
     runs: usize,
-    /// Of these, the ones with an interval.
+    /// Runs that gave an interval.
     told: usize,
-    /// Of these, the ones whose interval holds the truth.
+    /// Runs whose interval contains the true value.
     held: usize,
     /// Sum of the intervals' widths.
     width: f64,
@@ -64,12 +64,13 @@ impl Tally {
         }
     }
 
-    /// The share of intervals that hold the truth.
+    /// The share of intervals that contain the true value.
     fn coverage(self) -> f64 {
         self.held as f64 / self.told.max(1) as f64
     }
 
-    /// Whether a tenth of the runs have an interval: fewer say little about it.
+    /// Whether at least a tenth of the runs, and at least 50, gave an interval; with fewer, the coverage is too
+    /// uncertain to print.
     fn is_told(self) -> bool {
         10 * self.told >= self.runs && self.told >= 50
     }

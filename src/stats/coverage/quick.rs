@@ -1,4 +1,4 @@
-//! A quick form of the tables, on every change.
+//! A quick form of the tables, run on every change.
 
 use super::baseline::{Baseline, Mutant};
 use super::grid::{Asked, Chances, Pairing, Shape, differences, simulate};
@@ -23,7 +23,8 @@ fn intervals_of_runs_of_the_mutant_baseline_cover_its_known_rate() {
 
 #[test]
 fn intervals_of_a_handful_of_samples_hold_the_truth() {
-    // What bootstraps covered in 67, 80, 87 and 91 of 100, and in 86 with single attempts and with six papers of two.
+    // For comparison, bootstrap intervals covered 67, 80, 87 and 91% in the first four cases, and 86% with single
+    // attempts and with six papers of two samples.
     for (papers, samples, k) in [(1, 2, 5), (1, 3, 5), (1, 4, 5), (1, 8, 5), (1, 4, 1), (6, 2, 5)] {
         for mean in [0.1, 0.5, 0.9] {
             let shape = Shape::even(papers, samples, k);
@@ -48,7 +49,7 @@ fn intervals_of_many_samples_are_no_wider_than_they_must_be() {
     }
 }
 
-/// The share of runs of two contenders with such chances in which p is below 0.05.
+/// Share of simulated comparisons of two contenders in which p is below 0.05.
 fn seen(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
     let mut uniform = Uniform(11);
     let is_seen = |_: &usize| {
@@ -58,8 +59,8 @@ fn seen(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
     (0..runs).filter(is_seen).count() as f64 / runs as f64
 }
 
-/// How many samples `power` asks for, for 80% of differences of this size to be seen, and the share that p then sees.
-/// `alike` is the share of the variance that is between samples: 0, or a third.
+/// The number of samples that `power` requests to detect this difference with 80% power, and the share of simulations
+/// in which the test then does. `alike` is the share of the variance that is between samples: 0 or a third.
 pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usize) -> (usize, f64) {
     let aim = Aim { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });
@@ -73,7 +74,7 @@ fn differences_are_seen_about_as_often_as_power_promises() {
         let (samples, share) = promised_and_seen(k, [0.4, 0.6], 1.0 / 3.0, 400);
         assert!((0.74..=0.87).contains(&share), "{share} with {samples} samples and k = {k}");
     }
-    // And none is seen where there is none.
+    // Without a true difference, none is detected more often than the level allows.
     for (samples, k) in [(6, 5), (20, 1), (40, 5)] {
         let share = seen(samples, k, [Chances::varying(0.3); 2], 600);
         assert!(share <= 0.07, "{share} with {samples} samples and k = {k}");

@@ -6,19 +6,19 @@ use super::grid::{Asked, Chances, Pairing, Shape, simulate};
 use super::quick::promised_and_seen;
 use crate::stats::Population;
 
-/// What is asked, with the chances of the samples, and what to call both.
+/// Label, estimated quantity and distribution of the samples' probabilities.
 type Column = (String, Asked, Chances);
 
-/// Something that reports show with an interval, and the runs in which its coverage is looked at.
+/// A quantity that reports show with an interval, and the simulations that measure its coverage.
 struct Measure {
     name: &'static str,
     columns: Vec<Column>,
     ks: Vec<usize>,
-    /// Fewest papers.
+    /// Minimum number of papers.
     papers: usize,
 }
 
-/// Mean rates with which samples are drawn: the same for all, varying, and skewed or U-shaped ones.
+/// Distributions with the given means: equal, varying, skewed or U-shaped, and all-or-nothing.
 fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String, Chances)> {
     let same = means.iter().map(|&mean| (format!("{mean}"), Chances::Same(mean)));
     let varying = means.iter().map(|&mean| (format!("~{mean}"), Chances::varying(mean)));
@@ -27,7 +27,7 @@ fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String
     same.chain(varying).chain(further).chain(always).collect()
 }
 
-/// `alike` says how much papers differ, as in [`Asked::Papers`].
+/// Returns the measures; `alike` controls how much papers differ, as in [`Asked::Papers`].
 fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
     let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
     let each = |asked: &dyn Fn(Chances) -> Vec<(String, Asked)>| -> Vec<Column> {
@@ -106,7 +106,8 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
     ]
 }
 
-/// The slope takes a fit for each run: fewer cells. Samples that differ matter most with several attempts at each.
+/// The measure of slopes. Each run needs a fit, so it has fewer cells. Differences between samples matter most with
+/// several attempts per sample.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),
@@ -121,7 +122,7 @@ fn slopes(name: &'static str, k: usize) -> Measure {
     Measure { name, columns, ks: vec![k], papers: 1 }
 }
 
-/// A cell, as `pass@1, 2 x 3, k = 5, ~0.1`.
+/// One simulated cell, named as `pass@1, 2 x 3, k = 5, ~0.1`.
 struct Cell {
     name: String,
     tally: Tally,
@@ -132,7 +133,7 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
     for &k in &measure.ks {
         for (place, (kind, asked, chances)) in measure.columns.iter().enumerate() {
             let shape = Shape { k, ..shape };
-            // Runs of many samples take long, and vary less from cell to cell.
+            // Runs with many samples take long and vary less from cell to cell.
             let runs = if shape.papers * shape.samples > 400 { runs / 2 } else { runs };
             let seed = ((shape.papers * 1000 + shape.samples) * 100 + k) * 1000 + place;
             let tally = simulate(*asked, shape, *chances, runs, seed as u64);
@@ -143,8 +144,8 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
     cells
 }
 
-/// Prints, for each shape and measure, the least, the median and the greatest coverage over all rates and k, then the
-/// lowest cells.
+/// Prints the minimum, median and maximum coverage over all rates and k for each shape and measure, then the lowest
+/// cells.
 fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     let names: Vec<&str> = measures.iter().map(|measure| measure.name).collect();
     println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
@@ -190,7 +191,7 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     }
 }
 
-/// What a function gives for 0, 1, ... on all processors, in this order.
+/// Computes `of(0)`, `of(1)`, … on all processors and returns the results in order.
 fn in_threads<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let found = std::sync::Mutex::new(Vec::new());
@@ -199,7 +200,7 @@ fn in_threads<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
         for _ in 0..processors {
             scope.spawn(|| {
                 loop {
-                    // The largest come last in the tables: they begin first.
+                    // The largest shapes come last in the tables, so start from the end.
                     let taken = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(place) = count.checked_sub(taken + 1) else { break };
                     let value = of(place);
@@ -228,7 +229,7 @@ fn the_tables_of_coverage() {
         let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
         print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
     }
-    // Nothing was chosen by these.
+    // These settings were not used to choose the method.
     let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)], &[0.3, 0.8]);
     if is_asked("held") {
         let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);
