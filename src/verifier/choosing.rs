@@ -1,4 +1,4 @@
-//! Opening verifiers, and letting several of them choose among stored attempts: at the end of a run, or later.
+//! Opens verifiers and lets them choose among stored attempts, at the end of a run or later.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::model::{self, Model, Probed};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
 
-/// Opens verifiers, without any traffic. `choice` is the run's model (without a name where only its server is given),
-/// `opened` the same where it is open already.
+/// Opens verifiers without any network traffic. `choice` is the run's model (with an empty spec if only its server is
+/// given), and `opened` the same model if it is already open.
 ///
 /// # Errors
-/// Kind `Usage` for a model verifier without a model, and what opening a model fails with.
+/// Kind `Usage` for a model verifier without a model, and the errors of opening a model.
 pub fn open_all(
     specs: &[VerifierSpec],
     orders: u32,
@@ -21,7 +21,7 @@ pub fn open_all(
     opened: Option<&Arc<dyn Model>>,
 ) -> Result<Vec<Arc<dyn Verifier>>> {
     let models = |named: Option<&str>| match (named, choice, opened) {
-        // No seed: what verifiers ask is not kept.
+        // Verifiers need no seed: their replies aren't cached.
         (Some(named), ..) => named_choice(named, choice).open(0).map(Some),
         (None, _, Some(model)) => Ok(Some(model.clone())),
         (None, Some(choice), None) if !choice.spec.is_empty() => choice.open(0).map(Some),
@@ -30,8 +30,8 @@ pub fn open_all(
     specs.iter().map(|spec| open(spec, &models, orders)).collect()
 }
 
-/// The model `model:NAME`. With a provider in its name it is that provider's, at its list price; without, it is behind
-/// the `--base-url` of the run's own model, for the same `--price`.
+/// Settings of the model in `model:NAME`. A name with a provider prefix uses that provider at its list price; one
+/// without uses the `--base-url`, prices and description of the run's own model.
 fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
     let same_server = own.filter(|_| !named.contains(':'));
     ModelChoice {
@@ -47,11 +47,11 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
     }
 }
 
-/// Looks whether the models that verifiers ask can be asked. `known` is one that was looked for already. Gives what that
-/// cost.
+/// Checks that the verifiers' models can be reached, and returns what that cost. `known` is a model that has been
+/// checked already.
 ///
 /// # Errors
-/// Those of [`model::reach`].
+/// Returns the errors of [`model::reach`].
 pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<Probed> {
     let mut probed = Probed::default();
     let mut looked: Vec<&str> = known.map(Model::name).into_iter().collect();
@@ -64,11 +64,11 @@ pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -
     Ok(probed)
 }
 
-/// Lets all verifiers choose, one after another. One that may not spend any more does not keep those from choosing that
-/// cost nothing: its error comes back at the end.
+/// Lets all verifiers choose, one after another. If one fails because its budget is spent, the others still run, since
+/// some cost nothing; its error is returned at the end.
 ///
 /// # Errors
-/// The first of the verifiers' errors.
+/// Returns the first of the verifiers' errors.
 pub async fn choose_all(
     store: &Store,
     groups: &[Group<'_>],

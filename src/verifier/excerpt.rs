@@ -1,13 +1,13 @@
-//! What a model is shown of a diff that may be too long for it: what was asked for first, so that it is cut last.
+//! Shortens a diff for a model, with the requested files first so that they are cut last.
 
-/// How a masked function's stand-in ends: the hunk that takes it out is the one that writes the function.
+/// End of a masked function's placeholder: the hunk that removes it is the one that implements the function.
 const STAND_IN: &str = "raise NotImplementedError";
 
-/// A diff with the files that were asked for in front, and in them the hunks that take out a stand-in, cut to so many
-/// characters.
+/// Reorders a diff so that the requested files come first and, within them, the hunks that remove a placeholder; then
+/// cuts it to `most` characters.
 pub(super) fn excerpt(patch: &str, files: &[String], most: usize) -> String {
     let mut sections: Vec<&str> = pieces(patch, "diff --git ");
-    // Stable: what is alike stays in its order.
+    // The sort is stable, so equal sections keep their order.
     sections.sort_by_key(|section| !is_of(section, files));
     let ordered: String = sections
         .iter()
@@ -19,13 +19,13 @@ pub(super) fn excerpt(patch: &str, files: &[String], most: usize) -> String {
     }
 }
 
-/// Whether a file's part of a diff is of one of these files.
+/// Whether a section of a diff changes one of these files.
 fn is_of(section: &str, files: &[String]) -> bool {
     let heading = section.lines().next().unwrap_or_default();
     files.iter().any(|file| heading == format!("diff --git a/{file} b/{file}"))
 }
 
-/// A file's part of a diff, the hunks first that take out a stand-in.
+/// Reorders a file's section so that the hunks that remove a placeholder come first.
 fn hunks_first(section: &str) -> String {
     let hunks = pieces(section, "@@ ");
     let Some((head, hunks)) = hunks.split_first().filter(|(head, _)| !head.starts_with("@@ ")) else {
@@ -38,7 +38,7 @@ fn hunks_first(section: &str) -> String {
     ordered
 }
 
-/// A text in pieces, each but the first beginning with a line that begins so.
+/// Splits a text before each line that starts with `beginning`.
 fn pieces<'a>(text: &'a str, beginning: &str) -> Vec<&'a str> {
     let mut pieces = Vec::new();
     let (mut from, mut at) = (0, 0);
@@ -71,7 +71,7 @@ mod tests {
         let shown = excerpt(&patch, &files, 1000);
         assert!(shown.starts_with(&file("m.py", &[wanted, other])), "{shown}");
         assert!(shown.ends_with("\n[cut]") && shown.chars().count() == 1000 + "\n[cut]".len());
-        // Nothing is lost where there is room, and without files all stays as it is.
+        // Without a limit nothing is lost, and without requested files nothing is reordered.
         assert_eq!(excerpt(&patch, &files, 1 << 20).len(), patch.trim_end().len());
         assert_eq!(excerpt(&patch, &[], 1 << 20), patch.trim_end());
         for odd in ["", "+no diff", "@@ x", "diff --git a/m.py b/m.py\n", "\n\n@@ \n@@ "] {

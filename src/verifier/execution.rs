@@ -1,4 +1,4 @@
-//! Drops attempts whose code does not run to its results, then lets another verifier choose.
+//! Drops attempts whose code fails to produce results, then lets another verifier choose among the rest.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 use crate::model::Model;
 
-/// Drops those that crash.
+/// Verifier that drops candidates which crash.
 pub(super) struct Execution {
-    /// Who chooses among the rest.
+    /// Verifier that chooses among the rest.
     pub(super) then: Arc<dyn Verifier>,
 }
 
@@ -29,7 +29,7 @@ impl Verifier for Execution {
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice> {
-        // Where nothing was run again, an answer to every experiment stands for code that runs.
+        // Without a re-run, count a candidate as running if it has an answer to every experiment.
         let runs = |candidate: &Candidate| {
             let answered = || question.answers.iter().all(|(key, _)| candidate.answer.contains_key(key));
             candidate.runs.unwrap_or_else(answered)
@@ -43,7 +43,7 @@ impl Verifier for Execution {
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
         let choice = self.then.choose(question, &running, votes).await?;
         Ok(Choice {
-            // A place that does not exist stays one that does not exist.
+            // Keep an invalid index invalid.
             chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),
             ..choice

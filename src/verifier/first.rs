@@ -1,4 +1,4 @@
-//! No verifier: the first attempt, whatever it is.
+//! The null verifier, which chooses the first attempt.
 
 use async_trait::async_trait;
 
@@ -6,7 +6,7 @@ use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 
-/// Takes the first.
+/// Chooses the first candidate.
 pub(super) struct First;
 
 #[async_trait]

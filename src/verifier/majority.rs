@@ -1,4 +1,4 @@
-//! The results that most attempts agree on, within the experiments' tolerances (self-consistency: Wang et al., 2023).
+//! Majority vote over results, within the experiments' tolerances (self-consistency: Wang et al., 2023).
 
 use async_trait::async_trait;
 
@@ -7,8 +7,8 @@ use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 use crate::score::score_experiment;
 
-/// Takes the attempt with which most others agree; of several, the first. Agreement is not transitive, so this is the
-/// middle of the largest crowd rather than a member of an equivalence class.
+/// Chooses the attempt with which most others agree, the first in a tie. Agreement within tolerances is not transitive,
+/// so this is the centre of the largest cluster rather than a member of an equivalence class.
 pub(super) struct Majority;
 
 #[async_trait]
@@ -33,7 +33,7 @@ impl Verifier for Majority {
     }
 }
 
-/// Whether the two report the same for every experiment. An attempt that reports all of them agrees with itself.
+/// Whether two candidates agree on every experiment. A candidate with results for all experiments agrees with itself.
 fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
     !question.answers.is_empty()
         && question.answers.iter().all(|(key, tolerance)| {

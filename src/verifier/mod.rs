@@ -1,7 +1,7 @@
-//! Picks one of k attempts at a sample, without looking at gold.
+//! Verifiers choose one of k attempts at a sample without looking at gold.
 //!
-//! pass@k says what the best of k attempts is worth to somebody who knows which one it is. A verifier has to find out:
-//! the share of the gap between pass@1 and pass@k that it closes is what it is worth.
+//! pass@k is the rate of the best of k attempts, for somebody who knows which one that is. A verifier must find it, so
+//! its value is the share of the gap between pass@1 and pass@k that it closes.
 
 pub mod choosing;
 mod excerpt;
@@ -26,62 +26,63 @@ use crate::run::VerifierSpec;
 pub use crate::run::family::Question;
 use vote::Votes;
 
-/// One attempt, as a verifier sees it.
+/// An attempt as seen by a verifier.
 #[derive(Debug, Clone, Default)]
 pub struct Candidate {
     /// Number of the attempt.
     pub attempt: u32,
-    /// What it changed, as a unified diff.
+    /// The attempt's changes as a unified diff.
     pub patch: String,
-    /// What it reported, by the experiments' keys; empty when nothing readable.
+    /// The attempt's answer by experiment key; empty if it could not be parsed.
     pub answer: Map<String, Value>,
-    /// Whether each experiment gave a result when its code was run again; `None` where that was not done.
+    /// Whether every experiment produced a result when the attempt's code was run again; `None` if it was not run
+    /// again.
     pub runs: Option<bool>,
-    /// Whether it passes. Only the oracle looks.
+    /// Whether the attempt passes. Only the oracle uses it.
     pub pass: bool,
 }
 
-/// What a verifier chose.
+/// A verifier's choice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
-    /// The place of the chosen one among the candidates; `None` when it would have none of them.
+    /// Index of the chosen candidate; `None` if the verifier chose none.
     pub chosen: Option<usize>,
-    /// Why.
+    /// Reason for the choice.
     pub reason: String,
-    /// Tokens that it took.
+    /// Tokens used.
     pub usage: Usage,
-    /// Dollars that it took.
+    /// Cost in dollars.
     pub cost: f64,
-    /// Replies of a model that named a candidate which does not exist.
+    /// Replies of the model that named a candidate that doesn't exist.
     pub unknown: u32,
-    /// Replies of a model that named nobody, and questions that it did not take.
+    /// Replies of the model that named no candidate, and questions that it refused.
     pub unreadable: u32,
 }
 
-/// A way of choosing.
+/// A method of choosing one of several attempts.
 #[async_trait]
 pub trait Verifier: Send + Sync {
-    /// Short name, under which its choices are kept: `majority`.
+    /// Short name under which choices are stored, such as `majority`.
     fn name(&self) -> String;
-    /// The model that it asks, if it asks one.
+    /// The model that the verifier asks, if any.
     fn model(&self) -> Option<&dyn Model> {
         None
     }
-    /// Chooses one of at least one candidate, which are in the order of their attempts. What a model is asked for it goes
+    /// Chooses one of the candidates, of which there is at least one, in the order of their attempts. Model calls go
     /// through `votes`.
     ///
     /// # Errors
-    /// Kind `Model` when a model that is needed does not answer, and what `votes` refuse or fail with.
+    /// Kind `Model` if a required model does not answer, and the errors of `votes`.
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice>;
 }
 
-/// Opens the model that a verifier names, or the one of its run when it names none. `None` when there is none.
+/// Opens the model with the given name or, for `None`, the run's own. Returns `None` if there is no such model.
 pub type Models<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Model>>> + 'a;
 
-/// Opens a verifier. `orders` is how often a model is asked, each time with the candidates in another order.
+/// Opens a verifier. `orders` is the number of times a model is asked, each time with the candidates in another order.
 ///
 /// # Errors
-/// Kind `Usage` for a model verifier without a model, and those of `models`.
+/// Kind `Usage` for a model verifier without a model, and the errors of `models`.
 pub fn open(spec: &VerifierSpec, models: &Models<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
     Ok(match spec {
         VerifierSpec::First => Arc::new(first::First),

@@ -1,4 +1,4 @@
-//! A model reads the candidates' implementations side by side and picks one.
+//! Lets a model compare the candidates' implementations and choose one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,30 +19,30 @@ use crate::model::{self, Message, Model, ModelError, QueryFailed, Quote, Reply, 
 
 const TEMPLATE: &str = include_str!("model.md");
 
-/// Characters of one candidate's diff that are shown.
+/// Maximum characters of a candidate's diff in the prompt.
 const LONGEST_PATCH: usize = 12_000;
 
-/// Characters of a name of a candidate that are kept, when it is none.
+/// Maximum stored characters of an invalid candidate name.
 const LONGEST_NAME: usize = 40;
 
-/// Times that an unreadable choice is asked for again.
+/// Number of times an unreadable choice is asked for again.
 const SECOND_ASKS: u32 = 1;
 
-/// Asks a model.
+/// Verifier that asks a model.
 pub(super) struct ByModel {
     model: Arc<dyn Model>,
     orders: u32,
 }
 
 impl ByModel {
-    /// Asks `orders` times, each time with the candidates in another order, which cancels the habit of taking the
-    /// first; the most votes win, of several the earliest attempt.
+    /// Asks the model `orders` times, each time with the candidates in another order, because models tend to prefer the
+    /// first. The candidate with most votes wins, the earliest attempt in a tie.
     pub(super) fn new(model: Arc<dyn Model>, orders: u32) -> Self {
         Self { model, orders: orders.max(1) }
     }
 
-    /// One vote: the place of the distinct candidate that the model picks, and what it said; none where what it says cannot
-    /// be read, or where it does not take the question. What was said in an earlier session is not asked for again.
+    /// Collects one vote: the index of the chosen candidate among the distinct ones, and the reply's text. Returns
+    /// `None` if the reply can't be read or the model refuses the question. Votes of earlier sessions are reused.
     async fn vote(
         &self,
         question: &Question,
@@ -92,8 +92,8 @@ impl ByModel {
         Ok(None)
     }
 
-    /// Asks, and keeps what is said. A question that is too long for the model, or that it refuses, is a vote that failed:
-    /// others may be answered.
+    /// Asks the model and stores its vote. A question that is too long for the model or that it refuses counts as a
+    /// failed vote, because other questions may still be answered.
     async fn ask(
         &self,
         messages: &[Message],
@@ -105,8 +105,7 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Vec::new(),
             sampling: Sampling {
-                // Models that reason by themselves take no other temperature than their own, and their thoughts are part of
-                // what they write.
+                // Reasoning models only accept their default temperature, and their reasoning counts as output.
                 temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
@@ -124,7 +123,7 @@ impl ByModel {
     }
 }
 
-/// One question about these candidates, as it is charged and kept.
+/// One question about the candidates, for charging and storing its cost and reply.
 struct Poll<'a> {
     votes: &'a dyn Votes,
     shown: &'a [&'a Candidate],
@@ -172,7 +171,7 @@ impl Caller for Poll<'_> {
 
 #[async_trait]
 impl Verifier for ByModel {
-    /// Choices are kept under this name, and are not made again: another model's are other ones.
+    /// Choices are stored under this name and never repeated, so it contains the model and the number of orders.
     fn name(&self) -> String {
         format!("model:{}*{}", self.model.name(), self.orders)
     }
@@ -182,7 +181,7 @@ impl Verifier for ByModel {
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<Choice> {
-        // The same code is shown once. Letters end at Z.
+        // Show identical code only once. Labels end at the letter Z.
         let mut distinct: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
             if distinct.len() < 26 && !distinct.iter().any(|known| known.patch == candidate.patch) {
@@ -218,8 +217,8 @@ impl Verifier for ByModel {
     }
 }
 
-/// Places in the order of a hash of sample and place, the same on every machine; each further order begins with the next
-/// one, so that none stands first twice before all have. After as many orders as places there is a new hash.
+/// Shuffles the indexes by a hash of the sample's id, equally on every machine. Each further order is rotated by one,
+/// so that no candidate comes first twice before all have; after `count` orders a new hash is used.
 fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
     let (round, turn) = (order as usize / count.max(1), order as usize % count.max(1));
     let mut places: Vec<usize> = (0..count).collect();
@@ -260,7 +259,8 @@ fn label(place: usize) -> String {
     char::from(b'A' + place as u8).to_string()
 }
 
-/// Whom the last `{"choice": "X"}` of a reply names; models put other JSON and prose before it.
+/// Returns the candidate named by the last `{"choice": "X"}` of a reply. Models often put other JSON and prose before
+/// it.
 fn choice(reply: &str, shown: &[&Candidate]) -> Named {
     let Some(word) = choice_word(reply) else { return Named::Nobody };
     let letter = match word.to_ascii_uppercase().as_bytes() {
@@ -273,7 +273,7 @@ fn choice(reply: &str, shown: &[&Candidate]) -> Named {
     }
 }
 
-/// What stands behind the last `"choice":`, up to what is neither letter nor digit.
+/// Returns the alphanumeric word that follows the last `"choice":`.
 fn choice_word(reply: &str) -> Option<String> {
     let start = reply.rfind("\"choice\"")? + "\"choice\"".len();
     let rest = reply[start..].trim_start().strip_prefix(':')?.trim_start();

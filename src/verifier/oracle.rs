@@ -1,4 +1,5 @@
-//! The ceiling: one that passes, if any does. Looks at the verdicts, as no real verifier can.
+//! The upper bound of all verifiers: chooses an attempt that passes, if there is one. It looks at the verdicts, which
+//! no real verifier can.
 
 use async_trait::async_trait;
 
@@ -6,7 +7,7 @@ use super::vote::Votes;
 use super::{Candidate, Choice, Question, Verifier};
 use crate::error::Result;
 
-/// Takes one that passes.
+/// Chooses a passing candidate.
 pub(super) struct Oracle;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Verifiers over a stored run: `runs/<run>/choices.jsonl`, one line a choice, and `votes.jsonl`, one line a reply of a
-//! verifier's model. No agent runs again.
+//! Applies verifiers to a stored run without running agents. Choices go to `runs/<run>/choices.jsonl`, one line each,
+//! and replies of verifiers' models to `votes.jsonl`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-/// What a verifier chose among the attempts of one agent at one sample.
+/// A verifier's choice among the attempts of one agent at one sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceRecord {
     /// The verifier's name.
@@ -29,23 +29,23 @@ pub struct ChoiceRecord {
     pub model: Option<String>,
     /// The sample's id.
     pub sample: String,
-    /// The attempts that it chose among.
+    /// Numbers of the attempts to choose from.
     pub attempts: Vec<u32>,
-    /// The one it chose.
+    /// Number of the chosen attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<u32>,
-    /// Why.
+    /// Reason for the choice.
     pub reason: String,
-    /// Tokens that it took.
+    /// Tokens used.
     #[serde(default)]
     pub usage: Usage,
-    /// Dollars that it took.
+    /// Cost in dollars.
     #[serde(default)]
     pub cost: f64,
-    /// Replies of its model that named a candidate which does not exist.
+    /// Replies of the model that named a candidate that doesn't exist.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
-    /// Replies that named nobody, and questions that its model did not take.
+    /// Replies of the model that named no candidate, and questions that it refused.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unreadable: u32,
 }
@@ -55,7 +55,7 @@ const fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-/// A reply of a verifier's model, and on what.
+/// A vote with the question to which it belongs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct VoteRecord {
     verifier: String,
@@ -68,27 +68,27 @@ struct VoteRecord {
     vote: Vote,
 }
 
-/// What verifiers may spend, and have spent.
+/// The cost limit of verifiers, and their spending so far.
 #[derive(Debug)]
 pub struct CostCap {
-    /// Dollars that are spent already.
+    /// Dollars spent so far.
     spent: Mutex<f64>,
-    /// Most dollars.
+    /// Maximum dollars.
     most: Option<f64>,
-    /// Where calls are written down, in runs that have one.
+    /// The run's ledger of calls, if it has one.
     ledger: Option<Arc<Ledger>>,
-    /// Told when the user wants to stop.
+    /// Cancelled if the user stops the run.
     cancel: CancellationToken,
 }
 
 impl CostCap {
-    /// At most `most` dollars, of which so many are spent.
+    /// Creates a limit of `most` dollars, of which `spent` are already used.
     #[must_use]
     pub const fn new(spent: f64, most: Option<f64>, ledger: Option<Arc<Ledger>>, cancel: CancellationToken) -> Self {
         Self { spent: Mutex::new(spent), most, ledger, cancel }
     }
 
-    /// Dollars that are spent.
+    /// Returns the dollars spent so far.
     pub fn spent(&self) -> f64 {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,14 +113,14 @@ impl CostCap {
     }
 }
 
-/// The attempts that a verifier chooses among.
+/// The attempts from which a verifier chooses.
 struct Case<'a> {
     verifier: String,
     first: &'a AttemptRecord,
     attempts: Vec<u32>,
 }
 
-/// The votes on one case: kept in the store, counted against the cost cap.
+/// Votes on one case, stored on disk and charged to the cost limit.
 struct StoredVotes<'a> {
     case: &'a Case<'a>,
     path: PathBuf,
@@ -174,11 +174,11 @@ impl Votes for StoredVotes<'_> {
 
 /// All attempts of one agent at one sample.
 pub struct Group<'a> {
-    /// Of each attempt the record that counts, in the order of attempts; none that was lost.
+    /// The counting record of each attempt, in order, without lost ones.
     pub records: Vec<&'a AttemptRecord>,
 }
 
-/// The attempts by agent, model and sample; of each attempt the record that counts.
+/// Groups attempts by agent, model and sample, with the counting record of each attempt.
 #[must_use]
 pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();
@@ -189,43 +189,43 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
     found.into_values().map(|attempts| Group { records: attempts.into_values().collect() }).collect()
 }
 
-/// What could be read of a run's choices or votes.
+/// Records read from a file of choices or votes.
 #[derive(Debug)]
 pub struct Kept<T> {
-    /// In the order of writing.
+    /// Records in the order of writing.
     pub records: Vec<T>,
-    /// What is missing of them, a sentence each.
+    /// Sentences about what is missing.
     pub notes: Vec<String>,
 }
 
-/// All choices that are stored of a run. A line that cannot be read, as one torn by a kill, is left out and told: that
-/// choice is made again.
+/// Reads all stored choices of a run. Unreadable lines, such as one torn by a kill, are left out and noted; their
+/// choices will be made again.
 ///
 /// # Errors
-/// Kind `Store` when the file cannot be read.
+/// Kind `Store` if the file cannot be read.
 pub fn choices(store: &Store) -> Result<Kept<ChoiceRecord>> {
     lines(store, "choices.jsonl")
 }
 
-/// What all verifiers of a run have cost.
+/// The cost of a run's verifiers.
 #[derive(Debug)]
 pub struct Spent {
-    /// Dollars, as far as is known.
+    /// Known cost in dollars.
     pub dollars: f64,
-    /// What is missing, a sentence each.
+    /// Sentences about what is missing.
     pub notes: Vec<String>,
 }
 
-/// What all verifiers of a run have cost: every reply of their models, those of a choice that was not made in the end and
-/// of calls that failed included. What lines cost that cannot be read is not known, and told.
+/// Sums the cost of a run's verifiers: every reply of their models, including those for choices that were never
+/// completed and those of failed calls. Unreadable lines are noted, because their cost is unknown.
 ///
 /// # Errors
-/// Kind `Store` when a file cannot be read.
+/// Kind `Store` if a file cannot be read.
 pub fn spent(store: &Store) -> Result<Spent> {
     let Kept { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
-    // Runs of earlier versions have choices whose votes were not kept.
+    // Earlier versions stored choices without their votes.
     let unkept = choices.records.into_iter().filter(|choice| {
         !votes.iter().any(|vote| {
             (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)
@@ -256,19 +256,19 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
         let lines = if broken == 1 { "line" } else { "lines" };
         kept.notes.push(format!("left out of `{name}`: {broken} broken {lines}"));
     }
-    // The last line of a file that is being written may be half written.
+    // The last line of a file may be incomplete while it is being written.
     if is_torn && !store.is_being_written() {
         kept.notes.push(format!("the last line of `{name}` is cut off and left out"));
     }
     Ok(kept)
 }
 
-/// Has a verifier choose in every group, and keeps each choice at once. Choices that are stored already, among the same
-/// attempts, are not made again. Gives the choices of this verifier.
+/// Lets a verifier choose in every group, stores each choice at once and returns them. Choices already stored for the
+/// same attempts are reused.
 ///
 /// # Errors
-/// Kind `Model` when its model does not answer, `CostLimit` when the cost cap is reached, `Interrupted` when the user stops it,
-/// `Store` when a choice cannot be kept, `Suite` when the paper is gone. What was chosen until then is kept.
+/// Kind `Model` if the model does not answer, `CostLimit` if the cost limit is reached, `Interrupted` if the user stops
+/// the run, `Store` if a choice cannot be stored, `Suite` if the paper is gone. Earlier choices stay stored.
 pub async fn verify_run(
     store: &Store,
     groups: &[Group<'_>],
@@ -328,7 +328,7 @@ pub async fn verify_run(
     Ok(made)
 }
 
-/// The attempt in a place among the candidates.
+/// Returns the attempt number of the candidate with this index.
 fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32> {
     candidates.get(place).map(|candidate| candidate.attempt).ok_or_else(|| {
         Error::internal(format!(
@@ -341,8 +341,8 @@ fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32>
     })
 }
 
-/// Appends a line and flushes it to disk. Only the process that holds the store's lock does so: a torn last line is a kill's,
-/// and cut off.
+/// Appends a line and flushes it to disk. Only the process that holds the store's lock writes, so a torn last line
+/// comes from a kill and is cut off.
 fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     Appender::resume(path).and_then(|file| file.durable().append(record)).map_err(|error| {
         Error { kind: Kind::Store, ..Error::io("write", path, error) }

@@ -6,7 +6,7 @@ use super::*;
 use crate::model::{ModelError, QueryFailed, Quote, Reply, Request};
 use crate::verifier::vote::{Named, Vote, Votes};
 
-/// Keeps nothing and allows everything.
+/// Stores no votes and allows every call.
 struct Unkept;
 
 impl Votes for Unkept {
@@ -86,7 +86,7 @@ async fn the_oracle_is_the_ceiling_and_none_is_the_first() {
 async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("votes.jsonl");
-    // Order 0: an unreadable vote, then A; order 1: B, then never asked again.
+    // Order 0: an unreadable vote, then A. Order 1: B, so it is not asked again.
     let lines = [r#"{"text": "the best is Z", "cost": 0.5}"#, r#"{"text": "{\"choice\": \"A\"}", "cost": 0.25}"#];
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
@@ -96,11 +96,11 @@ async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobo
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choice = verifier.choose(&question(), &candidates, &Unkept).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
-    // The second order is the first one turned round: its B is the first one's A.
+    // The second order is the reverse of the first, so its B is the first one's A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
-    // Another model, or another number of orders, is another verifier: its choices are not taken for this one's.
+    // Another model or another number of orders gives another name, so choices are never confused.
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
-    // The same code twice needs no vote, and no money.
+    // Identical candidates need no vote and cost nothing.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
     let choice = verifier.choose(&question(), &same, &Unkept).await.unwrap();
     assert_eq!((choice.chosen, choice.cost), (Some(0), 0.0));
@@ -114,7 +114,7 @@ fn missing_models_are_usage_errors() {
     }
 }
 
-/// What a model says: its nth answer, and then nothing more.
+/// A model that gives these replies one after another, then fails.
 struct Saying(Vec<String>);
 
 #[async_trait]
@@ -130,7 +130,7 @@ impl Model for Saying {
     }
 }
 
-/// A model that fails so at one call and takes A at the others.
+/// A model that fails with this error at one call and answers A at all others.
 struct FailingAt(u32, ModelError);
 
 #[async_trait]
@@ -147,7 +147,7 @@ impl Model for FailingAt {
     }
 }
 
-/// Keeps votes in memory.
+/// Stores votes in memory.
 #[derive(Default)]
 struct Kept(std::sync::Mutex<Vec<Vote>>);
 
@@ -177,19 +177,19 @@ async fn a_question_that_the_model_does_not_take_is_a_vote_that_failed_and_no_en
     };
     for error in [ModelError::ContextLength("9000 tokens".into()), ModelError::Refused("a filter".into())] {
         let said = error.to_string();
-        // Of two orders the first is not taken: the second one's vote counts, and both are paid for.
+        // With two orders, the first call fails: the second one's vote counts, and both are paid for.
         let (choice, kept) = choose(FailingAt(0, error.clone()), 2).await;
         let choice = choice.unwrap();
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
         assert!((choice.cost - 0.75).abs() < 1e-12, "{choice:?}");
         assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &Named::Failed, &said));
-        // Alone it leaves no vote at all, and the choice says why.
+        // With a single order there is no vote, and the choice gives the reason.
         let (choice, kept) = choose(FailingAt(0, error), 1).await;
         let choice = choice.unwrap();
         assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); the first attempt")));
         assert_eq!(kept.len(), 1);
     }
-    // What no other question would get an answer to either ends it, on record all the same.
+    // Errors that would affect every other question end the choice, but are still recorded.
     for error in
         [ModelError::Denied("x".into()), ModelError::Unavailable("x".into()), ModelError::Exhausted("x".into())]
     {
@@ -199,7 +199,7 @@ async fn a_question_that_the_model_does_not_take_is_a_vote_that_failed_and_no_en
     }
 }
 
-/// Replies of a verifier's model, good and bad.
+/// Generates valid and invalid replies of a verifier's model.
 fn said() -> impl Strategy<Value = String> {
     let letter = prop_oneof!["[A-F]", "[A-Za-z0-9]{0,3}", ".{0,3}"];
     prop_oneof![
@@ -233,13 +233,13 @@ proptest! {
                 prop_assert!(choice.chosen.is_some_and(|place| place < candidates.len()), "{choice:?}");
                 prop_assert!(choice.cost <= 0.5 * replies.len() as f64);
             }
-            // The script was at its end.
+            // The script ran out of replies.
             Err(error) => prop_assert_eq!(error.kind, crate::error::Kind::Model),
         }
     }
 }
 
-/// A verifier's choices are kept and compared between runs: what it is asked stays the same.
+/// Choices are stored and compared between runs, so the prompt must not change by accident.
 #[test]
 fn a_model_is_asked_about_masked_functions_in_these_words() {
     use crate::run::family::{Basis, Family};

@@ -1,4 +1,4 @@
-//! What a verifier's model says, reply by reply: kept as it comes, so that a kill loses neither a judgement nor its cost.
+//! Replies of a verifier's model, each stored at once so that a kill loses neither a vote nor its cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,53 +9,53 @@ use crate::model::{Quote, Usage};
 /// One reply of a verifier's model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
-    /// In which order the candidates were shown.
+    /// Number of the order in which the candidates were shown.
     pub order: u32,
-    /// How often it had been asked before in this order, because what it said named no candidate.
+    /// Number of earlier replies in this order that named no candidate.
     pub ask: u32,
-    /// Whom it named.
+    /// The candidate it named.
     pub named: Named,
-    /// What it said; why there is no reply, when it failed.
+    /// Text of the reply, or the error if the call failed.
     pub said: String,
-    /// Tokens that it took.
+    /// Tokens used.
     #[serde(default)]
     pub usage: Usage,
-    /// Dollars that it took.
+    /// Cost in dollars.
     #[serde(default)]
     pub cost: f64,
 }
 
-/// Whom a reply names.
+/// The outcome of a vote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Named {
-    /// This attempt.
+    /// The attempt with this number.
     Attempt(u32),
-    /// A candidate that does not exist.
+    /// A candidate that doesn't exist.
     Unknown(String),
-    /// Nobody that can be read.
+    /// No readable choice.
     Nobody,
-    /// There was no reply.
+    /// No reply.
     Failed,
 }
 
-/// Keeps votes, and says whether another may be paid for.
+/// Stores votes and decides whether another call may be paid for.
 pub trait Votes: Send + Sync {
-    /// What the model said in this order at this ask in an earlier session.
+    /// Returns the vote stored in an earlier session for this order and ask.
     fn earlier(&self, order: u32, ask: u32) -> Option<Vote>;
-    /// Whether the model may be asked, and how many tokens its reply may then have for the money that is left; `None` for
-    /// no bound.
+    /// Checks that the model may be called, and returns the maximum tokens of its reply that the remaining money
+    /// allows; `None` for no limit.
     ///
     /// # Errors
-    /// Kind `CostLimit` when the money is spent, `Interrupted` when the user wants to stop.
+    /// Kind `CostLimit` if the money is spent, `Interrupted` if the user stops the run.
     fn allow(&self, quote: &Quote) -> Result<Option<u32>>;
-    /// Where calls are written in the run's ledger, if it has one.
+    /// Where calls are entered in the run's ledger, if it has one.
     fn tab(&self) -> Option<Tab> {
         None
     }
-    /// Keeps a vote.
+    /// Stores a vote.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     fn keep(&self, vote: &Vote) -> Result<()>;
 }
