@@ -1,14 +1,15 @@
-//! A run as a job array of a Slurm cluster: its tasks are shards of the run, which need nothing of whoever submitted them.
+//! Runs on a Slurm cluster as a job array. Each array task is a shard of the run and works without the process that
+//! submitted it.
 //!
 //! ```text
-//! runs/<run>/slurm/job.json         what was asked of Slurm
-//! runs/<run>/slurm/job.sh           the batch script
-//! runs/<run>/slurm/submitted.jsonl  what was submitted when, one line each time
-//! runs/<run>/slurm/<job>_<task>.out what a task said
+//! runs/<run>/slurm/job.json         Slurm options of the job
+//! runs/<run>/slurm/job.sh           batch script
+//! runs/<run>/slurm/submitted.jsonl  one line per submission
+//! runs/<run>/slurm/<job>_<task>.out a task's output
 //! ```
 //!
-//! Which tasks are there is asked of Slurm, by the job's name; what they have done is read from the run's store. So nothing
-//! is lost when the process that submitted them ends.
+//! The state of tasks comes from Slurm, by the job's name, and their progress from the run's store. So nothing is lost
+//! if the submitting process ends.
 
 mod queue;
 mod script;
@@ -26,13 +27,13 @@ pub use watch::{Course, Seen, Told, watch};
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, hex, json_lines, write_durably};
 
-/// Tasks of an array.
+/// Maximum number of tasks in an array.
 pub const MOST_TASKS: u32 = 100_000;
 
-/// What is asked of Slurm for a run.
+/// Slurm options for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// Shards, each a task of the array.
+    /// Number of shards, each an array task.
     pub shards: u32,
     /// Partition to submit to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,54 +44,54 @@ pub struct Job {
     /// Features that nodes must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<String>,
-    /// Time limit of a task, in Slurm's words.
+    /// Time limit of a task, in Slurm's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Seconds before its time limit at which a task is told to stop; a minute where none are given.
+    /// Seconds before its time limit at which a task gets a signal to stop; 60 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<u32>,
-    /// Memory of a task, in Slurm's words.
+    /// Memory of a task, in Slurm's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Graphics processors of a task, in Slurm's words.
+    /// Graphics processors of a task, in Slurm's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<String>,
-    /// Processors of a task: as many as it makes attempts at once.
+    /// Processors of a task: as many as it makes attempts in parallel.
     pub cpus: usize,
-    /// Lines of the site's own for the batch script.
+    /// Site-specific lines for the batch script.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
-    /// This program.
+    /// Path of this program.
     pub program: PathBuf,
-    /// What is given to `resume` beside the run and the shard.
+    /// Further arguments of `resume` besides the run and the shard.
     pub arguments: Vec<String>,
 }
 
 /// One submission of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
-    /// Slurm's number of the job.
+    /// Slurm's id of the job.
     pub job: String,
-    /// The tasks, as `1-12` or `3,7`.
+    /// The tasks, such as `1-12` or `3,7`.
     pub array: String,
-    /// When.
+    /// Time of the submission.
     pub at: jiff::Timestamp,
 }
 
-/// The job of a run.
+/// The job array of a run.
 #[derive(Debug)]
 pub struct Array {
-    /// The run's folder, absolute.
+    /// The run's folder as an absolute path.
     pub run: PathBuf,
-    /// What is asked of Slurm.
+    /// Slurm options of the job.
     pub job: Job,
 }
 
 impl Array {
-    /// That of a run that has one.
+    /// Reads the job array of a run, if it has one.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be read.
+    /// Kind `Store` if it cannot be read.
     pub fn of(run: &Path) -> Result<Option<Self>> {
         let run = std::path::absolute(run).map_err(|error| Error::io("resolve", run, error))?;
         let path = run.join("slurm/job.json");
@@ -105,7 +106,7 @@ impl Array {
     /// Writes the job and its batch script into the run's folder.
     ///
     /// # Errors
-    /// Kind `Store` when they cannot be written.
+    /// Kind `Store` if they cannot be written.
     pub fn save(&self) -> Result<()> {
         let folder = self.folder();
         let failed = |error| Error::store(format!("failed to write `{}`", folder.display())).because(error);
@@ -122,22 +123,22 @@ impl Array {
         self.run.join("slurm")
     }
 
-    /// Where the batch script is.
+    /// Path of the batch script.
     #[must_use]
     pub fn script_path(&self) -> PathBuf {
         self.folder().join("job.sh")
     }
 
-    /// Its tasks in Slurm's queue.
+    /// Returns a handle on its tasks in Slurm's queue.
     #[must_use]
     pub fn queue(&self) -> Queue {
         Queue::new(job_name(&self.run))
     }
 
-    /// Submits these tasks, and writes that down.
+    /// Submits these tasks and records the submission.
     ///
     /// # Errors
-    /// Kind `Machine` when Slurm does not take them, `Store` when it cannot be written.
+    /// Kind `Machine` if Slurm rejects the job, `Store` if the record cannot be written.
     pub fn submit(&self, tasks: &[u32]) -> Result<Submitted> {
         let array = ranges(tasks);
         let job = queue::submit(&self.script_path(), &array)?;
@@ -148,27 +149,27 @@ impl Array {
         Ok(submitted)
     }
 
-    /// What was submitted so far.
+    /// Reads all submissions so far.
     #[must_use]
     pub fn submitted(&self) -> Vec<Submitted> {
         let text = std::fs::read(self.folder().join("submitted.jsonl")).unwrap_or_default();
         json_lines(&text).filter_map(|line| line.value.ok()).collect()
     }
 
-    /// Takes all its tasks out of Slurm's queue, and keeps whoever watches from submitting them again.
+    /// Removes all its tasks from Slurm's queue, and marks the job as cancelled so that no watcher submits them again.
     ///
     /// # Errors
-    /// Kind `Machine` when Slurm does not do it, `Store` when that cannot be written down.
+    /// Kind `Machine` if Slurm fails, `Store` if the mark cannot be written.
     pub fn cancel(&self) -> Result<()> {
         let path = self.cancelled_path();
         write_durably(&path, b"").map_err(|error| Error { kind: Kind::Store, ..error })?;
         self.queue().cancel()
     }
 
-    /// Lets its tasks be submitted again.
+    /// Removes the cancellation mark, so that tasks may be submitted again.
     ///
     /// # Errors
-    /// Kind `Store` when that cannot be written down.
+    /// Kind `Store` if the mark cannot be removed.
     pub fn allow(&self) -> Result<()> {
         match std::fs::remove_file(self.cancelled_path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -178,7 +179,7 @@ impl Array {
         }
     }
 
-    /// Whether somebody has cancelled it.
+    /// Whether the job has been cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled_path().exists()
@@ -189,7 +190,7 @@ impl Array {
     }
 }
 
-/// The job's name in Slurm, by which its tasks are found: no two runs of a user have the same.
+/// Name of the job in Slurm, by which its tasks are found; unique among a user's runs.
 fn job_name(run: &Path) -> String {
     use sha2::{Digest, Sha256};
     let name = run.file_name().unwrap_or_default().to_string_lossy();
@@ -199,7 +200,7 @@ fn job_name(run: &Path) -> String {
     format!("ae-{plain}-{}", &digest[..8])
 }
 
-/// Numbers as Slurm takes them: `1-4,7`.
+/// Formats numbers in Slurm's notation, such as `1-4,7`.
 fn ranges(tasks: &[u32]) -> String {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();

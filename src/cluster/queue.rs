@@ -1,4 +1,4 @@
-//! Slurm's own commands.
+//! Calls Slurm's commands.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -7,40 +7,41 @@ use std::process::{Command, Output};
 
 use crate::error::{Error, Result};
 
-/// The tasks of a run's job in Slurm's queue: the state of each, as `RUNNING`.
+/// State of each task of a job in Slurm's queue, such as `RUNNING`.
 pub type Tasks = BTreeMap<u32, String>;
 
-/// A job's tasks, as Slurm knows them.
+/// Access to a job's tasks in Slurm.
 #[derive(Debug, Clone)]
 pub struct Queue {
     name: String,
 }
 
 impl Queue {
-    /// Those of the job of this name.
+    /// Creates a handle on the job with this name.
     #[must_use]
     pub const fn new(name: String) -> Self {
         Self { name }
     }
 
-    /// The tasks that wait or run.
+    /// Returns the tasks that are waiting or running.
     ///
     /// # Errors
-    /// Kind `Machine` when Slurm does not answer.
+    /// Kind `Machine` if Slurm does not answer.
     pub fn tasks(&self) -> Result<Tasks> {
         let said = run(Command::new("squeue").args(["-h", "-r", "-o", "%K %T", "--name", &self.name]))?;
         Ok(parse(&said))
     }
 
-    /// Takes all tasks out of the queue; those that run are told to stop, and killed some time later.
+    /// Removes all tasks from the queue; running ones are signalled to stop, and killed some time later.
     ///
     /// # Errors
-    /// Kind `Machine` when Slurm does not answer.
+    /// Kind `Machine` if Slurm does not answer.
     pub fn cancel(&self) -> Result<()> {
         run(Command::new("scancel").args(["--name", &self.name])).map(drop)
     }
 
-    /// How many tasks have ended in which way, by accounting: `2 TIMEOUT`. Empty where there is none.
+    /// Counts tasks that did not complete by their final state, such as `TIMEOUT`, according to Slurm's accounting.
+    /// Empty without accounting.
     #[must_use]
     pub fn ends(jobs: &[String]) -> BTreeMap<String, usize> {
         let jobs = jobs.join(",");
@@ -48,7 +49,7 @@ impl Queue {
         let said = said.ok().filter(|said| said.status.success() && !jobs.is_empty());
         let text = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
         let mut ends = BTreeMap::new();
-        // Who cancelled one is told behind the state.
+        // A cancelled task's state is followed by the user who cancelled it.
         for state in text.lines().filter_map(|line| line.split_whitespace().next()) {
             if !["RUNNING", "PENDING", "COMPLETED"].contains(&state) {
                 *ends.entry(state.to_owned()).or_default() += 1;
@@ -66,10 +67,10 @@ fn parse(said: &str) -> Tasks {
     said.lines().filter_map(task).collect()
 }
 
-/// Submits a script as an array of these tasks; gives the job's number.
+/// Submits a script as an array of these tasks and returns the job's id.
 pub(super) fn submit(script: &Path, array: &str) -> Result<String> {
     let said = run(Command::new("sbatch").arg("--parsable").arg(format!("--array={array}")).arg(script))?;
-    // Behind a semicolon stands the cluster.
+    // The id may be followed by a semicolon and the cluster's name.
     Ok(said.trim().split(';').next().unwrap_or_default().to_owned())
 }
 

@@ -1,13 +1,13 @@
-//! The batch script of a run.
+//! Generates the batch script of a run.
 
 use std::path::Path;
 
 use super::{Job, job_name};
 
-/// Seconds before a task's time limit at which it is told to stop, where no others are asked for.
+/// Default number of seconds before a task's time limit at which it gets a signal to stop.
 const NOTICE: u32 = 60;
 
-/// The batch script: each task of the array works on the run as one shard.
+/// Returns the batch script, with which each array task works on the run as one shard.
 #[must_use]
 pub fn script(run: &Path, job: &Job) -> String {
     let mut lines = vec!["#!/bin/bash".to_owned()];
@@ -17,7 +17,7 @@ pub fn script(run: &Path, job: &Job) -> String {
     ask("open-mode", "append");
     ask("ntasks", "1");
     ask("cpus-per-task", &job.cpus.to_string());
-    // The program is told some time before its limit, so that it ends well.
+    // Send SIGTERM before the time limit, so that the program can stop cleanly.
     ask("signal", &format!("B:TERM@{}", job.notice.unwrap_or(NOTICE)));
     for (option, value) in [
         ("partition", &job.partition),
@@ -47,7 +47,7 @@ pub fn script(run: &Path, job: &Job) -> String {
     lines.join("\n").trim_end().to_owned() + "\n"
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=%,+@".contains(c));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -1,4 +1,5 @@
-//! Watches a run's job: shows how far it is, and submits again what was preempted, timed out, or lost with its node.
+//! Watches a run's job: reports its progress, and resubmits tasks that were preempted, timed out, or lost with their
+//! node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,49 +11,49 @@ use crate::error::{Error, Result};
 use crate::run::reading::{Detail, read};
 use crate::run::{AttemptRecord, RunFile, SessionFacts, Store, counting};
 
-/// Between two looks.
+/// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Submissions without a single attempt finished after which tasks are not submitted again.
+/// Number of resubmissions in a row without a finished attempt after which watching fails.
 const MOST_IN_VAIN: u32 = 10;
 
-/// How far a run and its job are.
+/// Progress of a run and its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Attempts planned.
     pub planned: usize,
     /// Attempts with a verdict.
     pub finished: usize,
-    /// Attempts lost to infrastructure, as yet.
+    /// Attempts lost to infrastructure and not made again yet.
     pub lost: usize,
-    /// Tasks in Slurm's queue, by their state.
+    /// Number of tasks in Slurm's queue by state.
     pub tasks: BTreeMap<String, usize>,
 }
 
 /// How watching a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Course {
-    /// No task is left, and none is to be submitted again.
+    /// No task is left, and no task needs to be submitted again.
     Ended,
-    /// Whoever watched wants to go; the tasks go on.
+    /// The user stopped watching; the tasks continue.
     Left,
 }
 
-/// Something to tell whoever watches.
+/// An event for the watcher.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// How far it is, where that has changed.
+    /// The progress has changed.
     Seen(&'a Seen),
-    /// Tasks were submitted again.
+    /// Tasks were resubmitted.
     Submitted(&'a Submitted),
-    /// Slurm does not answer; it is asked again.
+    /// Slurm does not answer; the next poll will ask again.
     Unanswered(&'a Error),
 }
 
-/// Watches a job to its end, and submits again whatever ends without having come to its end.
+/// Watches a job to its end, and resubmits tasks that end before their shard is complete.
 ///
 /// # Errors
-/// When the run cannot be read, or tasks end again and again without finishing an attempt.
+/// Fails if the run cannot be read, or if tasks repeatedly end without finishing an attempt.
 pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &CancellationToken) -> Result<Course> {
     let (mut last, mut in_vain, mut finished_then) = (Seen::default(), 0, None);
     let mut missing_before: Vec<u32> = Vec::new();
@@ -68,13 +69,14 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
                 let missing =
                     if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
                 if run.is_done() && tasks.values().all(|state| state == "PENDING") && !tasks.is_empty() {
-                    // They would only find that nothing is left to do.
+                    // Waiting tasks would start only to find nothing left to do.
                     tokio::task::block_in_place(|| array.queue().cancel())?;
                 }
                 if tasks.is_empty() && missing.is_empty() {
                     return Ok(Course::Ended);
                 }
-                // One that has just been submitted, or is being requeued, may not be seen yet: it must be missing twice.
+                // A task that was just submitted or is being requeued may be absent for a moment, so it must be missing
+                // in two polls.
                 let twice: Vec<u32> = missing.iter().copied().filter(|task| missing_before.contains(task)).collect();
                 if !twice.is_empty() {
                     in_vain = if finished_then == Some(seen.finished) { in_vain + 1 } else { 0 };
@@ -96,7 +98,7 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
     }
 }
 
-/// A run as its store shows it.
+/// A run's state according to its store.
 struct Looked {
     run: Option<RunFile>,
     records: Vec<AttemptRecord>,
@@ -129,7 +131,7 @@ impl Looked {
         seen.finished == seen.planned
     }
 
-    /// The tasks that are not in the queue though their shard has not come to its end.
+    /// Returns the tasks that are absent from the queue although their shard is not complete.
     fn missing(&self, array: &Array, tasks: &Tasks) -> Vec<u32> {
         let width = array.job.shards.to_string().len();
         let has_ended = |task: u32| {
@@ -137,7 +139,7 @@ impl Looked {
             let starts = self.names.iter().filter_map(|name| Some((start_of(name, &shard)?, name)));
             let last = starts.max().map(|(_, name)| name);
             let session = last.and_then(|name| self.session(name));
-            // One that was told to stop, as before its time limit, has not come to its end.
+            // A task interrupted by a signal, such as before its time limit, is not complete.
             session.and_then(|session| session.ended.as_deref()).is_some_and(|ended| ended != "interrupted")
         };
         (1..=array.job.shards).filter(|task| !tasks.contains_key(task) && !has_ended(*task)).collect()
@@ -148,7 +150,7 @@ impl Looked {
     }
 }
 
-/// Which start of a shard a name is of: `03` the first, `03-2` the second.
+/// Parses which start of a shard a name refers to: `03` the first, `03-2` the second.
 fn start_of(name: &str, shard: &str) -> Option<u32> {
     match name.strip_prefix(shard)? {
         "" => Some(1),
