@@ -1,8 +1,8 @@
-//! How well one verdict foretells another: precision and recall, with intervals. Pure.
+//! Precision and recall of one verdict as a predictor of another, with intervals. Pure.
 //!
-//! Positive means that a solution passes. Unweighted, every case counts once, and the intervals are Wilson's. Weighted,
-//! every group of cases (those of one function) counts the same however many it has, and the intervals come from a
-//! bootstrap that draws whole groups, since the cases of one function are not independent.
+//! "Positive" means that a solution passes. Unweighted, every case counts once, with Wilson intervals. Weighted, every
+//! group of cases (those of one function) has the same total weight, and the intervals come from a bootstrap over whole
+//! groups, because the cases of one function are not independent.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::stats::{Interval, wilson};
 /// Confidence level of all intervals.
 const LEVEL: f64 = 0.95;
 
-/// Replicates of the bootstrap.
+/// Number of bootstrap replicates.
 const REPLICATES: usize = 10_000;
 
-/// One solution's two verdicts.
+/// The two verdicts on one solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// What it belongs to, as the function that it changes.
+    /// Group of the case, such as the function that the solution changes.
     pub group: String,
     /// Whether it passes the full experiment.
     pub full: bool,
-    /// Whether it passes the curtailed one.
+    /// Whether it passes the curtailed experiment.
     pub curtailed: bool,
 }
 
@@ -34,36 +34,36 @@ pub struct Case {
 pub struct Rate {
     /// The proportion.
     pub value: f64,
-    /// Its 95% interval.
+    /// Its 95% confidence interval.
     pub interval: Interval,
 }
 
-/// How well the curtailed verdicts foretell the full ones.
+/// Agreement of curtailed verdicts with full ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Pass both.
+    /// Solutions that pass both.
     pub both: usize,
-    /// Pass curtailed, fail in full: wrong solutions let through.
+    /// Solutions that pass curtailed but fail in full: wrong solutions accepted.
     pub false_pass: usize,
-    /// Fail curtailed, pass in full: right solutions turned away.
+    /// Solutions that fail curtailed but pass in full: right solutions rejected.
     pub false_fail: usize,
-    /// Fail both.
+    /// Solutions that fail both.
     pub neither: usize,
-    /// Of those that pass curtailed, the part that passes in full; `None` where there are none.
+    /// Share that passes in full among those that pass curtailed; `None` without any.
     pub precision: Option<Rate>,
-    /// Of those that pass in full, the part that passes curtailed.
+    /// Share that passes curtailed among those that pass in full; `None` without any.
     pub recall: Option<Rate>,
-    /// Precision with every group counting the same.
+    /// Precision with equal weight per group.
     pub weighted_precision: Option<Rate>,
-    /// Recall with every group counting the same.
+    /// Recall with equal weight per group.
     pub weighted_recall: Option<Rate>,
 }
 
-/// Both, false pass, false fail.
+/// Shares of a group's cases: passing both, false passes, false fails.
 type Sums = [f64; 3];
 
 impl Agreement {
-    /// Counts cases. The same cases give the same intervals.
+    /// Counts cases. The bootstrap has a fixed seed, so equal cases give equal intervals.
     #[must_use]
     pub fn of(cases: &[Case]) -> Self {
         let mut groups: BTreeMap<&str, (Sums, f64)> = BTreeMap::new();
@@ -99,13 +99,13 @@ impl Agreement {
         this
     }
 
-    /// Cases counted.
+    /// Number of cases.
     #[must_use]
     pub const fn cases(&self) -> usize {
         self.both + self.false_pass + self.false_fail + self.neither
     }
 
-    /// Cases that pass in full.
+    /// Number of cases that pass in full.
     #[must_use]
     pub const fn passing(&self) -> usize {
         self.both + self.false_fail
@@ -118,9 +118,8 @@ impl Agreement {
     }
 }
 
-/// The share of what is right in both among that and what is wrong in place `wrong`, every group counting the same.
-/// Where all replicates agree the bootstrap would claim certainty: the interval is then Wilson's, over the groups that
-/// have such cases at all.
+/// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all replicates agree, the bootstrap would
+/// claim certainty, so the interval is Wilson's over the groups that have such cases.
 fn weighted(groups: &[Sums], wrong: usize) -> Option<Rate> {
     let share = |sums: &Sums| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
     let add = |mut total: Sums, group: &Sums| {
@@ -151,7 +150,7 @@ fn weighted(groups: &[Sums], wrong: usize) -> Option<Rate> {
 mod tests {
     use super::*;
 
-    /// `times` cases of a group: passes in full, passes curtailed.
+    /// Returns `times` equal cases of a group.
     fn cases(group: &str, full: bool, curtailed: bool, times: usize) -> Vec<Case> {
         vec![Case { group: group.to_owned(), full, curtailed }; times]
     }
@@ -172,7 +171,7 @@ mod tests {
         ];
         let agreement = Agreement::of(&all.concat());
         assert_eq!((agreement.cases(), agreement.passing()), (20, 9));
-        // Wilson's intervals of 8 of 10 and 8 of 9, as in R's prop.test(correct = FALSE).
+        // Wilson's intervals of 8 of 10 and 8 of 9, as from R's prop.test(correct = FALSE).
         assert_eq!(rounded(agreement.precision), (0.8, 0.49, 0.943));
         assert_eq!(rounded(agreement.recall), (0.889, 0.565, 0.98));
         assert!(agreement.meets(0.8) && !agreement.meets(0.81));
@@ -187,7 +186,7 @@ mod tests {
             cases("g", true, true, 1),
         ];
         let agreement = Agreement::of(&all.concat());
-        // f gives 0.99 right and 0.01 wrong, g a half each.
+        // Group f contributes 0.99 right and 0.01 wrong, g one half each.
         assert_eq!(rounded(agreement.weighted_precision), (0.745, 0.5, 0.99));
         assert_eq!(rounded(agreement.weighted_recall), (1.0, 0.342, 1.0));
     }
@@ -198,7 +197,7 @@ mod tests {
             &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
         );
         assert_eq!(rounded(agreement.precision), (1.0, 0.51, 1.0));
-        // Two functions have passing cases.
+        // Two groups have passing cases.
         assert_eq!(rounded(agreement.weighted_precision), (1.0, 0.342, 1.0));
     }
 

@@ -1,9 +1,9 @@
-//! Curtailed experiments: the cheapest parameters that still tell passing from failing solutions apart.
+//! Curtailed experiments: the cheapest parameters that still separate passing from failing solutions.
 //!
-//! Each of a [`Pool`] of solutions (the unchanged code, mutants, what agents wrote in stored runs) is run under the full
-//! experiment and, setting by setting of those that the manifest allows, under a shorter one. [`search`] gives the
-//! cheapest setting whose verdicts foretell the full ones well enough, with precision and recall ([`agreement`]);
-//! [`write`](write::write) puts it into the manifest.
+//! Each solution of a [`Pool`] (the unchanged code, mutants, and agents' code from stored runs) runs under the full
+//! experiment and under shorter ones with settings that the manifest allows. [`search`] returns the cheapest setting
+//! whose verdicts predict the full ones with enough precision and recall ([`agreement`]); [`write`](write::write) puts
+//! it into the manifest.
 
 pub mod agreement;
 mod patch;

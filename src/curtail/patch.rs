@@ -1,23 +1,23 @@
-//! A stored attempt's diff, applied: the unified diffs that this program writes, in git's format.
+//! Applies the diff of a stored attempt: a unified diff written by this program in git's format.
 //!
-//! Every line that a hunk keeps or removes must be where the hunk says. There is no search for another place, as in
-//! `patch`: a diff that does not fit was made against other code, and what it would give is not an attempt.
+//! Every line that a hunk keeps or removes must be exactly where the hunk says. Unlike `patch`, it searches for no
+//! other position: a diff that doesn't fit was made against other code, and its result would not be an attempt.
 
-/// A file that a diff changes.
+/// A file changed by a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Changed {
     /// Path relative to the repo.
     pub path: String,
-    /// Its new content; `None` for a file that is removed.
+    /// New contents; `None` for a removed file.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// The files that a diff changes, as they are afterwards. `read` gives a file's bytes before; what is not there is
-/// empty.
+/// Returns the files that a diff changes, with their new contents. `read` returns a file's previous bytes, or nothing
+/// if it doesn't exist.
 ///
 /// # Errors
-/// A fragment that names the file: a hunk that does not fit, binary content that the diff does not hold, or a diff of
-/// another format.
+/// A fragment that names the file: a hunk that doesn't fit, binary contents missing from the diff, or a diff in another
+/// format.
 pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Changed>, String> {
     let mut lines = diff.split_inclusive('\n').peekable();
     let mut changed = Vec::new();
@@ -65,7 +65,8 @@ pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Ch
     Ok(changed)
 }
 
-/// The number of lines before a hunk, and its numbers of old and of new lines, of a head such as `3,4 +3,5 @@`.
+/// Parses a hunk header such as `3,4 +3,5 @@` into the number of lines before the hunk and its numbers of old and new
+/// lines.
 fn hunk(head: &str) -> Option<(usize, usize, usize)> {
     let (old, rest) = head.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
@@ -74,11 +75,11 @@ fn hunk(head: &str) -> Option<(usize, usize, usize)> {
         Some((start.parse::<usize>().ok()?, length.parse::<usize>().ok()?))
     };
     let ((start, before), (_, after)) = (range(old)?, range(new)?);
-    // An empty range is named by the line before it.
+    // The header of an empty range gives the line before it.
     Some((if before == 0 { start } else { start.checked_sub(1)? }, before, after))
 }
 
-/// The path in `a/PATH b/PATH`, both the same, quoted as git does or not.
+/// Returns PATH from `a/PATH b/PATH`, with or without git's quoting.
 fn path_of(names: &str) -> Option<String> {
     if let Some(quoted) = names.strip_prefix("\"a/") {
         return unquote(quoted);
@@ -87,7 +88,7 @@ fn path_of(names: &str) -> Option<String> {
     (names == format!("a/{path} b/{path}")).then(|| path.to_owned())
 }
 
-/// What is before the next double quote, with git's escapes undone.
+/// Returns the text up to the closing quote, with git's escapes decoded.
 fn unquote(quoted: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = quoted.bytes();

@@ -1,4 +1,4 @@
-//! Solutions to tell apart: the unchanged code, mutants of the functions, and what agents wrote in stored runs.
+//! The pool of solutions to separate: the unchanged code, mutants, and agents' code from stored runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::sample::MASKED;
 /// A solution: files that replace those of the unmasked repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// What it is, for people: a mutant's id, or a stored attempt's.
+    /// Readable name: the id of a mutant or of a stored attempt.
     pub name: String,
-    /// The function that it changes, or several; what is unchanged is a group of its own.
+    /// The changed function or functions; the unchanged code is a group of its own.
     pub group: String,
-    /// The functions that it changes: places in the manifest. Empty for the unchanged code.
+    /// Indexes in the manifest of the changed functions; empty for the unchanged code.
     pub functions: Vec<usize>,
-    /// The files that it changes. Shared with nothing else: attempts are few and files small.
+    /// The changed files. Not shared between attempts, because attempts are few and files small.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// The solutions of a paper.
+/// The solutions for a paper.
 #[derive(Debug, Default)]
 pub struct Pool {
-    /// In the order in which they are run: the unchanged code, then stored attempts, then the first mutant of each
-    /// function, the second of each, and so on, so that any beginning of the list treats all functions alike.
+    /// Solutions in the order of running: the unchanged code, stored attempts, then the first mutant of each function,
+    /// the second of each, and so on, so that any prefix covers all functions equally.
     pub attempts: Vec<Attempt>,
-    /// Stored attempts that could not be used, one sentence each.
+    /// Sentences about stored attempts that could not be used.
     pub notes: Vec<String>,
 }
 
 impl Pool {
-    /// The unchanged code and `mutants` mutants of every function, which `seed` chooses.
+    /// Collects the unchanged code and, for every function, `mutants` mutants chosen by `seed`.
     ///
     /// # Errors
-    /// Kind `Internal` when a source file does not parse as it did before.
+    /// Kind `Internal` if a source file no longer parses as before.
     pub fn new(bench: &Bench, mutants: usize, seed: u64) -> Result<Self> {
         let loaded = bench.loaded();
         let unchanged =
@@ -63,11 +63,11 @@ impl Pool {
         Ok(Self { attempts, notes: Vec::new() })
     }
 
-    /// Adds what agents wrote in a stored run: every finished attempt at this paper that changed something. Changes to
-    /// what the paper protects are left out, as in verification.
+    /// Adds agents' solutions from a stored run: every finished attempt at this paper that changed something. Changes
+    /// to protected files are left out, as in verification.
     ///
     /// # Errors
-    /// Kind `Store` when the run cannot be read.
+    /// Kind `Store` if the run cannot be read.
     pub fn add_run(&mut self, bench: &Bench, folder: &Path) -> Result<()> {
         let ready = bench.ready();
         let loaded = bench.loaded();
@@ -97,7 +97,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Places of the solutions that bear on an experiment: the unchanged code, and those of functions that it needs.
+    /// Indexes of the solutions that can affect an experiment: the unchanged code, and those that change functions it
+    /// needs.
     #[must_use]
     pub fn of(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
         let bears = |attempt: &Attempt| {
@@ -107,7 +108,7 @@ impl Pool {
     }
 }
 
-/// The files of a stored attempt: the masked ones with its diff applied.
+/// The files of a stored attempt: the masked files with its diff applied.
 fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     let masked = bench.loaded().masked(functions).map_err(|error| error.to_string())?;
     let mut files: BTreeMap<PathBuf, Vec<u8>> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();

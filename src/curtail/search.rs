@@ -1,8 +1,8 @@
-//! The search: every solution's verdict in full, then settings from the cheapest on, until one agrees.
+//! The search: runs every solution in full, then tries settings from the cheapest on until one agrees.
 //!
-//! Gold of a setting is what the unmasked repo gives under it. Settings are ordered by the CPU time that this takes; a
-//! setting is given up as soon as it can no longer reach the goal. Everything runs through the bench and is kept there
-//! by content, so that a search that was stopped, by its budget or by hand, goes on where it was.
+//! The gold result of a setting is the unmasked repo's result under it. Settings are ordered by the CPU time of that
+//! run, and a setting is given up as soon as it can no longer reach the goal. Everything runs through the bench, which
+//! caches results by content, so that an interrupted search resumes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,87 +23,87 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::score::{check_gold, score_experiment};
 use crate::suite::{CurtailedEvidence, Protocol};
 
-/// Solutions that are run before the budget and the goal are looked at again.
+/// Number of solutions to run before checking the budget and the goal again.
 const CHUNK: usize = 8;
 
-/// Fewest solutions with a verdict in full that a setting can be judged by.
+/// Minimum number of solutions with a full verdict for judging a setting.
 const FEWEST: usize = 10;
 
-/// Fewer solutions than these that pass in full are warned of.
+/// Number of solutions passing in full below which a warning is given.
 const FEWEST_PASSING: usize = 5;
 
-/// So many times what the unmasked repo takes may a solution take, and this many seconds more.
+/// A solution's time limit, as a multiple of the unmasked repo's time plus extra seconds.
 const TIMES_ORIGINAL: f64 = 5.0;
 const MORE_SECONDS: f64 = 5.0;
 
-/// Seconds that the unmasked repo may take for an experiment.
+/// Time limit of the unmasked repo per experiment, in seconds.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
-/// What is sought.
+/// Goal and limits of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// Least precision and recall, unweighted.
+    /// Minimum precision and recall, unweighted.
     pub goal: f64,
-    /// CPU seconds after which no further solution is run in full; what is known from earlier costs nothing.
+    /// CPU seconds after which no further solution is run in full; cached results cost nothing.
     pub budget: f64,
-    /// Places of the experiments in the manifest.
+    /// Indexes of the experiments in the manifest.
     pub experiments: Vec<usize>,
 }
 
-/// What was found for a paper.
+/// Results of a search for a paper.
 #[derive(Debug, Serialize)]
 pub struct Curtailed {
-    /// Experiment by experiment, in the manifest's order.
+    /// Results by experiment, in the manifest's order.
     pub experiments: Vec<CurtailedExperiment>,
-    /// Every pair of a solution and an experiment that was run under both protocols.
+    /// Agreement over all pairs of a solution and an experiment that ran under both protocols.
     pub pairs: Agreement,
-    /// Every solution, which passes when it passes all its experiments among these.
+    /// Agreement over solutions; a solution passes if it passes all its experiments among these.
     pub attempts: Agreement,
-    /// CPU seconds that were really spent.
+    /// CPU seconds actually spent.
     pub cpu: f64,
 }
 
-/// What was found for one experiment.
+/// Results of a search for one experiment.
 #[derive(Debug, Default, Serialize)]
 pub struct CurtailedExperiment {
     /// Its id.
     pub id: String,
-    /// Solutions that bear on it.
+    /// Number of solutions that change functions this experiment needs.
     pub pool: usize,
-    /// Settings cheaper than the full one that the unmasked repo can run.
+    /// Number of settings that are cheaper than the full one and work with the unmasked repo.
     pub settings: usize,
-    /// Of these, those that were given up.
+    /// Number of these settings that were given up.
     pub given_up: usize,
-    /// CPU seconds of the unmasked repo in full.
+    /// CPU seconds of the unmasked repo with the full setting.
     pub full_seconds: f64,
-    /// The cheapest setting that reaches the goal; where none does, one that does not.
+    /// The cheapest setting that reaches the goal or, if none does, the best cheap alternative.
     pub chosen: Option<Chosen>,
-    /// Why nothing was chosen, or was judged by fewer solutions than there are.
+    /// Reason why nothing was chosen or why fewer solutions than available were used.
     pub note: Option<String>,
 }
 
-/// A setting, and how it did.
+/// A chosen setting and its results.
 #[derive(Debug, Clone, Serialize)]
 pub struct Chosen {
     /// The parameters.
     pub setting: Setting,
-    /// The command with them.
+    /// The command with these parameters.
     pub command: String,
-    /// CPU seconds of the unmasked repo.
+    /// CPU seconds of the unmasked repo with this setting.
     pub seconds: f64,
-    /// Whether it reaches the goal.
+    /// Whether the setting reaches the goal.
     pub reached: bool,
-    /// How its verdicts agree with the full ones.
+    /// Agreement of its verdicts with the full ones.
     pub agreement: Agreement,
-    /// The solutions on which they do not: group and name.
+    /// Solutions with different verdicts: group and name.
     pub disagreements: Vec<(String, String)>,
-    /// Each solution's two verdicts, by its place in the pool.
+    /// The two verdicts on each solution, by index in the pool.
     #[serde(skip)]
     verdicts: BTreeMap<usize, Case>,
 }
 
 impl CurtailedExperiment {
-    /// What is written to the manifest of a setting that reaches the goal.
+    /// Returns the evidence to write to the manifest if the setting reaches the goal.
     #[must_use]
     pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
         let chosen = self.chosen.as_ref().filter(|chosen| chosen.reached)?;
@@ -124,10 +124,10 @@ impl CurtailedExperiment {
 /// Searches for the cheapest settings of a paper's experiments.
 ///
 /// # Errors
-/// What a trial gives. An experiment that fails in full is not an error, but a note.
+/// Returns the errors of trials. An experiment that fails in full is noted instead.
 pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Curtailed> {
     let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
-    // Quick ones first: the budget then buys the most.
+    // Search quick experiments first, so that the budget covers as many as possible.
     let mut order = wanted.experiments.clone();
     order.sort_by(|one, other| search.expected(*one).total_cmp(&search.expected(*other)));
     let mut found = BTreeMap::new();
@@ -157,11 +157,11 @@ struct Search<'a> {
     pool: &'a Pool,
     wanted: &'a Wanted,
     observer: &'a dyn Observer,
-    /// What the bench had spent before.
+    /// CPU seconds that the bench had spent before this search.
     spent: f64,
 }
 
-/// A setting that the unmasked repo can run.
+/// A setting that works with the unmasked repo.
 struct Candidate {
     setting: Setting,
     task: TaskExperiment,
@@ -170,7 +170,7 @@ struct Candidate {
 }
 
 impl Search<'_> {
-    /// Seconds that an experiment takes in full, by gold; unknown ones come last.
+    /// Seconds of a full experiment according to gold; unknown times sort last.
     fn expected(&self, experiment: usize) -> f64 {
         let loaded = self.bench.loaded();
         let gold = loaded.gold.as_ref().and_then(|gold| gold.results.get(&Protocol::Full));
@@ -204,7 +204,7 @@ impl Search<'_> {
         };
         found.full_seconds = full.seconds;
         let mut known = self.in_full(place, &full, &places).await?;
-        // Those that pass are few and tell most settings' faults soonest.
+        // The few passing solutions come first, because they rule out most settings soonest.
         known.sort_by_key(|(_, passes)| !passes);
         let stopped = if known.len() < places.len() {
             let judged = format!("{} of {} solutions were run in full", known.len(), places.len());
@@ -233,7 +233,8 @@ impl Search<'_> {
                 None => found.given_up += 1,
             }
         }
-        // None does: the dearest that still saves nine tenths of the time shows how far one gets.
+        // No setting reaches the goal: report the costliest one that saves nine tenths of the time, to show how close
+        // it comes.
         let cheap = candidates.iter().rev().find(|candidate| candidate.seconds <= full.seconds / 10.0);
         match cheap.or(candidates.first()) {
             Some(candidate) => found.chosen = self.judge(place, candidate, &known, false).await?,
@@ -242,7 +243,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// A setting with its gold from the unmasked repo, or why it has none.
+    /// Runs the unmasked repo with a setting to get its gold; the inner error says why it has no result.
     async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<Candidate, String>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let command = match experiment.command_with(setting) {
@@ -266,7 +267,7 @@ impl Search<'_> {
         Ok(Ok(Candidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
     }
 
-    /// Settings that are cheaper than the full one, the cheapest first.
+    /// Returns the settings that are cheaper than the full one, cheapest first.
     async fn candidates(&self, place: usize, full: &Candidate) -> Result<Vec<Candidate>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let all = settings(experiment);
@@ -284,7 +285,7 @@ impl Search<'_> {
         Ok(candidates)
     }
 
-    /// The verdicts in full of the solutions at these places in the pool, as far as the budget goes.
+    /// Runs the solutions with these indexes in full until the budget is spent, and returns their verdicts.
     async fn in_full(&self, place: usize, full: &Candidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
         let mut known = Vec::with_capacity(places.len());
         for chunk in places.chunks(CHUNK) {
@@ -299,8 +300,8 @@ impl Search<'_> {
         Ok(known)
     }
 
-    /// How a setting's verdicts agree with these in full; `None` once it can no longer reach the goal, unless it is not
-    /// to be given up.
+    /// Compares a setting's verdicts with the full ones. With `gives_up`, returns `None` as soon as the setting can no
+    /// longer reach the goal.
     async fn judge(
         &self,
         place: usize,
@@ -322,7 +323,7 @@ impl Search<'_> {
                 let group = self.pool.attempts[attempt].group.clone();
                 verdicts.insert(attempt, Case { group, full, curtailed });
             }
-            // At best everything else agrees.
+            // Assume that all remaining verdicts agree.
             let right = passing - false_fail;
             let hopeless = right < self.wanted.goal * (right + false_pass) || right < self.wanted.goal * passing;
             if gives_up && hopeless {
@@ -349,7 +350,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Whether each of these solutions gives a setting's gold.
+    /// Whether each of these solutions reproduces the setting's gold.
     async fn verdicts(&self, place: usize, candidate: &Candidate, attempts: &[usize]) -> Result<Vec<bool>> {
         let job = |&attempt: &usize| {
             let Attempt { files, .. } = &self.pool.attempts[attempt];

@@ -1,4 +1,4 @@
-//! Settings that an experiment's curtailed parameters may have.
+//! Settings for an experiment's curtailed parameters.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::suite::Experiment;
 /// Values of an experiment's parameters.
 pub type Setting = BTreeMap<String, toml::Value>;
 
-/// Most settings that are tried of one experiment.
+/// Maximum number of settings tried per experiment.
 pub const MOST: usize = 200;
 
-/// The settings that the manifest allows, those with the smallest places in their lists first; without `allowed` the
-/// curtailed setting alone. The full setting is none of them. At most [`MOST`], the others are the costly ones.
+/// Returns the settings that the manifest allows, except the full one, ordered by the sum of their values' positions in
+/// the `allowed` lists; without `allowed` only the curtailed setting. Costly settings beyond [`MOST`] are dropped.
 #[must_use]
 pub fn settings(experiment: &Experiment) -> Vec<Setting> {
     let parameters = &experiment.parameters;
@@ -19,7 +19,7 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
         let current = parameters.curtailed.clone();
         return if current == parameters.full { Vec::new() } else { vec![current] };
     }
-    // Places in the lists, and what they give; parameter by parameter.
+    // Sum of the positions in the lists, and the setting, extended parameter by parameter.
     let mut all: Vec<(usize, Setting)> = vec![(0, parameters.full.clone())];
     for (name, values) in &parameters.allowed {
         let mut longer = Vec::with_capacity(all.len() * values.len());
@@ -31,7 +31,7 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
             }
         }
         longer.sort_by_key(|(places, _)| *places);
-        // Whatever comes later only adds to the places, so those beyond never come first.
+        // Further parameters can only increase the sums, so the dropped settings could never come first.
         longer.truncate(MOST + 1);
         all = longer;
     }
@@ -39,7 +39,7 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
     settings.take(MOST).collect()
 }
 
-/// A setting on one line, as in a manifest.
+/// Formats a setting on one line, as in a manifest.
 #[must_use]
 pub fn written(setting: &Setting) -> String {
     let parts: Vec<String> = setting.iter().map(|(name, value)| format!("{name} = {value}")).collect();

@@ -1,4 +1,4 @@
-//! A found setting, written to the manifest; everything else there, comments too, stays as it is.
+//! Writes a found setting to the manifest and keeps everything else there, including comments.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::suite::CurtailedEvidence;
 /// Replaces the curtailed parameters of these experiments and their evidence.
 ///
 /// # Errors
-/// Kind `Suite` for a manifest that has changed so that it cannot be read, or no longer holds an experiment; `Machine`
-/// when it cannot be read or written.
+/// Kind `Suite` for a manifest that can't be parsed or no longer contains an experiment; `Machine` if the file cannot
+/// be read or written.
 pub fn write(manifest: &Path, found: &[(&str, &Setting, CurtailedEvidence)]) -> Result<()> {
     let text = std::fs::read_to_string(manifest).map_err(|error| Error::io("read", manifest, error))?;
     let text = rewritten(&text, found).map_err(|message| Error::suite(message).at(manifest, None))?;
