@@ -1,4 +1,4 @@
-//! Who makes a run's attempts: its agents under their labels, and the model that they share.
+//! A run's agents with their labels, and the model that they share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::run::{Configuration, Planned, VerifierSpec};
 use crate::sample::Sample;
 use crate::sandbox::Backend;
 
-/// Opens the run's agents under their labels.
+/// Opens the run's agents with their labels.
 pub(super) fn open_agents(configuration: &Configuration, cache: &Path) -> Result<Vec<LabelledAgent>> {
     let agents = agent::spec::labelled(&configuration.agents, &configuration.settings);
     agents
@@ -23,7 +23,7 @@ pub(super) fn open_agents(configuration: &Configuration, cache: &Path) -> Result
         .collect()
 }
 
-/// Opens the run's model, if an agent or a verifier asks one. No traffic.
+/// Opens the run's model if an agent or verifier needs it. Causes no network traffic.
 pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration) -> Result<Option<Arc<dyn Model>>> {
     let asking = agents.iter().find(|agent| agent.agent.needs_model());
     let verifier_asks = || configuration.verifiers.iter().any(VerifierSpec::asks_own_model);
@@ -39,7 +39,7 @@ pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration
     }
 }
 
-/// Refuses agents that cannot attempt samples of this family.
+/// Fails if an agent cannot attempt samples of this family.
 pub(super) fn require_family(agents: &[LabelledAgent], family: &dyn Family) -> Result<()> {
     let name = family.name();
     let cannot =
@@ -53,7 +53,7 @@ pub(super) fn require_family(agents: &[LabelledAgent], family: &dyn Family) -> R
     }
 }
 
-/// Refuses agents that must reach their model from a sandbox that makes no connections.
+/// Fails if an agent must reach its model from inside a sandbox that has no connection to it.
 pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) -> Result<()> {
     match agents.iter().find(|agent| agent.agent.needs_listener() && !backend.listens()) {
         None => Ok(()),
@@ -66,7 +66,7 @@ pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) 
     }
 }
 
-/// Warnings about settings that agents which are programs of their own ignore: they have their own prompts and tools.
+/// Warnings about settings that external agents ignore, because they have their own prompts and tools.
 pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configuration) -> Vec<String> {
     let options = configuration.settings.options();
     let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
@@ -76,7 +76,7 @@ pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configu
     programs.map(warning).collect()
 }
 
-/// How many attempts there are to be, by agent and n.
+/// Numbers of planned attempts by agent and n.
 pub(super) fn planned(samples: &[Sample], agents: &[LabelledAgent], model: Option<&dyn Model>, k: u32) -> Vec<Planned> {
     let counts = samples.iter().map(Sample::n).counts();
     let mut planned = Vec::new();

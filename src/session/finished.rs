@@ -1,4 +1,4 @@
-//! What a session gives back.
+//! The result of a session.
 
 use std::path::{Path, PathBuf};
 
@@ -7,25 +7,25 @@ use crate::run::scheduler::Outcome;
 use crate::run::{AttemptRecord, Planned};
 use crate::verifier::stored::ChoiceRecord;
 
-/// A session that has come to its end, and the run as it is stored now.
+/// The result of a session, and the stored run as it is now.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// How the session ended.
     pub outcome: Outcome,
-    /// The run's folder. A new run that was not started has none yet.
+    /// The run's folder; it doesn't exist yet if a new run was not started.
     pub folder: PathBuf,
-    /// How many attempts the run is to have, by agent and n.
+    /// Planned numbers of attempts by agent and n.
     pub planned: Vec<Planned>,
-    /// The records of all sessions, in the order of writing.
+    /// Records of all sessions, in the order of writing.
     pub records: Vec<AttemptRecord>,
-    /// What the verifiers chose.
+    /// The verifiers' choices.
     pub choices: Vec<ChoiceRecord>,
-    /// Why verifiers did not finish, if one of them failed.
+    /// Error that kept a verifier from finishing, if any.
     pub unverified: Option<Error>,
 }
 
 impl Finished {
-    /// A session that was stopped before its first attempt.
+    /// The result of a session that was stopped before its first attempt.
     pub(super) fn not_started(folder: &Path, planned: Vec<Planned>) -> Self {
         Self {
             outcome: Outcome::NotStarted,
@@ -37,7 +37,7 @@ impl Finished {
         }
     }
 
-    /// Whether any attempt failed. Lost ones did not.
+    /// Whether any attempt failed, not counting lost ones.
     #[must_use]
     pub fn any_failed(&self) -> bool {
         self.records.iter().any(|record| !record.is_infrastructure() && !record.pass)

@@ -1,8 +1,8 @@
-//! A whole run, from its settings to its results: what `autoexperiment run` and `resume` do, for any program.
+//! A whole run from settings to results: the library behind `autoexperiment run` and `resume`.
 //!
-//! [`Run::open`] finds out whatever can be wrong before any work is done. [`Run::execute`] makes the items ready, checks the
-//! baseline, makes the attempts, lets the verifiers choose among them, and gives back a [`Finished`]. Meanwhile it tells
-//! an [`Observer`] what happens.
+//! [`Run::open`] detects as many errors as possible before any work is done. [`Run::execute`] prepares the items,
+//! checks the baseline, makes the attempts, lets the verifiers choose among them, and returns a [`Finished`]. Progress
+//! goes to an [`Observer`].
 
 mod agents;
 mod finished;
@@ -38,43 +38,43 @@ use crate::verifier::stored::{self, CostCap};
 use crate::verifier::{Verifier, choosing};
 use place::{Begun, Place};
 
-/// What a session needs beside the run's settings.
+/// Input of a session besides the run's settings.
 pub struct Options {
-    /// The kinds of tasks that there are.
+    /// The available families of tasks.
     pub families: Families,
-    /// Where things run.
+    /// Sandboxes, caches and other resources of this machine.
     pub machine: Machine,
     /// Whether to check first that the unmasked repos reproduce their gold.
     pub baseline: bool,
-    /// Whether a stored run goes on although its suite, envs or prompts have changed.
+    /// Whether a stored run may continue although its suite, envs or prompts have changed.
     pub accept_changes: bool,
-    /// How this process works on the run together with others, if it does.
+    /// Settings for sharing the run with other processes; `None` if this is the only one.
     pub shards: Option<Shards>,
 }
 
-/// How a process works on a run together with others.
+/// Settings for sharing a run between processes.
 #[derive(Debug, Clone, Copy)]
 pub struct Shards {
-    /// Which of them it is.
+    /// This process's shard.
     pub shard: Shard,
-    /// After how long without a sign of life one counts as dead. Decided when the run is planned.
+    /// Time without a sign of life after which a process counts as dead. Fixed when the run is planned.
     pub claim_timeout: Duration,
-    /// Whether sandboxes may be of another strength than where the run began.
+    /// Whether sandboxes may differ in strength from those with which the run began.
     pub mixed_sandboxes: bool,
 }
 
 impl Options {
-    /// On this machine, for this program's families, with the baseline checked and changes refused.
+    /// Default options for this machine: this program's families, with the baseline check, refusing changes.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
         Self { families: Families::standard(), machine, baseline: true, accept_changes: false, shards: None }
     }
 }
 
-/// Attempts of a run: their plan is held in memory.
+/// Maximum number of attempts in a run, because the plan is held in memory.
 const MOST_ATTEMPTS: usize = 10_000_000;
 
-/// A run that is new, or goes on: everything that is known of it before any work is done.
+/// A new or resumed run before any work is done.
 pub struct Run {
     configuration: Configuration,
     options: Options,
@@ -88,19 +88,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// A new run. Its folder is made when its items are ready.
+    /// Opens a new run. Its folder is created once its items are ready.
     ///
     /// # Errors
-    /// Kind `Taken` when the folder exists; else whatever is wrong with names, agents, models, samples or gold.
+    /// Kind `Taken` if the folder exists; otherwise any error in names, agents, models, samples or gold.
     pub fn open(configuration: Configuration, folder: Folder, options: Options) -> Result<Self> {
         Self::over(configuration, Place::new(folder)?, options)
     }
 
-    /// A stored run that goes on: everything that has no verdict yet runs again, with the settings of `run`, over the
-    /// suite in this folder. One that several processes work on goes on beside them.
+    /// Opens a stored run to continue it: all attempts without a verdict will be made, with the settings of `run`, over
+    /// the suite in `suite`. A run shared by several processes is joined.
     ///
     /// # Errors
-    /// Kind `Store` when another process writes to it alone; else as [`Run::open`].
+    /// Kind `Store` if another process that doesn't share the run is writing to it; otherwise as [`Run::open`].
     pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: Options) -> Result<Self> {
         let writer = if run.sharing.is_some() { None } else { Some(store.writer()?) };
         store.folder().parent().into_iter().for_each(Store::sweep);
@@ -108,20 +108,20 @@ impl Run {
         let accept = options.accept_changes;
         let run = Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)?;
         if !accept {
-            // Whatever shows before anything is built; envs and agents are compared when they are ready.
+            // Compare what can be read without building anything; envs and agents are compared once they are ready.
             run.place.refuse(|then| prepare::readable(then, run.family.as_ref(), &run.items))?;
         }
         Ok(run)
     }
 
-    /// What was asked for and cannot be had, in a sentence.
+    /// Sentence on requested samples that don't exist, if any.
     fn beyond(&self) -> Option<String> {
         beyond(self.family.as_ref(), &self.configuration.draw, &self.samples)
     }
 
     /// Opens and loads everything that the settings name.
     fn over(configuration: Configuration, place: Place, mut options: Options) -> Result<Self> {
-        // Other runs, too: they lie beside this one.
+        // Hide all runs in the same parent folder from sandboxes.
         let runs = place.folder().parent().map(|runs| if runs.as_os_str().is_empty() { Path::new(".") } else { runs });
         options.machine.hidden.extend(runs.map(Path::to_owned));
         options.machine.hidden.extend([configuration.suite.clone(), place.folder().to_owned()]);
@@ -153,8 +153,8 @@ impl Run {
         Ok(Self { configuration, options, place, agents, model, verifiers, family, items, samples })
     }
 
-    /// Makes the run's folder with its plan, for others to work on; makes no attempt. Gives the folder and how many attempts
-    /// there are, or `None` when it is stopped.
+    /// Creates the run's folder with its plan, for other processes to work on, without making attempts. Returns the
+    /// folder and the number of attempts, or `None` if it is cancelled.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
@@ -165,19 +165,19 @@ impl Run {
             .map(|it| (it.opened.store.folder().to_owned(), it.planned.iter().map(|one| one.attempts).sum())))
     }
 
-    /// Does the work. `cancel` stops it: attempts under way end, and what was finished is kept.
+    /// Executes the run. `cancel` stops it: attempts in progress are ended, and finished ones are kept.
     ///
     /// # Errors
-    /// What keeps the run from going on: an item that cannot be made ready, a baseline that is not reproduced, a changed
-    /// suite, a model that refuses all work, a store that cannot be written. Every other end, lost attempts and a spent
-    /// budget included, is an [`Outcome`].
+    /// Anything that prevents the run from continuing: an item that can't be prepared, a baseline that isn't
+    /// reproduced, a changed suite, a model that refuses every call, a store that can't be written. All other ends,
+    /// such as lost attempts or a spent budget, are an [`Outcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
-        // Callers would carry the whole future, which is large, inside theirs.
+        // Boxed so that callers don't embed the large future in theirs.
         Box::pin(self.carry_out(observer, cancel)).await
     }
 
     async fn carry_out(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
-        // Before anything is made.
+        // Check this before creating anything.
         self.options.machine.graphics.at_once(1)?;
         let prepared = match self.prepare(observer, cancel).await? {
             Ok(prepared) => prepared,
@@ -245,7 +245,7 @@ impl Run {
                 choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
             }
         };
-        // Alive until it has chosen, so that no other shard chooses too.
+        // Close the shard only after choosing, so that no other shard chooses at the same time.
         if let Some(part) = own_part {
             part.close(outcome.name())?;
         }
@@ -260,7 +260,8 @@ impl Run {
         })
     }
 
-    /// Makes everything ready, and the run's folder; or what it gives when it is stopped meanwhile.
+    /// Prepares everything and creates the run's folder; returns the result of a stopped session if it is cancelled
+    /// meanwhile.
     async fn prepare(
         self,
         observer: &dyn Observer,
@@ -281,12 +282,12 @@ impl Run {
             None => Probed::default(),
         };
         probed += choosing::reach(&verifiers, own).await?;
-        // Whatever becomes of the run.
+        // Report the cost of probing even if the run stops here.
         if let Some(told) = probed.told() {
             observer.on(RunEvent::Warning(told));
         }
         let items = tokio::select! {
-            // What is in the cache is prepared at once.
+            // Check for cancellation first, since preparing from the cache completes at once.
             biased;
             () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
@@ -317,7 +318,7 @@ impl Run {
     }
 }
 
-/// A run whose attempts can begin.
+/// A run that is ready to start its attempts.
 struct Prepared {
     configuration: Configuration,
     options: Options,
@@ -329,12 +330,12 @@ struct Prepared {
     samples: Vec<Sample>,
     planned: Vec<Planned>,
     facts: SessionFacts,
-    /// What it cost to ask whether the models answer.
+    /// Cost of checking that the models answer.
     probed: Probed,
     opened: place::Opened,
 }
 
-/// A run's records and ledger, in agreement.
+/// A run's records and its ledger, which agree.
 struct Opened {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,
@@ -342,8 +343,8 @@ struct Opened {
     spent: f64,
 }
 
-/// Opens the ledger. What killed processes had spent is put on record first; a run of an earlier version, which has no
-/// ledger, begins one with what its records say.
+/// Opens the ledger. Records what killed processes had spent; for a run of an earlier version without a ledger, starts
+/// one from its records.
 fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &Probed) -> Result<Opened> {
     let mut records = store.records()?;
     let books = store.books()?;
@@ -395,12 +396,12 @@ async fn make_attempts(
     // Waits for the disk.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
     let outcome = execute(Arc::new(context), left, terms, keep, observer, cancel).await?;
-    // A file that went after its last record was written would be missed by the next reader only.
+    // Detect a file that was removed after its last record was written; otherwise only the next reader would notice.
     writer.check()?;
     Ok(outcome)
 }
 
-/// Makes the part of a run's attempts that this process makes beside others.
+/// Makes this process's share of a run's attempts.
 async fn make_part<'a>(
     context: RunContext,
     samples: &[Sample],
@@ -421,7 +422,7 @@ async fn make_part<'a>(
     let mut part = Part::new((&store, sharing), member, family, all, label, limits)?;
     let (total, finished) = part.counts();
     observer.on(RunEvent::Planned { total, finished });
-    // Who stood still for so long that others have taken over makes nothing more.
+    // Stop if this process stalled for so long that others have taken over its attempts.
     let (stop, ended) = (cancel.clone(), CancellationToken::new());
     let until = ended.clone();
     tokio::spawn(async move {
@@ -436,7 +437,7 @@ async fn make_part<'a>(
     match outcome {
         Ok(outcome) => Ok((outcome, part)),
         Err(error) => {
-            // Where records could not be kept, others clear up after it.
+            // If the store itself fails, leave cleaning up to other processes.
             if error.kind != Kind::Store {
                 let _ = part.close("failed");
             }
@@ -445,7 +446,8 @@ async fn make_part<'a>(
     }
 }
 
-/// Lets the run's verifiers choose, where all attempts at a sample are made: a choice among fewer would be made again.
+/// Lets the run's verifiers choose at the samples whose attempts are complete; with fewer attempts the choice would
+/// have to be repeated.
 async fn choose(
     store: &Store,
     ledger: &Arc<Ledger>,
@@ -467,7 +469,7 @@ async fn choose(
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }
 
-/// How the session ended, verifiers included, and what one of them failed with.
+/// Combines the outcome of the attempts with that of the verifiers; returns a verifier's error separately.
 fn after_choosing(outcome: Outcome, chosen: Result<()>) -> (Outcome, Option<Error>) {
     match chosen {
         Ok(()) => (outcome, None),
@@ -488,7 +490,7 @@ mod tests {
         let lost = || Outcome::Lost(vec!["why".to_owned()]);
         assert_eq!(after_choosing(Outcome::Complete, error(Kind::Interrupted)).0, Outcome::Interrupted);
         assert_eq!(after_choosing(Outcome::Complete, error(Kind::CostLimit)).0, Outcome::CostLimit);
-        // What was lost matters more than what was not chosen.
+        // Lost attempts take precedence over missing choices.
         assert_eq!(after_choosing(lost(), error(Kind::CostLimit)).0, lost());
         let (outcome, unverified) = after_choosing(Outcome::Complete, error(Kind::Model));
         assert_eq!((outcome, unverified.unwrap().kind), (Outcome::Complete, Kind::Model));

@@ -1,4 +1,4 @@
-//! Where a run is kept: a folder that is made when its papers are ready, or the store of a run that goes on.
+//! A run's location: a folder to be created once its items are ready, or the store of a run to resume.
 
 use std::path::{Path, PathBuf};
 
@@ -13,23 +13,23 @@ use crate::run::{Configuration, Digests, Planned, RunFile, SessionFacts, Store};
 /// The folder of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folder {
-    /// This one, which must not exist.
+    /// This folder, which must not exist.
     New(PathBuf),
-    /// One in this folder, named after the time.
+    /// A subfolder of this folder, named after the current time.
     NamedByTime(PathBuf),
-    /// This one, which another process of the same run may have made, or makes at the same time.
+    /// This folder, which another process of the same run may have created or may create at the same time.
     Shared(PathBuf),
 }
 
-/// Where a run is kept.
+/// Location of a run.
 pub(super) enum Place {
-    /// In this folder, which does not exist yet. If `by_time`, in another one where this name is taken by then.
+    /// This folder, which doesn't exist yet. With `by_time`, another name is chosen if it has been taken meanwhile.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
-    /// In this store. Nobody else writes to it while its writer is held, which a run that several work on has not.
+    /// This store. No other process writes to it while the writer is held; a shared run has no writer.
     Stored { store: Store, writer: Option<Writer>, run: Box<RunFile> },
 }
 
-/// What `run.json` says of a run when the session's first attempt begins.
+/// Contents of `run.json` when the session's first attempt begins.
 pub(super) struct Begun {
     pub(super) configuration: Configuration,
     pub(super) planned: Vec<Planned>,
@@ -43,17 +43,17 @@ pub(super) struct Begun {
 pub(super) struct Opened {
     pub(super) store: Store,
     pub(super) run: RunFile,
-    /// How it is written by one process alone; `None` where several work on it.
+    /// Writer for a single process; `None` if several share the run.
     pub(super) writer: Option<Writer>,
-    /// What has changed since the run was planned, and was accepted.
+    /// Accepted changes since the run was planned.
     pub(super) differences: Vec<String>,
 }
 
 impl Place {
-    /// That of a new run.
+    /// Chooses the location of a new run.
     ///
     /// # Errors
-    /// Kind `Taken` when the folder exists, `Store` when it could not be made.
+    /// Kind `Taken` if the folder exists, `Store` if it could not be created.
     pub(super) fn new(folder: Folder) -> Result<Self> {
         let (folder, by_time, may_exist) = match folder {
             Folder::New(folder) => (folder, false, false),
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// Refuses a stored run whose digests differ from these.
+    /// Fails for a stored run whose digests differ from the current ones.
     ///
     /// # Errors
     /// Kind `Suite`.
@@ -84,11 +84,11 @@ impl Place {
         differences.first().map_or(Ok(()), |first| Err(changed(first)))
     }
 
-    /// Writes `run.json`. What has changed since a stored run was started is recorded and told, if that is accepted.
+    /// Writes `run.json`. Changes since a stored run was started are recorded and reported if they are accepted.
     ///
     /// # Errors
-    /// Kind `Suite` for changes that are not accepted, `Taken` when the folder exists by now, `Store` when it cannot be
-    /// written, `Usage` when the run that another process has made is another.
+    /// Kind `Suite` for changes that aren't accepted, `Taken` if the folder has been created meanwhile, `Store` if it
+    /// cannot be written, `Usage` if another process has created a different run there.
     pub(super) fn begin(
         self,
         begun: Begun,
@@ -134,7 +134,7 @@ impl Place {
     }
 }
 
-/// What has changed since a run was started, if that is accepted.
+/// Returns the changes since a run was started if they are accepted, and fails otherwise.
 fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn Observer) -> Result<Vec<String>> {
     let differences = run.digests.differences(now);
     if let Some(first) = differences.first().filter(|_| !accept_changes) {
@@ -146,7 +146,7 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
     Ok(differences)
 }
 
-/// Refuses to work on a run with another plan than this process has made.
+/// Fails if the run's plan differs from the one this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
         None => Err(Error::new(Kind::Taken, format!("run `{}` is one that a single process makes", folder.display()))
@@ -160,7 +160,7 @@ fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     }
 }
 
-/// Refuses settings other than those that a run was planned with. How many attempts are made at once is each process's own.
+/// Fails if the settings differ from those with which the run was planned, except the number of parallel attempts.
 fn same_settings(planned: &Configuration, own: &Configuration, folder: &Path) -> Result<()> {
     let value = |configuration: &Configuration| {
         let mut value = serde_json::to_value(configuration).unwrap_or_default();
@@ -187,7 +187,7 @@ fn changed(difference: &str) -> Error {
     )
 }
 
-/// Makes a new run's folder. A name after the time that has been taken meanwhile is changed.
+/// Creates a new run's folder. A name after the time is changed if it has been taken meanwhile.
 fn create(mut folder: PathBuf, by_time: bool, begun: Begun, sharing: Option<Sharing>) -> Result<(Store, RunFile)> {
     let runs = folder.parent().unwrap_or(Path::new(".")).to_owned();
     let mut run = RunFile {
@@ -198,7 +198,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: Begun, sharing: Option<Shar
         configuration: begun.configuration,
         digests: begun.digests,
         planned: begun.planned,
-        // Each of several processes keeps its own session.
+        // In a shared run each process stores its own session.
         sessions: if sharing.is_some() { Vec::new() } else { vec![begun.facts] },
         sharing,
     };
@@ -211,7 +211,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: Begun, sharing: Option<Shar
     }
 }
 
-/// A name for a run that none in this folder has: the time.
+/// Returns a name after the current time that is free in this folder.
 fn name_by_time(runs: &Path) -> String {
     let now = crate::files::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
     let mut name = now.clone();

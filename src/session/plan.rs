@@ -1,4 +1,4 @@
-//! What a run would be: its samples and attempts, what they may cost at most, and how long they take.
+//! Previews a run: its samples and attempts, their maximum cost and their duration.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,34 @@ use super::{Run, agents};
 use crate::run::{Planned, VerifierSpec};
 use crate::sample::Sample;
 
-/// A run before it is made.
+/// Preview of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What the family calls an item: "paper".
+    /// The family's word for an item, such as "paper".
     pub item: &'static str,
     /// Number of samples by item and n.
     pub samples: BTreeMap<(String, usize), usize>,
     /// Attempts by agent and n.
     pub planned: Vec<Planned>,
-    /// Attempts at once.
+    /// Number of parallel attempts.
     pub jobs: usize,
-    /// Attempts whose agents ask a model.
+    /// Number of attempts whose agents use a model.
     pub asking: usize,
-    /// Dollars that one of them may cost.
+    /// Maximum dollars of one such attempt.
     pub cost: f64,
-    /// Dollars that all of them cost at most, within the run's own limit.
+    /// Maximum dollars of all attempts, within the run's own limit.
     pub worst: f64,
-    /// Whether verifiers ask a model too, beyond what attempts cost.
+    /// Whether verifiers use a model too, at additional cost.
     pub verifiers_ask: bool,
-    /// Seconds that the baseline takes, one experiment after another; `None` where that was not measured.
+    /// Seconds of the baseline, one experiment after another; `None` if unknown.
     pub baseline: Option<f64>,
-    /// Mean seconds that the checks of a sample take, by which an attempt is verified.
+    /// Mean seconds of verifying one attempt.
     pub checks: Option<f64>,
-    /// What there is to say about it, a sentence each.
+    /// Remarks, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Whether a verifier asks a model, the run's or another.
+/// Whether a verifier uses a model, the run's or another.
 fn asks(spec: &VerifierSpec) -> bool {
     match spec {
         VerifierSpec::Model(_) => true,
@@ -43,7 +43,7 @@ fn asks(spec: &VerifierSpec) -> bool {
 }
 
 impl Run {
-    /// What executing this run would do, without doing any of it.
+    /// Computes what executing this run would do.
     #[must_use]
     pub fn preview(&self) -> Plan {
         let Self { configuration, agents, model, samples, items, family, .. } = self;

@@ -1,4 +1,4 @@
-//! What is done before the first attempt: agents and items made ready, and the baseline checked.
+//! Preparation before the first attempt: agents, items, and the baseline check.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::run::family::{Family, Item, Ready};
 use crate::run::{Digests, SessionFacts};
 use crate::sample::Sample;
 
-/// Makes agents and items ready. With `options.baseline`, checks that what is unchanged gives its gold.
+/// Prepares agents and items. With `options.baseline`, checks that the unmasked repos reproduce their gold.
 ///
 /// # Errors
-/// Those of envs and snapshots; kind `Baseline` when gold is not reproduced.
+/// Returns the errors of envs and snapshots; kind `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],
@@ -31,7 +31,7 @@ pub(super) async fn prepare(
     Ok(ready)
 }
 
-/// Digests of what the run's results depend on. `base` is that of the sandboxes' image.
+/// Digests of everything that the run's results depend on. `base` is the digest of the sandboxes' image.
 pub(super) fn digests(
     family: &dyn Family,
     items: &[Box<dyn Ready>],
@@ -51,7 +51,7 @@ pub(super) fn digests(
     digests
 }
 
-/// Digest of the planned attempts: every process that works on a run must have made the same plan.
+/// Digest of the planned attempts. All processes that share a run must have the same plan.
 pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) -> String {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
@@ -63,7 +63,7 @@ pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) 
     crate::files::hex(&hash.finalize())
 }
 
-/// The same digests as `then`, with those as they are now of what can be read without making anything ready.
+/// Updates `then` with the current digests of everything that can be read without preparation.
 pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Item>]) -> Result<Digests> {
     let mut now = Digests { prompts: family.prompts(), ..then.clone() };
     for item in items {
@@ -75,7 +75,7 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
     Ok(now)
 }
 
-/// This session, as `run.json` keeps it.
+/// Describes this session for `run.json`.
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;
     SessionFacts {
