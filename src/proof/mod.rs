@@ -1,7 +1,7 @@
-//! Shows that the tasks of a family are sound, by runs of agents that need no model: the right solution reaches gold, doing
-//! nothing and forging reach nothing, and each part of the right solution matters.
+//! Checks that a family's tasks are sound, by runs of agents that need no model: the gold solution must reach gold,
+//! doing nothing and forging results must not pass, and every part of the gold solution must matter.
 //!
-//! The runs are kept in the cache until they are over, so that one that was stopped goes on where it was.
+//! The runs stay in the cache until they are complete, so that an interrupted proof resumes.
 
 use std::path::{Path, PathBuf};
 
@@ -22,24 +22,24 @@ use crate::run::{AttemptRecord, Configuration, Store};
 use crate::sample::{COMMAND, Sample};
 use crate::session::{Folder, Options, Run};
 
-/// Where proofs are made.
+/// Setup of the proofs.
 pub struct Place {
     /// The suite's folder.
     pub suite: PathBuf,
-    /// How things run.
+    /// Sandbox, cache and other options of this machine.
     pub machine: MachineOptions,
-    /// How envs are made, as asked for.
+    /// Kind of env to build, as requested.
     pub env: crate::env::EnvKind,
-    /// Attempts at once.
+    /// Number of parallel attempts.
     pub jobs: usize,
-    /// Whether to forget what a stopped proof has left.
+    /// Whether to discard the runs of an interrupted proof.
     pub fresh: bool,
 }
 
-/// The items of a family that can be proven.
+/// Lists the items of a family that can be proven.
 ///
 /// # Errors
-/// Kind `Usage` for an item or a family that does not exist, or is not proven so.
+/// Kind `Usage` for an item or family that doesn't exist or isn't proven in this way.
 pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>> {
     match family {
         COMMAND => Commands.items(suite, asked),
@@ -49,10 +49,10 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
-/// Makes the attempts that show whether an item is sound, and judges them.
+/// Runs the attempts that show whether an item is sound, and evaluates them.
 ///
 /// # Errors
-/// Those of loading it and of making it ready; kind `Infrastructure` when attempts were lost.
+/// Returns the errors of loading and preparing the item; kind `Infrastructure` if attempts were lost.
 pub async fn prove(place: &Place, family: &str, item: &str, observer: &dyn Observer) -> Result<Proof> {
     if family == COMMAND { command(place, item, observer).await } else { notebook(place, item, observer).await }
 }
@@ -97,9 +97,9 @@ async fn command(place: &Place, id: &str, observer: &dyn Observer) -> Result<Pro
 struct Trials {
     family: &'static str,
     item: String,
-    /// What it is for, part of its folder's name.
+    /// Purpose of the run, which is part of its folder's name.
     name: &'static str,
-    /// Of what the attempts depend on.
+    /// Digest of everything that the attempts depend on.
     digest: String,
     agents: &'static [&'static str],
     samples: Vec<String>,
@@ -107,7 +107,7 @@ struct Trials {
 }
 
 impl Place {
-    /// The folder of a run while it is not over.
+    /// Folder of a run while it is incomplete.
     fn folder(&self, trials: &Trials) -> PathBuf {
         use sha2::{Digest, Sha256};
         let Trials { family, item, name, digest, .. } = trials;
@@ -132,7 +132,7 @@ impl Place {
         Ok(configuration)
     }
 
-    /// The records of a run, which is begun, or goes on where it was stopped.
+    /// Starts a run, or resumes it if it was interrupted, and returns its records.
     async fn run(
         &self,
         trials: &Trials,
@@ -151,7 +151,7 @@ impl Place {
                 Err(error) => Err(error),
             };
             match done {
-                // What it is about has changed meanwhile.
+                // The item has changed since the run was interrupted: start again.
                 Err(error) if error.kind == Kind::Suite => {}
                 done => return done,
             }
@@ -166,13 +166,13 @@ impl Place {
         Ok(Options { families, baseline: false, ..Options::on(machine) })
     }
 
-    /// Removes a run that is over.
+    /// Removes a completed run.
     fn forget(&self, trials: &Trials) -> Result<()> {
         forget(&self.folder(trials))
     }
 }
 
-/// Removes a run's folder, if there is one.
+/// Removes a run's folder if it exists.
 fn forget(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", folder, error)),
