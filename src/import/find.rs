@@ -1,9 +1,9 @@
-//! Published functions found in their code: by name, class and content, with line numbers as the weakest evidence.
+//! Locates published functions in their code by name, class and content; line numbers are the weakest evidence.
 //!
-//! A name that only one function of the file has is that function, whatever the lines say. Where several have it, they
-//! are told apart by what was published of the function: its class, its source, words that only one candidate shares
-//! with its description and its passage of the paper, and, where no words speak, lines that agree with one
-//! candidate alone. Evidence that contradicts itself decides nothing.
+//! If only one function of the file has the published name, it is that function, whatever the lines say. Several
+//! candidates are distinguished by what was published about the function: its class, its source, words that only one
+//! candidate shares with its description and its passage of the paper, and, if no words decide, lines that agree with a
+//! single candidate. Contradictory evidence decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,23 +13,23 @@ use super::{Decisions, Finding};
 use crate::code::{Function, Identifiers, Module, Selector, Tokens, containment, last_part};
 use crate::error::{Error, Result};
 
-/// How much of a published source a candidate has to hold to be its function.
+/// Share of a published source's tokens that a candidate must contain to be the same function.
 const SAME_SOURCE: f64 = 0.9;
 
-/// A function that was found.
+/// A published function located in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFunction {
     /// Its published number.
     pub number: String,
-    /// Where it is.
+    /// Selector of the function.
     pub selector: String,
 }
 
-/// Finds all functions of a paper in its repo.
+/// Locates all functions of a paper in its repo.
 ///
 /// # Errors
-/// Kind `Suite`: all functions that are ambiguous or not there, with their candidates, unless they are to be left out; a
-/// file that cannot be read or parsed.
+/// Kind `Suite` for functions that are ambiguous or missing, all of them with their candidates, unless they are to be
+/// left out; also for a file that cannot be read or parsed.
 pub fn find(
     repo: &Path,
     paper: &PublishedPaper,
@@ -80,7 +80,7 @@ pub fn find(
     ))
 }
 
-/// A selector that a person gave: it must be there.
+/// Resolves a selector given by a person; the function must exist.
 fn decided_place(repo: &Path, selector: &str, modules: &mut BTreeMap<String, Module>) -> Result<String> {
     let parsed: Selector = selector.parse()?;
     let module = module(repo, &parsed.file.to_string_lossy(), modules)?;
@@ -95,7 +95,7 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
 }
 
-/// Where a function is, or why that cannot be said.
+/// Returns the selector of a function, or the reason why it cannot be located.
 fn place(
     repo: &Path,
     function: &PublishedFunction,
@@ -117,7 +117,7 @@ fn place(
         let near = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
         return Ok(Err(format!("the file has no function of that name{near}")));
     }
-    // The class, where one is given.
+    // Prefer functions of the published class, if there is one.
     let of_class: Vec<usize> =
         named.iter().copied().filter(|&at| ends_with(&module.functions()[at].name, &wanted)).collect();
     let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
@@ -156,12 +156,12 @@ fn indices(module: &Module, is: impl Fn(&Function) -> bool) -> Vec<usize> {
     module.functions().iter().enumerate().filter(|(_, function)| is(function)).map(|(at, _)| at).collect()
 }
 
-/// Whether a qualified name is, or ends in, the wanted one at a dot.
+/// Whether a qualified name equals the wanted one or ends with it after a dot.
 fn ends_with(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'))
 }
 
-/// The candidate that is meant, and by what it was told.
+/// Chooses one of several candidates, and says which evidence decided.
 fn tell_apart(
     module: &Module,
     candidates: &[usize],
@@ -198,8 +198,8 @@ fn tell_apart(
     }
 }
 
-/// The one candidate that shares more words with what was published than any other, counting only words that not all
-/// candidates have.
+/// Returns the candidate that shares more words with the published description and passage than any other, counting
+/// only words that not all candidates have.
 fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction) -> Option<usize> {
     let published = words(&format!("{} {}", function.description, function.passage));
     let of: Vec<BTreeSet<String>> = candidates
@@ -226,7 +226,7 @@ fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction)
     }
 }
 
-/// Words of three letters and more, in lower case; identifiers are taken apart at `_` and at capitals.
+/// Returns the words of at least three letters in lower case; identifiers are split at `_` and at capitals.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut word = String::new();
@@ -253,14 +253,15 @@ fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// Whether published lines are this function's: the header and the last line, of which one too many may be named. The first
-/// line of the body says little, since it was mostly taken to be the one behind the header.
+/// Whether the published lines agree with this function: the header, and the last line or the next. The first
+/// line of the body is ignored, since it was usually assumed to follow the header.
 fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
     header == function.first_line && (function.last_line..=function.last_line + 1).contains(&end)
 }
 
-/// What is wrong with published lines, if anything. Right is a header on a line of the signature, a first line behind it, and
-/// as the last line that of the last statement or the one before the next thing: one line too many was always cut.
+/// Describes the error in published lines, if any. Correct lines have the header on a line of the signature,
+/// the first line after it, and the last line on the last statement or up to the line before the next definition,
+/// because published ranges usually end one line late.
 fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
     let function = &module.functions()[at];
     let lines_in =

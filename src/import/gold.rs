@@ -1,4 +1,4 @@
-//! Published experiments and their results, of which there are up to three sets.
+//! Published experiments and their results, which come in up to three sets.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,21 @@ pub struct Experiment {
     pub id: String,
     /// Its published number.
     pub number: String,
-    /// What is measured.
+    /// Description of the measurement.
     pub description: String,
-    /// The command.
+    /// Its command.
     pub command: String,
-    /// Numbers of the functions that it needs.
+    /// Published numbers of the functions that it needs.
     pub dependencies: Vec<String>,
-    /// Published results, by the file that they are in.
+    /// Published results with the names of their files.
     pub results: Vec<(String, Value)>,
 }
 
-/// A paper's experiments. Results that disagree with each other, that are not JSON, or that other experiments' answers
-/// would pass for are reported.
+/// Reads a paper's experiments. Reports results that disagree with each other, that are not JSON, or that another
+/// experiment's answer would match.
 ///
 /// # Errors
-/// Kind `Suite` when the paper has none, or one lacks its command.
+/// Kind `Suite` if the paper has no experiments, or one has no command.
 pub fn experiments(
     published: &Published,
     paper: &PublishedPaper,
@@ -88,7 +88,7 @@ pub fn experiments(
     Ok(found)
 }
 
-/// Adds a result, unless the same is there already.
+/// Adds a result unless an equal one is already there.
 fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value)>, findings: &mut Vec<Finding>) {
     match read(result) {
         Some(value) if results.iter().any(|(_, known)| *known == value) => {}
@@ -97,7 +97,7 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
     }
 }
 
-/// A result, which is JSON, or JSON in a text, or what Python prints of it.
+/// Parses a result: JSON, JSON in a string, or Python's printed form.
 fn read(result: &Value) -> Option<Value> {
     match result {
         Value::Null => None,
@@ -108,8 +108,8 @@ fn read(result: &Value) -> Option<Value> {
     }
 }
 
-/// The result that the samples of one n have for an experiment, found by its command: samples number their experiments
-/// again.
+/// Finds an experiment's result in the samples of one n by its command, because samples number their experiments
+/// differently.
 fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     let of_paper = samples.iter().filter(|sample| sample["paper_id"].as_str() == Some(paper));
     for sample in of_paper {
@@ -122,7 +122,7 @@ fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     None
 }
 
-/// The commands of a sample's script, by the name that it prints before each: `echo Experiment 1`.
+/// Splits a sample's script into commands by the name printed before each: `echo Experiment 1`.
 fn commands(script: &str) -> BTreeMap<String, String> {
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
     let mut name = None;
@@ -140,7 +140,7 @@ fn commands(script: &str) -> BTreeMap<String, String> {
     commands.into_iter().map(|(name, command)| (name, command.trim().to_owned())).collect()
 }
 
-/// Tells of published results of one experiment that do not agree within 5%.
+/// Reports published results of one experiment that differ by more than 5%.
 fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
     let Some(((first, gold), others)) = experiment.results.split_first() else { return };
     let differing: Vec<&str> =
@@ -153,7 +153,7 @@ fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Tells of experiments whose results pass for each other's: an answer to one is right for all of them.
+/// Reports experiments with equal results, because an answer to one would be right for all of them.
 fn twins(experiments: &[Experiment], findings: &mut Vec<Finding>) {
     let gold: Vec<Option<&Value>> = experiments.iter().map(|it| it.results.first().map(|(_, value)| value)).collect();
     for (place, experiment) in experiments.iter().enumerate() {
@@ -177,10 +177,10 @@ fn agree(gold: &Value, other: &Value) -> bool {
     score_experiment("", gold, Some(other), &Tolerance::default()).pass
 }
 
-/// All published results, for `published.json`.
+/// Returns all published results as the text of `published.json`.
 ///
 /// # Errors
-/// Kind `Internal`, should serialisation fail.
+/// Kind `Internal` if serialisation fails.
 pub fn sets(experiments: &[Experiment]) -> Result<String> {
     let by_id: Map<String, Value> = experiments
         .iter()

@@ -1,4 +1,4 @@
-//! The manifest of an imported paper.
+//! Generates the manifest of an imported paper.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,26 +8,26 @@ use super::gold::Experiment;
 use super::published::PublishedPaper;
 use crate::suite::sections;
 
-/// Shortest line of a published passage that is looked for in the text, in characters.
+/// Minimum number of characters of a line of a published passage that is searched for in the text.
 const PASSAGE: usize = 30;
 
-/// What a manifest is written from.
+/// Input of a manifest.
 pub struct Sheet<'a> {
-    /// What was published.
+    /// The published paper.
     pub paper: &'a PublishedPaper,
-    /// Folder under `envs/`.
+    /// Folder of its env under `envs/`.
     pub env: &'a str,
     /// Its functions.
     pub functions: &'a [FoundFunction],
     /// Its experiments.
     pub experiments: &'a [Experiment],
-    /// Its text, as agents see it.
+    /// Its text, as shown to agents.
     pub text: &'a str,
-    /// Its code.
+    /// Folder of its code.
     pub repo: &'a Path,
 }
 
-/// The manifest's text.
+/// Returns the manifest's text.
 pub fn write(sheet: &Sheet<'_>) -> String {
     let paper = sheet.paper;
     let url = if is_arxiv(&paper.id) { format!("https://arxiv.org/abs/{}", paper.id) } else { String::new() };
@@ -78,18 +78,18 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// `2303.11932`: year, month and number.
+/// Whether the id is an arXiv id such as `2303.11932`: year, month and number.
 fn is_arxiv(id: &str) -> bool {
     let digits = |text: &str, least: usize| text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
     id.split_once('.').is_some_and(|(month, number)| month.len() == 4 && digits(month, 4) && digits(number, 4))
 }
 
-/// The year of the paper's first version, 0 when it is not known.
+/// Year of the paper's first version, 0 if unknown.
 fn year(id: &str) -> u16 {
     id.get(..2).filter(|_| is_arxiv(id)).and_then(|year| year.parse::<u16>().ok()).map_or(0, |year| 2000 + year)
 }
 
-/// Files that the commands name, but for those that hold functions to write.
+/// Files named in the commands, except those that contain functions to write.
 fn entry_scripts(sheet: &Sheet<'_>) -> Vec<String> {
     let words = sheet.experiments.iter().flat_map(|experiment| experiment.command.split_whitespace());
     let mut files: Vec<String> = words
@@ -103,7 +103,7 @@ fn entry_scripts(sheet: &Sheet<'_>) -> Vec<String> {
     files
 }
 
-/// Headings of the sections that hold a published passage: those in which one of its longer lines stands.
+/// Headings of the sections that contain one of the longer lines of a published passage.
 fn headings(passage: &str, text: &str) -> Vec<String> {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = passage.lines().map(flat).filter(|line| line.chars().count() >= PASSAGE).collect();

@@ -1,9 +1,9 @@
-//! Papers of the published AutoExperiment data made into papers of a suite, and other benchmarks' stored [`results`].
+//! Imports papers of the published AutoExperiment data into a suite, and rescores other benchmarks' stored [`results`].
 //!
-//! The published layout ([`published`]) names functions by a file, a bare name and line numbers. Its line numbers are
-//! stale, its names are not unique, and its gold results come in several sets that disagree. So a function is looked for
-//! by what does not go stale ([`find`]), every correction and every doubt is reported, and what remains ambiguous is
-//! refused with its candidates, for a person to decide.
+//! The published layout ([`published`]) identifies functions by file, bare name and line numbers. Line numbers are
+//! outdated, names are not unique, and gold results come in several sets that disagree. So functions are located by
+//! more durable evidence ([`find`]), every correction and doubt is reported, and ambiguous functions are rejected with
+//! their candidates for a person to decide.
 
 mod find;
 mod gold;
@@ -26,38 +26,38 @@ use crate::workspace::repo_digest;
 
 pub use published::{PaperFolder, Published, PublishedPaper};
 
-/// What a person has decided.
+/// Decisions made by a person.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    /// Selectors by paper and published number of a function.
+    /// Selectors by paper and published number of the function.
     pub at: BTreeMap<(String, String), String>,
-    /// Whether functions that remain ambiguous are left out, instead of refusing the paper.
+    /// Whether to leave out ambiguous functions instead of rejecting the paper.
     pub leave_out: bool,
 }
 
-/// What an import reports.
+/// A remark about an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Finding {
-    /// Something published was wrong and is right now.
+    /// A published error that was corrected.
     Correction {
-        /// About what.
+        /// Subject of the remark.
         about: String,
-        /// What was corrected.
+        /// The correction.
         what: String,
     },
-    /// Something that may be wrong, and that a person has to look at.
+    /// A possible error that a person should check.
     Doubt {
-        /// About what.
+        /// Subject of the remark.
         about: String,
-        /// What may be wrong.
+        /// The possible error.
         what: String,
     },
     /// Something that was left out.
     LeftOut {
-        /// What.
+        /// Subject of the remark.
         about: String,
-        /// Why.
+        /// Reason for leaving it out.
         what: String,
     },
 }
@@ -75,7 +75,7 @@ impl Finding {
         Self::LeftOut { about: about.into(), what: what.into() }
     }
 
-    /// Its kind, what it is about, and what it says.
+    /// Returns the kind, the subject and the text of the remark.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &str, &str) {
         match self {
@@ -86,30 +86,30 @@ impl Finding {
     }
 }
 
-/// A paper that was imported.
+/// Result of importing a paper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// Its id.
+    /// The paper's id.
     pub paper: String,
-    /// Its functions' selectors, in their order in the manifest, with their published numbers.
+    /// Selectors and published numbers of its functions, in the manifest's order.
     pub functions: Vec<(String, String)>,
     /// Number of experiments.
     pub experiments: usize,
-    /// What it reports.
+    /// Remarks about the import.
     pub findings: Vec<Finding>,
 }
 
-/// Makes one published paper into a paper, repo and env of the suite, whole or not at all.
+/// Imports one published paper as a paper, repo and env of the suite, completely or not at all.
 ///
 /// # Errors
-/// Kind `Suite` for functions that remain ambiguous or are not found, all of them named with their candidates, and for
-/// sources that cannot be parsed; kind `Usage` when the suite has the paper already; kind `Machine` when something
-/// cannot be read or written.
+/// Kind `Suite` for functions that are ambiguous or missing, all of them with their candidates, and for sources that
+/// cannot be parsed; kind `Usage` if the suite already has the paper; kind `Machine` if something cannot be read or
+/// written.
 pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, decisions: &Decisions) -> Result<Imported> {
     let mut findings = Vec::new();
     let mut draft = Draft::begin(suite, &paper.id)?;
     let repo_dir = draft.suite().repo_dir(&paper.id);
-    // Files that functions are in stay, even where they look like tests.
+    // Keep files that contain functions, even if they look like tests.
     let keep: Vec<String> = paper.functions.iter().map(|function| globset::escape(&function.file)).collect();
     let left_out = repo::copy(&paper.code, &repo_dir, &repo::Choice::new(&keep, &[])?)?;
     findings.extend(left_out.iter().map(|(path, why)| Finding::left_out(path.display().to_string(), *why)));
@@ -143,7 +143,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
         "has to be recorded here: `autoexperiment gold`; the published results are in published.json",
     ));
 
-    // What was made must load, and each function's mask must prove to be clean.
+    // The result must load, and each function must prove maskable.
     let proven = LoadedPaper::load(draft.suite(), &paper.id)
         .and_then(|loaded| (0..functions.len()).try_for_each(|place| loaded.prove_mask(place)));
     proven.map_err(|error| draft.outside(error))?;
@@ -156,7 +156,8 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
     })
 }
 
-/// Which experiment needs which function, as published: by the experiments, compared with what the functions say.
+/// Collects which experiment needs which function, from the published experiments, and compares that with the published
+/// functions.
 fn needs(
     paper: &PublishedPaper,
     functions: &[find::FoundFunction],
@@ -198,7 +199,7 @@ fn needs(
     needs
 }
 
-/// The paper's text without its results.
+/// Returns the paper's text without its results.
 fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings: &mut Vec<Finding>) -> Result<String> {
     let source = text::Source::read(&paper.text)?;
     let mut values = Vec::new();
@@ -220,7 +221,7 @@ fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings
     Ok(scrubbed.text)
 }
 
-/// The env: the paper's own file, or one that a person has to write.
+/// Creates the env from the paper's own file or, without one, from a template that a person must complete.
 fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Finding>) -> Result<String> {
     let yml = if let Some(path) = &paper.environment {
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?
@@ -234,7 +235,7 @@ fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Fin
     Ok(paper.id.clone())
 }
 
-/// Reads JSON of one value a line.
+/// Reads a file of JSON lines.
 fn json_lines(path: &Path) -> Result<Vec<Value>> {
     let text = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
     let broken = |number, error| Error::suite(format!("broken line: {error}")).at(path, Some(number));

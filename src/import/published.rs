@@ -1,4 +1,4 @@
-//! The published layout, read as it is.
+//! Reads the published layout without interpreting it.
 //!
 //! ```text
 //! <dir>/experiments.jsonl, mlrc_n=<n>.jsonl, mlrc_main.csv      all papers together; each may be missing
@@ -17,72 +17,72 @@ use crate::error::{Error, Result};
 pub struct Published {
     /// The papers, by id.
     pub papers: Vec<PaperFolder>,
-    /// `experiments.jsonl` of all papers.
+    /// Lines of `experiments.jsonl` for all papers.
     pub(super) experiments: Vec<Value>,
-    /// `mlrc_n=<n>.jsonl`: the file's name and its samples.
+    /// Name and samples of each `mlrc_n=<n>.jsonl`.
     pub(super) samples: Vec<(String, Vec<Value>)>,
 }
 
 /// The folder of one paper.
 #[derive(Debug)]
 pub struct PaperFolder {
-    /// Its name, which is the paper's id.
+    /// The folder's name, which is the paper's id.
     pub id: String,
-    /// What is in it, or why that cannot be read: a broken paper keeps no other from being read.
+    /// The paper, or the error in reading it; one broken paper doesn't prevent reading the others.
     pub paper: Result<PublishedPaper>,
 }
 
 /// A published paper.
 #[derive(Debug, Clone)]
 pub struct PublishedPaper {
-    /// Its folder's name.
+    /// The folder's name.
     pub id: String,
-    /// Title, where one is published.
+    /// Title, if published.
     pub title: Option<String>,
-    /// Address of the original repository, where one is published.
+    /// URL of the original repository, if published.
     pub url: Option<String>,
-    /// What its conda environment is called.
+    /// Name of its conda environment.
     pub environment_name: Option<String>,
     /// Its conda environment file.
     pub environment: Option<PathBuf>,
     /// The folder of its code.
     pub code: PathBuf,
-    /// Its text.
+    /// File with its text.
     pub text: PathBuf,
-    /// Its functions, by their numbers.
+    /// Its functions.
     pub functions: Vec<PublishedFunction>,
-    /// Its own `experiments.jsonl`.
+    /// Lines of its own `experiments.jsonl`.
     pub(super) experiments: Vec<Value>,
 }
 
 /// A published function.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedFunction {
-    /// Its number in its paper.
+    /// Its number in the paper.
     pub number: String,
-    /// File in the code.
+    /// Path of its file in the code.
     pub file: String,
-    /// Name, mostly without its class.
+    /// Name, usually without the class.
     pub name: String,
-    /// Class, where one is given.
+    /// Class, if given.
     pub class: Option<String>,
-    /// Line of its `def`, the first and the last line of its body, from 1; stale more often than not.
+    /// Line of the `def`, and first and last line of the body, from 1; often outdated.
     pub lines: Option<[usize; 3]>,
-    /// Its source, where it is given.
+    /// Source code, if given.
     pub source: Option<String>,
-    /// What it does.
+    /// Description of the function.
     pub description: String,
-    /// What the paper says of it.
+    /// The paper's passage about it.
     pub passage: String,
-    /// Experiments that need it, as it says itself.
+    /// Experiments that need it according to the function's own entry.
     pub experiments: Option<Vec<String>>,
 }
 
 impl Published {
-    /// Reads a folder of papers, or the folder of one.
+    /// Opens a folder of papers, or the folder of a single one.
     ///
     /// # Errors
-    /// Kind `Usage` when there is no paper in it; kind `Suite` for a broken line in a file of all papers.
+    /// Kind `Usage` if it contains no paper; kind `Suite` for a broken line in a file shared by all papers.
     pub fn open(folder: &Path) -> Result<Self> {
         let is_paper = |folder: &Path| folder.join("functions.jsonl").is_file() && folder.join("code").is_dir();
         let single = is_paper(folder);
@@ -128,7 +128,7 @@ impl Published {
     }
 }
 
-/// Title, address, id and environment by paper.
+/// Reads title, URL, id and environment of each paper.
 fn facts(path: &Path) -> Result<Vec<[String; 4]>> {
     let broken = |error: csv::Error| Error::suite("broken table").at(path, None).because(error);
     let mut reader = csv::Reader::from_path(path).map_err(broken)?;
@@ -195,12 +195,12 @@ fn function(value: &Value) -> Option<PublishedFunction> {
     })
 }
 
-/// A number that may be written as text.
+/// Parses a number, which may be written as text.
 fn number(value: &Value) -> Option<usize> {
     value.as_u64().map(|number| number as usize).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// A value as text, without quotes.
+/// Formats a value as text without quotes.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned())
 }

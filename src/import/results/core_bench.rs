@@ -1,4 +1,4 @@
-//! CORE-Bench's tasks: for each question the interval within which a numeric answer is right, from its gold results.
+//! CORE-Bench's tasks: the values accepted for each question, derived from its gold results.
 
 use std::path::Path;
 
@@ -10,23 +10,24 @@ use crate::error::{Error, Result};
 use crate::score::LEVEL;
 use crate::stats::{Interval, prediction_interval};
 
-/// What makes an answer right.
+/// Condition for a right answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Accepted {
-    /// A number within these bounds.
+    /// A number within this interval.
     Within(Interval),
-    /// This, where gold is no number.
+    /// This value, if gold is not a number.
     Equal(Value),
 }
 
-/// What the questions of a task accept, in its order.
+/// A task's questions with their accepted values, in order.
 pub type Questions = Vec<(String, Accepted)>;
 
-/// Reads a file of tasks, one JSON list: what each question accepts, by task and question, in the file's order.
+/// Reads a JSON list of tasks and returns the accepted values by task and question, in the file's order.
 ///
 /// # Errors
-/// With the file: what is not a task; a question whose gold results are fewer than two or of several kinds.
+/// An error that names the file if an entry is not a task or a question has fewer than two gold results or results of
+/// several types.
 pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::unreadable(file, error))?;
     let form = "the file must be a JSON list of tasks, each with `capsule_id` and `results`";

@@ -1,4 +1,4 @@
-//! ML-Bench's rows: the static checks of their gold programs, or of stored replies to them.
+//! ML-Bench's rows: static checks of their gold programs or of stored replies.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,31 +10,31 @@ use super::rows::{Row, for_each, short};
 use crate::error::Result;
 use crate::score::ml_bench::{ProgramKind, StaticCheck, read_arguments, shipped_check, strict_check};
 
-/// How many rows pass the checks that need no execution.
+/// Numbers of rows that pass the static checks.
 #[derive(Debug, Default, Serialize)]
 pub struct StaticChecks {
     /// Number of rows.
     pub rows: usize,
-    /// By the published rules.
+    /// Results by the published rules.
     pub shipped: Counts,
-    /// By the strict rules.
+    /// Results by the strict rules.
     pub strict: Counts,
     /// Rows without a reply, which count as failed.
     #[serde(skip)]
     pub unanswered: usize,
-    /// Replies to no row.
+    /// Replies that belong to no row.
     #[serde(skip)]
     pub unasked: usize,
 }
 
-/// Numbers of rows. Of several replies to a row, one that passes is enough.
+/// Numbers of passing rows. If a row has several replies, one that passes is enough.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// With the values of all arguments.
+    /// Rows with the right values of all arguments.
     pub arguments: usize,
-    /// Of the kind asked for.
+    /// Rows with the requested kind of program.
     pub kind: usize,
-    /// With both, in one reply.
+    /// Rows with both in the same reply.
     pub both: usize,
 }
 
@@ -46,10 +46,10 @@ impl Counts {
     }
 }
 
-/// Checks the rows' gold programs, or the replies if there are any.
+/// Checks the rows' gold programs or, if given, the replies.
 ///
 /// # Errors
-/// With file and line: what is not a row or not a reply.
+/// An error with file and line for anything that is not a row or a reply.
 pub fn check_rows(rows: &Path, replies: Option<&Path>) -> Result<StaticChecks> {
     let mut checks = StaticChecks::default();
     let mut given = replies.map(read_replies).transpose()?;
@@ -81,7 +81,7 @@ pub fn check_rows(rows: &Path, replies: Option<&Path>) -> Result<StaticChecks> {
     Ok(checks)
 }
 
-/// The replies to a row, and whether the row was met.
+/// The replies to each row, and whether that row has been read.
 type Replies = HashMap<(String, String), (Vec<String>, bool)>;
 
 fn read_replies(path: &Path) -> Result<Replies> {
@@ -93,12 +93,12 @@ fn read_replies(path: &Path) -> Result<Replies> {
     Ok(replies)
 }
 
-/// What names a row: `id` alone is not unique.
+/// Returns the key of a row: `id` alone is not unique.
 fn key(row: &Row) -> Result<(String, String)> {
     Ok((row.id("github_id")?, row.id("id")?))
 }
 
-/// The programs of a row or a reply: one as text, or several as a list.
+/// Returns the programs of a row or reply: one string or a list of strings.
 fn outputs(row: &Row) -> Result<Vec<String>> {
     match row.get("output") {
         Some(Value::String(text)) => Ok(vec![text.clone()]),
@@ -106,7 +106,7 @@ fn outputs(row: &Row) -> Result<Vec<String>> {
             .iter()
             .map(|item| match item {
                 Value::String(text) => Ok(text.clone()),
-                // A reply that a provider did not give.
+                // The provider gave no reply.
                 Value::Null => Ok(String::new()),
                 other => Err(row.wrong(format!("`output` holds what is not text: `{}`", short(other)))),
             })

@@ -1,7 +1,7 @@
 //! ResearchCodeBench's stored results: the published line and task rates.
 //!
-//! Each completion number has its own rate over the model's snippets; a model's rate is the mean of these, as published.
-//! A snippet with a completion that has no result is left out, likewise as published.
+//! Each completion number has its own rate over the model's snippets, and a model's rate is the mean of these, as
+//! published. Also as published, a snippet is left out if one of its completions has no result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use super::mean;
 use super::rows::{Row, for_each, short};
 use crate::error::Result;
 
-/// A model's rates in percent; null where there is nothing to divide by.
+/// A model's rates in percent; null if undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ModelRates {
-    /// Lines in snippets that pass, among all lines.
+    /// Lines in passing snippets as a share of all lines.
     pub line_rate: Option<f64>,
-    /// Snippets that pass, among all snippets.
+    /// Passing snippets as a share of all snippets.
     pub task_rate: Option<f64>,
 }
 
-/// What one completion number of a model has.
+/// Counts for one completion number of a model.
 #[derive(Debug, Default)]
 struct Tally {
     lines: u64,
@@ -31,17 +31,17 @@ struct Tally {
     passed_snippets: u64,
 }
 
-/// One result of a snippet.
+/// Result of one completion of a snippet.
 struct Completion {
     number: u64,
     lines: u64,
     passed: bool,
 }
 
-/// Reads a file of results: the rates by model, in the file's order, and the number of snippets left out.
+/// Reads a file of results and returns the rates by model, in the file's order, and the number of snippets left out.
 ///
 /// # Errors
-/// With file and line: what is not a result.
+/// An error with file and line for anything that is not a result.
 pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
     let mut models: Vec<(String, BTreeMap<u64, Tally>)> = Vec::new();
     let mut left_out = 0;
@@ -78,7 +78,7 @@ pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
     Ok((rates.collect(), left_out))
 }
 
-/// The results of a snippet; `None` when one of them is missing.
+/// Returns the results of a snippet; `None` if one of them is missing.
 fn completions(row: &Row) -> Result<Option<Vec<Completion>>> {
     row.text("snippet")?;
     let values = match row.get("value") {

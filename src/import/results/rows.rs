@@ -1,4 +1,4 @@
-//! JSON lines as Python writes them, with `NaN` and `Infinity`, read one at a time; errors name file and line.
+//! Reads JSON lines as written by Python, with `NaN` and `Infinity`, one at a time; errors contain file and line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::score::read_python_json;
 
-/// An object of a file, and its place.
+/// An object of a file, with its position.
 #[derive(Debug)]
 pub(super) struct Row {
     fields: Map<String, Value>,
@@ -18,23 +18,23 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A field; absent and null are the same.
+    /// Returns a field's value; `None` if it is absent or null.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    /// Whether the field is there, if only as null.
+    /// Whether the field exists, even as null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
-    /// A field that has to be there as text.
+    /// Returns the text of a required field.
     pub(super) fn text(&self, name: &str) -> Result<&str> {
         let value = self.get(name).ok_or_else(|| self.wrong(format!("`{name}` is missing")))?;
         value.as_str().ok_or_else(|| self.wrong(format!("`{name}` is not text: `{}`", short(value))))
     }
 
-    /// A field that names something, as text or as a whole number.
+    /// Returns a required id, which may be text or an integer.
     pub(super) fn id(&self, name: &str) -> Result<String> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
@@ -44,13 +44,13 @@ impl Row {
         }
     }
 
-    /// An error at this row.
+    /// Creates an error at this row.
     pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
         Error::suite(message).at(&self.path, Some(self.line))
     }
 }
 
-/// The beginning of a value, for messages.
+/// Shortens a value for messages.
 pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
@@ -59,11 +59,11 @@ pub(super) fn short(value: &Value) -> String {
     }
 }
 
-/// Calls `each` with the objects of a file, in order; empty lines are passed over.
+/// Calls `each` with the objects of a file, in order, skipping empty lines.
 ///
 /// # Errors
-/// Kind `Suite`, with file and line, for a line that is not a JSON object, and what `each` says, and for a file without
-/// any; kind `Usage` or `Machine` when the file cannot be read.
+/// Kind `Suite`, with file and line, for a line that is not a JSON object and for a file without any; kind `Usage` or
+/// `Machine` if the file cannot be read; and the errors of `each`.
 pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
     let unreadable = |error| Error::unreadable(path, error);
     let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);

@@ -1,11 +1,11 @@
-//! SUPER's stored attempts: the means of what was stored, and each stored value computed again where a row has what that
-//! takes.
+//! SUPER's stored attempts: means of the stored values, with each value recomputed if its row contains the necessary
+//! data.
 //!
 //! - `submitted`: from the last action and the submission.
-//! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0 whatever gold is.
-//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Seconds are kept
-//!   without fraction, so that a longest run of ten decides nothing.
-//! - Landmarks (`checkpoints`): never, since the rows have no outputs.
+//! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0 for any gold.
+//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Seconds are
+//!   stored without fractions, so a longest run of exactly ten seconds decides nothing.
+//! - Landmarks (`checkpoints`): never recomputed, since the rows have no outputs.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use crate::error::Result;
 use crate::score::read_python_json;
 use crate::score::super_bench::{SHORTEST_RUN, is_submitted, shipped_accuracy};
 
-/// Stored values that differ by less are equal: sums of floats in another order.
+/// Stored values that differ by less count as equal: floats may have been summed in another order.
 const SAME: f64 = 1e-9;
 
-/// The means over all attempts, each over those that have the value.
+/// Means over the attempts that have the value.
 #[derive(Debug, Default, Serialize)]
 pub struct Rescored {
     /// Number of attempts.
@@ -34,33 +34,33 @@ pub struct Rescored {
     pub landmarks: Option<f64>,
     /// Share of attempts that executed the script.
     pub script: Option<f64>,
-    /// Tasks with a stored value that the published rule does not give, each once, in order.
+    /// Tasks with a stored value that differs from the published rule, without repetitions, in order.
     pub differs: Vec<String>,
-    /// How many stored values were computed again.
+    /// Numbers of recomputed values.
     #[serde(skip)]
     pub checked: Checked,
-    /// What differs, in words.
+    /// Descriptions of the differences.
     #[serde(skip)]
     pub differences: Vec<String>,
 }
 
-/// Numbers of stored values that were computed again.
+/// Numbers of stored values that were recomputed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// Of `submitted`.
+    /// Recomputed values of `submitted`.
     pub submitted: usize,
-    /// Of accuracies, with gold known.
+    /// Recomputed accuracies with known gold.
     pub accuracy: usize,
-    /// Of accuracies without a submission.
+    /// Recomputed accuracies without a submission.
     pub nothing: usize,
-    /// Of scripts.
+    /// Recomputed script results.
     pub script: usize,
 }
 
-/// Reads files of stored attempts and scores them again.
+/// Reads files of stored attempts and rescores them.
 ///
 /// # Errors
-/// With file and line: what is not an attempt.
+/// An error with file and line for anything that is not an attempt.
 pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<Rescored> {
     let mut rescored = Rescored::default();
     let mut values: [Vec<f64>; 4] = Default::default();
@@ -105,7 +105,7 @@ fn add(row: &Row, rescored: &mut Rescored, values: &mut [Vec<f64>; 4]) -> Result
     Ok(())
 }
 
-/// A stored value under one of its names. NaN counts as absent, as null does.
+/// Returns a stored value under the first of these names that exists. NaN counts as absent, like null.
 fn stored(row: &Row, names: &[&str]) -> Result<Option<f64>> {
     let Some(stored) = row.get("stored") else { return Ok(None) };
     let Value::Object(stored) = stored else {
@@ -121,7 +121,7 @@ fn stored(row: &Row, names: &[&str]) -> Result<Option<f64>> {
     }
 }
 
-/// Whether the last action submitted something; `None` where the row does not say.
+/// Whether the last action submitted something; `None` if the row doesn't say.
 fn submitted(row: &Row) -> Option<bool> {
     let action = row.get("last_action_type").or_else(|| row.get("end")).and_then(Value::as_str);
     if !row.has("submission") {
@@ -130,7 +130,7 @@ fn submitted(row: &Row) -> Option<bool> {
     Some(action.is_none_or(|action| action == "submit") && is_submitted(row.get("submission")))
 }
 
-/// Accuracy by the published rule; `None` where gold is not known, or the rule ends in an exception.
+/// Computes the accuracy by the published rule; `None` if gold is unknown or the rule raises an exception.
 fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
     let Some(has_submitted) = has_submitted else { return Ok(None) };
     if !has_submitted {
@@ -138,7 +138,7 @@ fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
     }
     let gold = match (row.get("pseudo_gold").or_else(|| row.get("gold")), row.get("answer")) {
         (Some(gold), _) => gold.clone(),
-        // As published with the tasks: JSON in a string.
+        // The published tasks store JSON in a string.
         (None, Some(Value::String(text))) => {
             read_python_json(text).map_err(|error| row.wrong(format!("`answer` is not JSON: {error}")))?
         }
@@ -148,7 +148,7 @@ fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
     Ok(if is_submitted(Some(&gold)) { shipped_accuracy(&gold, row.get("submission")).ok() } else { None })
 }
 
-/// Whether the script of a masked task was executed; `None` where its steps do not decide it.
+/// Whether the script of a masked task was executed; `None` if its steps don't decide that.
 fn script(row: &Row) -> Option<f64> {
     let scripts = row.get("query_scripts")?.as_array()?;
     let [Value::String(script)] = scripts.as_slice() else { return None };
@@ -171,7 +171,7 @@ fn script(row: &Row) -> Option<f64> {
             (true, Some(seconds)) if seconds > SHORTEST_RUN => return Some(1.0),
             (true, Some(seconds)) => is_certain &= seconds < SHORTEST_RUN,
             (true, None) => is_certain = false,
-            // A module by its name, which the row does not hold.
+            // A module run by `python -m`; the row doesn't contain its name.
             (false, _) => is_certain &= !is(step, "python_m"),
         }
     }
