@@ -1,5 +1,5 @@
-//! The experiments as a user names them: `NAME=COMMAND` on the command line or one per line in a file, or a file of
-//! `[[experiment]]` tables as they will be in the manifest.
+//! Parses experiments given by a user: `NAME=COMMAND` on the command line or one per line in a file, or a file of
+//! `[[experiment]]` tables as in a manifest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,24 +13,24 @@ use crate::error::{Error, Kind, Result};
 use crate::files::from_toml;
 use crate::suite::{Parameters, ResultRule, ToleranceRule};
 
-/// An experiment that is wanted: the manifest's, but that description and result rule may be missing.
+/// A requested experiment: like the manifest's, but description and result rule are optional.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// Short name.
     pub id: String,
-    /// What is measured.
+    /// Description of the measurement.
     #[serde(default)]
     pub description: Option<String>,
-    /// Shell command, `{name}` for a parameter.
+    /// Shell command, with `{name}` for a parameter.
     pub command: String,
     /// Values of the parameters.
     #[serde(default)]
     pub parameters: Parameters,
-    /// How the result is read, where the user says so.
+    /// How to read the result, if specified.
     #[serde(default)]
     pub result: Option<ResultRule>,
-    /// The tolerance, where it is not the usual one.
+    /// The tolerance, if it isn't the default.
     #[serde(default)]
     pub tolerance: Option<ToleranceRule>,
 }
@@ -42,15 +42,16 @@ struct Tables {
     experiment: Vec<Wanted>,
 }
 
-/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` for one that is the same in both.
+/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` for one with the same value in both
+/// protocols.
 static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
 
 const FORM: &str = "write it as `NAME=COMMAND`, as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
 
-/// Reads `NAME=COMMAND`.
+/// Parses `NAME=COMMAND`.
 ///
 /// # Errors
-/// Kind `Usage` when there is no name, no command, or a parameter with half of its values.
+/// Kind `Usage` if the name or the command is missing, or a parameter lacks one of its values.
 pub fn parse(text: &str) -> Result<Wanted> {
     let (id, command) = text
         .split_once('=')
@@ -66,7 +67,7 @@ pub fn parse(text: &str) -> Result<Wanted> {
     for hole in HOLE.iter().flat_map(|hole| hole.captures_iter(command)) {
         let (Some(whole), Some(name), Some(values)) = (hole.get(0), hole.get(1), hole.get(2)) else { continue };
         if command[..whole.start()].ends_with('$') {
-            // The shell's own `${name=default}`.
+            // The shell's own syntax, `${name=default}`.
             continue;
         }
         let (full, curtailed) = match values.as_str().strip_prefix("full:") {
@@ -86,8 +87,8 @@ pub fn parse(text: &str) -> Result<Wanted> {
     Ok(Wanted { id: id.to_owned(), description: None, command: plain, parameters, result: None, tolerance: None })
 }
 
-/// Reads a file of commands: TOML with `[[experiment]]` tables where its name ends in `.toml`, one `NAME=COMMAND` a line
-/// otherwise, in which empty lines and those that begin with `#` say nothing.
+/// Reads a file of commands: TOML with `[[experiment]]` tables if its name ends in `.toml`, otherwise one
+/// `NAME=COMMAND` per line, ignoring empty lines and lines that begin with `#`.
 ///
 /// # Errors
 /// Kind `Usage`, with file and line.
@@ -110,7 +111,7 @@ pub fn read(path: &Path) -> Result<Vec<Wanted>> {
         .collect()
 }
 
-/// Refuses no experiments, two of one name, and parameters that do not fit their command.
+/// Fails for an empty list, for duplicate names, and for parameters that don't fit their command.
 ///
 /// # Errors
 /// Kind `Usage`.
@@ -135,10 +136,10 @@ pub fn validate(wanted: &[Wanted]) -> Result<()> {
     Ok(())
 }
 
-/// Adds expressions of `--regex NAME.KEY=EXPRESSION` and files of `--json-file NAME=FILE` to their experiments.
+/// Adds result rules from `--regex NAME.KEY=EXPRESSION` and `--json-file NAME=FILE` to their experiments.
 ///
 /// # Errors
-/// Kind `Usage` for one of no experiment, or that is not an expression with a group.
+/// Kind `Usage` for an unknown experiment or an expression that is invalid or has no group.
 pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
@@ -172,15 +173,12 @@ pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]
 }
 
 impl Wanted {
-    /// The command with its parameters filled in.
-    ///
-    /// # Errors
-    /// As [`crate::suite::Experiment::command_line`].
+    /// Returns the command with its parameters filled in.
     pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
     }
 
-    /// The manifest's experiment, with what this one lacks.
+    /// Converts it to an experiment of the manifest, adding the missing parts.
     #[must_use]
     pub fn experiment(&self, result: ResultRule, description: String) -> crate::suite::Experiment {
         crate::suite::Experiment {
@@ -196,13 +194,13 @@ impl Wanted {
     }
 }
 
-/// Whether a text can name an experiment, or a paper.
+/// Whether a text is a valid name of an experiment or paper.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.')
 }
 
-/// A number where it is written as this program writes it, the text as it is otherwise.
+/// Parses a number if formatting it gives the same text; otherwise returns the text.
 fn value(text: &str) -> toml::Value {
     let number = text.parse::<i64>().map(toml::Value::Integer).or_else(|_| text.parse::<f64>().map(toml::Value::Float));
     number.ok().filter(|number| number.to_string() == text).unwrap_or_else(|| text.into())

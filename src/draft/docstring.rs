@@ -1,6 +1,7 @@
-//! A function's description out of its docstring: the first sentence.
+//! Extracts a function's description, the first sentence, from its docstring.
 
-/// The first sentence of a docstring as written, prefix and quotes included, on one line; `None` when it says nothing.
+/// Returns the first sentence of a docstring literal (with prefix and quotes) on one line; `None` if it contains no
+/// words.
 pub(super) fn first_sentence(literal: &str) -> Option<String> {
     let inner = literal.trim().trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '(').trim_end_matches(')');
     let quotes = ["\"\"\"", "'''", "\"", "'"];
@@ -16,7 +17,8 @@ pub(super) fn first_sentence(literal: &str) -> Option<String> {
     Some(if ended { sentence.to_owned() } else { format!("{sentence}.") })
 }
 
-/// An empty line, a heading's underline, or the field list of the usual styles: what a first paragraph ends before.
+/// Whether a line ends the first paragraph: an empty line, a heading's underline, or a field list in one of the usual
+/// styles.
 fn is_break(line: &str) -> bool {
     const SECTIONS: [&str; 8] =
         ["args:", "arguments:", "parameters", "parameters:", "returns", "returns:", "inputs:", "example:"];
@@ -28,7 +30,7 @@ fn is_break(line: &str) -> bool {
         || SECTIONS.contains(&line.to_ascii_lowercase().as_str())
 }
 
-/// Where the first sentence ends: behind a full stop that a space and no small letter follow.
+/// Index at which the first sentence ends: after a full stop followed by a space and not by a lower-case letter.
 fn sentence_end(text: &str) -> usize {
     const NO_ENDS: [&str; 10] = ["e.g.", "i.e.", "cf.", "Eq.", "eq.", "Sec.", "Fig.", "al.", "vs.", "No."];
     for (place, _) in text.match_indices(". ") {

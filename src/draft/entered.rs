@@ -1,4 +1,4 @@
-//! Which functions of a repo its experiments enter: one traced run each.
+//! Determines which functions of a repo its experiments enter, by one traced run per experiment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use crate::run::event::{Observer, RunEvent, Stage};
 /// A repo's sources.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Python files that parse.
+    /// Python files that can be parsed.
     pub modules: BTreeMap<PathBuf, Module>,
-    /// Python files that don't, with the error.
+    /// Errors of the Python files that can't.
     pub broken: Vec<Error>,
     /// All other files.
     pub others: Vec<PathBuf>,
 }
 
-/// Reads a repo.
+/// Reads the files of a repo.
 #[must_use]
 pub fn sources(repo: &Path) -> Sources {
     let mut found = Sources::default();
@@ -41,11 +41,11 @@ pub fn sources(repo: &Path) -> Sources {
     found
 }
 
-/// Runs each experiment with the tracer. Returns what they enter, and a sentence for each of which less may have been
-/// seen than there was.
+/// Runs each experiment under the tracer. Returns the functions that they enter, and a sentence for each experiment
+/// whose trace may be incomplete.
 ///
 /// # Errors
-/// Kind `Baseline` when the experiments enter no function of the repo; those of the sandbox.
+/// Kind `Baseline` if the experiments enter no function of the repo; errors of the sandbox.
 pub async fn entered(bench: &Bench, sources: &Sources, observer: &dyn Observer) -> Result<(Entered, Vec<String>)> {
     let paper = &bench.loaded().paper;
     let total = paper.experiments.len();

@@ -1,14 +1,14 @@
-//! The env of a new paper: `environment.yml` from a list of packages.
+//! The env of a new paper: an `environment.yml` from a list of packages.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Interpreters that a new env accepts, unless the user says.
+/// Versions of Python that a new env accepts by default.
 pub const PYTHON: &str = ">=3.10,<3.14";
 
-/// An `environment.yml` with these packages from pip.
+/// Returns an `environment.yml` with these packages from pip.
 #[must_use]
 pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
     let quoted = |text: String| serde_json::Value::from(text).to_string();
@@ -27,7 +27,7 @@ pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
     text
 }
 
-/// Splits `numpy==2.2.6,scipy>=1.10,<2` at the commas that a package's name follows.
+/// Splits a list such as `numpy==2.2.6,scipy>=1.10,<2` at the commas that are followed by a package's name.
 #[must_use]
 pub fn split(list: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -43,10 +43,11 @@ pub fn split(list: &str) -> Vec<String> {
     found
 }
 
-/// The packages of a `requirements.txt`: its lines without comments.
+/// Reads the packages of a `requirements.txt`, without comments.
 ///
 /// # Errors
-/// Kind `Usage`, with file and line, for an option of pip or something that is on no index, since neither can be locked.
+/// Kind `Usage`, with file and line, for pip options and for packages that aren't on an index, because neither can be
+/// locked.
 pub fn read(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;

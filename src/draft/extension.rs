@@ -1,7 +1,8 @@
-//! Does a repository bring code that must be compiled, and by what command?
+//! Detects compiled code in a repository and the command that builds it.
 //!
-//! setuptools builds in place. Other build systems (meson, scikit-build, maturin) only make wheels; of such a wheel the
-//! shared libraries are copied beside the sources, so that Python imports the repo's own files and not installed copies.
+//! setuptools can build in place. Other build systems (meson, scikit-build, maturin) only make wheels; the shared
+//! libraries of such a wheel are copied next to the sources, so that Python imports the repo's own files instead of
+//! installed copies.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +10,22 @@ use walkdir::WalkDir;
 
 use super::metadata::{build_backend, build_requires, text};
 
-/// How a repository's extensions are built.
+/// How to build a repository's extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// The command, run in the repo's root.
+    /// Command to run in the repo's root.
     pub command: String,
-    /// Packages that it needs.
+    /// Packages that the command needs.
     pub requirements: Vec<String>,
-    /// What says that there is something to build.
+    /// Evidence that there is something to build.
     pub because: String,
 }
 
-/// Packages that some build systems call and do not name, by a part of the backend's name.
+/// Packages that some build systems need but don't declare, by a part of the backend's name.
 const TOOLS: [(&str, &[&str]); 3] =
     [("mesonpy", &["meson", "ninja"]), ("scikit_build", &["cmake", "ninja"]), ("skbuild", &["cmake", "ninja"])];
 
-/// What needs to be built in a repository; `None` where nothing does.
+/// Detects what must be built in a repository; `None` if nothing.
 #[must_use]
 pub fn extension(repo: &Path) -> Option<Extension> {
     let backend = build_backend(repo).unwrap_or_default();
@@ -68,12 +69,12 @@ pub fn extension(repo: &Path) -> Option<Extension> {
             }
         }
     }
-    // A package that only chooses an old numpy, which may not be the one of the experiments.
+    // This package only selects an old numpy, which may conflict with the experiments' version.
     requirements.retain(|one| name_of(one) != "oldest-supported-numpy");
     Some(Extension { command, requirements, because })
 }
 
-/// The packages, and those of `more` that none of them names.
+/// Adds those packages of `more` that `packages` doesn't contain in any version.
 #[must_use]
 pub fn joined(packages: &[String], more: &[String]) -> Vec<String> {
     let mut all = packages.to_vec();
@@ -81,19 +82,19 @@ pub fn joined(packages: &[String], more: &[String]) -> Vec<String> {
     all
 }
 
-/// Shared libraries of a repository, by their path.
+/// Paths of the shared libraries in a repository.
 #[must_use]
 pub fn libraries(repo: &Path) -> Vec<PathBuf> {
     with_endings(repo, &["so"])
 }
 
-/// A requirement's name, as package indexes compare names.
+/// The name of a requirement, normalised as by package indexes.
 fn name_of(requirement: &str) -> String {
     let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
     requirement[..end.unwrap_or(requirement.len())].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// A build system that only makes wheels, and that has something to compile here.
+/// Returns the build system if it can only make wheels and there are sources to compile.
 fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static str)> {
     let known = [
         ("mesonpy", "meson"),
@@ -107,7 +108,7 @@ fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static
     (!sources.is_empty()).then_some((part, name))
 }
 
-/// Makes a wheel's content and copies its shared libraries beside the sources.
+/// Command that builds a wheel's contents and copies its shared libraries next to the sources.
 fn wheel(repo: &Path) -> String {
     let to = if repo.join("src").is_dir() && !repo.join("src/__init__.py").exists() { "/src" } else { "" };
     format!(
@@ -116,7 +117,7 @@ fn wheel(repo: &Path) -> String {
     )
 }
 
-/// Sources of languages that are compiled.
+/// Source files in compiled languages.
 fn sources(repo: &Path) -> Vec<PathBuf> {
     with_endings(repo, &["pyx", "c", "cc", "cpp", "cxx", "f", "f90", "rs"])
 }

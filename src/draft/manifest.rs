@@ -1,34 +1,34 @@
-//! The text of a new paper's `paper.toml`, with comments for the person who finishes it.
+//! Generates a new paper's `paper.toml`, with comments for the person who completes it.
 
 use super::propose::Proposal;
 use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
 use std::fmt::Write as _;
 
-/// A repo's compiled code.
+/// Compiled code of a repo.
 #[derive(Debug, Clone, Default)]
 pub struct Compiled {
-    /// The command that builds it.
+    /// Command that builds it.
     pub build: Option<String>,
-    /// Compiled files that are in the repo.
+    /// Compiled files in the repo.
     pub files: Vec<String>,
-    /// The interpreter that it works with, where it is bound to one.
+    /// Python version that the compiled files require, if they are bound to one.
     pub abi: Option<String>,
 }
 
-/// What a manifest is written from.
+/// Input of a manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct Sheet<'a> {
-    /// The paper's title, where the text has one.
+    /// The paper's title, if its text has one.
     pub title: Option<&'a str>,
     /// Folder under `repos/`.
     pub repo: &'a str,
     /// Folder under `envs/`.
     pub env: &'a str,
-    /// How compiled code comes into the repo.
+    /// Compiled code of the repo.
     pub compiled: &'a Compiled,
     /// The experiments.
     pub experiments: &'a [Experiment],
-    /// Functions and protected files.
+    /// Proposed functions and protected files.
     pub proposal: &'a Proposal,
 }
 
@@ -56,7 +56,7 @@ impl Compiled {
 }
 
 impl Sheet<'_> {
-    /// The manifest.
+    /// Returns the manifest's text.
     #[must_use]
     pub fn manifest(&self) -> String {
         let title = quoted(self.title.unwrap_or(TODO));
@@ -145,7 +145,7 @@ impl Sheet<'_> {
     }
 }
 
-/// A result rule as the manifest has it.
+/// Formats a result rule for a manifest.
 #[must_use]
 pub fn rule(rule: &ResultRule) -> String {
     match rule {
@@ -159,18 +159,18 @@ pub fn rule(rule: &ResultRule) -> String {
     }
 }
 
-/// A key, in quotes where TOML needs them.
+/// Formats a TOML key, quoted if needed.
 fn key(text: &str) -> String {
     let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if bare { text.to_owned() } else { quoted(text) }
 }
 
-/// A text as a TOML string, to the letter: what runs and what reads is that which was tried.
+/// Formats a TOML string without changing the text, for commands and expressions that were tried exactly so.
 fn exact(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// A text for people as a TOML string on one line.
+/// Formats a text for readers as a TOML string on one line.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned())
         .to_string()

@@ -1,4 +1,4 @@
-//! What a repository says of itself as a package: what it depends on, and its console scripts.
+//! Reads a repository's packaging metadata: dependencies, Python versions, console scripts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use regex::Regex;
 use toml::Table;
 
-/// Packages that a repository depends on, and the file that says so.
+/// A repository's dependencies, and the file that lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependencies {
-    /// Requirements, as pip takes them.
+    /// Requirements in pip's notation.
     pub packages: Vec<String>,
     /// The file, relative to the repository.
     pub file: &'static str,
 }
 
-/// What the packaging files say, those first that say most: `pyproject.toml`, an sdist's `PKG-INFO`, `setup.cfg`,
-/// `setup.py`. `None` where no file says anything.
+/// Returns the dependencies from the first file that declares them, the most precise first: `pyproject.toml`, an
+/// sdist's `PKG-INFO`, `setup.cfg`, `setup.py`.
 #[must_use]
 pub fn dependencies(repo: &Path) -> Option<Dependencies> {
     let found =
@@ -29,7 +29,7 @@ pub fn dependencies(repo: &Path) -> Option<Dependencies> {
         .or_else(|| found("setup.py", text(repo, "setup.py").and_then(|said| called(&said, "install_requires"))))
 }
 
-/// The Python call behind each console script: `name = package.module:function`.
+/// Returns the Python call behind each console script, from entries such as `name = package.module:function`.
 #[must_use]
 pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -53,7 +53,7 @@ pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// Which versions of Python the package works with, and the file that says so.
+/// Returns the supported versions of Python, and the file that declares them.
 #[must_use]
 pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
     let project = || pyproject(repo)?.get("project")?.get("requires-python")?.as_str().map(str::to_owned);
@@ -74,7 +74,7 @@ pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
         .or_else(|| found("setup.py", setup()))
 }
 
-/// `[build-system] requires`.
+/// Returns `[build-system] requires`.
 #[must_use]
 pub fn build_requires(repo: &Path) -> Vec<String> {
     let table = pyproject(repo).unwrap_or_default();
@@ -82,13 +82,13 @@ pub fn build_requires(repo: &Path) -> Vec<String> {
     listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
 }
 
-/// `[build-system] build-backend`.
+/// Returns `[build-system] build-backend`.
 #[must_use]
 pub fn build_backend(repo: &Path) -> Option<String> {
     pyproject(repo)?.get("build-system")?.get("build-backend")?.as_str().map(str::to_owned)
 }
 
-/// The text of a file in the repository's root.
+/// Returns the text of a file in the repository's root.
 #[must_use]
 pub fn text(repo: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(repo.join(file)).ok()
@@ -98,7 +98,7 @@ fn pyproject(repo: &Path) -> Option<Table> {
     text(repo, "pyproject.toml")?.parse().ok()
 }
 
-/// `[project] dependencies`. A project that leaves them to its build is read elsewhere.
+/// Returns `[project] dependencies`; `None` if the project declares them as dynamic.
 fn declared(table: &Table) -> Option<Vec<String>> {
     let project = table.get("project")?.as_table()?;
     let dynamic = project.get("dynamic").and_then(toml::Value::as_array);
@@ -109,7 +109,7 @@ fn declared(table: &Table) -> Option<Vec<String>> {
     Some(listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect())
 }
 
-/// The `Requires-Dist` of a package's metadata that every installation has.
+/// Returns the `Requires-Dist` entries of a package's core metadata, without extras.
 fn metadata(text: &str) -> Option<Vec<String>> {
     let head = text.split("\n\n").next().unwrap_or_default();
     let needed = head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
@@ -117,7 +117,7 @@ fn metadata(text: &str) -> Option<Vec<String>> {
     (!needed.is_empty()).then_some(needed)
 }
 
-/// The lines of a key of an ini file.
+/// Returns the lines of a key in an ini file.
 fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     let mut lines = text.lines().skip_while(|line| line.trim() != format!("[{name}]")).skip(1);
     let mut found = Vec::new();
@@ -131,7 +131,7 @@ fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The strings of a list that is written out in a call of `setup`, as `install_requires=[...]` or `"name": [...]`.
+/// Returns the strings of a literal list in a call of `setup`, such as `install_requires=[...]` or `"name": [...]`.
 fn called(text: &str, key: &str) -> Option<Vec<String>> {
     let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
     let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;

@@ -1,4 +1,4 @@
-//! Which functions of a repo are worth masking, of those that its experiments enter, and which files to protect.
+//! Proposes which of the functions entered by the experiments to mask, and which files to protect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use super::docstring::first_sentence;
 use crate::code::{Module, Selector, last_part};
 
-/// Fewest lines of a function, its docstring not counted.
+/// Minimum number of lines of a function, without its docstring.
 const FEWEST_LINES: usize = 5;
 
-/// For each function that an experiment enters (file in the repo, index into its module's functions), the places of the
-/// experiments that do.
+/// For each function that an experiment enters (file in the repo, index in its module), the indexes of the experiments
+/// that enter it.
 pub type Entered = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
 
 /// A function that is worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its name.
+    /// Its selector.
     pub selector: Selector,
     /// Number of lines.
     pub lines: usize,
@@ -25,11 +25,11 @@ pub struct Candidate {
     pub calls: usize,
     /// First sentence of its docstring.
     pub description: Option<String>,
-    /// Places of the experiments that enter it.
+    /// Indexes of the experiments that enter it.
     pub experiments: BTreeSet<usize>,
 }
 
-/// Why a function that is entered is not proposed.
+/// Reason for not proposing an entered function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// It has fewer than five lines without its docstring.
@@ -56,16 +56,16 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What is proposed for a manifest.
+/// A proposal for a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// Functions, by file and then in source order.
+    /// Functions, by file and in source order.
     pub functions: Vec<Candidate>,
-    /// Functions that are entered, but not proposed.
+    /// Entered functions that are not proposed, with the reason.
     pub refused: Vec<(Selector, Reason)>,
     /// Globs of files to protect.
     pub protected: Vec<String>,
-    /// Scripts that the commands run and that are not protected, since no function would be left.
+    /// Scripts of the commands that are not protected because otherwise no function would be left.
     pub open_scripts: Vec<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ pub fn propose(
         open_scripts = scripts.difference(&closed).cloned().collect();
     }
     let chosen: BTreeSet<&PathBuf> = functions.iter().map(|candidate| &candidate.selector.file).collect();
-    // A package's own file decides what its names mean.
+    // `__init__.py` decides what a package's names refer to.
     let packages = modules.keys().filter(|path| path.ends_with("__init__.py") && !chosen.contains(path));
     let mut protected: BTreeSet<String> = others.iter().map(|path| glob(path)).collect();
     protected.extend(closed.iter().chain(packages).map(|path| literal(path)));
@@ -105,7 +105,7 @@ fn choose(
     let mut chosen = Vec::new();
     let mut refused = Vec::new();
     let mut places: BTreeSet<(&Path, usize)> = BTreeSet::new();
-    // In source order, so that a function comes before those that are nested in it.
+    // In source order, so that a function comes before those nested in it.
     for ((path, place), experiments) in entered {
         let Some(module) = modules.get(path) else { continue };
         let Some(function) = module.functions().get(*place) else { continue };
@@ -154,12 +154,12 @@ fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py")
 }
 
-/// Whether a command starts this file: `python path/file.py`, `python -m path.file`, `python -m path`.
+/// Whether a command runs this file: `python path/file.py`, `python -m path.file` or `python -m path`.
 fn runs(command: &str, path: &Path) -> bool {
     let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || ";&|()\"'".contains(c)).collect();
     let named = |name: &str| {
         let name = Path::new(name);
-        // A command may change its folder first.
+        // The command may change its folder first, so compare the end of the path.
         path.ends_with(name.strip_prefix("./").unwrap_or(name))
     };
     words.iter().enumerate().any(|(place, word)| {
@@ -172,7 +172,7 @@ fn runs(command: &str, path: &Path) -> bool {
     })
 }
 
-/// Whether a file is by its name the entry to a program, or its configuration.
+/// Whether a file's name suggests a program's entry point or configuration.
 fn is_entry(path: &Path) -> bool {
     const NAMES: [&str; 16] = [
         "__main__",
@@ -236,7 +236,7 @@ fn reads_command_line(module: &Module, place: usize) -> bool {
         || module.source()[function.body.clone()].windows(argv.len()).any(|window| window == argv)
 }
 
-/// A glob for a file that is not Python: all of its extension, or itself where it has none.
+/// Glob for a file that is not Python: all files with its extension, or only itself if it has none.
 fn glob(path: &Path) -> String {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some(extension) => format!("**/*.{}", globset::escape(extension)),

@@ -1,7 +1,7 @@
-//! The repository's copy under `repos/`, without what agents must not see and what is not needed.
+//! Copies the repository to `repos/`, without files that agents must not see or don't need.
 //!
-//! Version control and caches never come along, as in every snapshot. Tests, notebooks and saved results may give a
-//! function's body or a gold value away, so they are left out and named; the user can keep them.
+//! Version control and caches are never copied, as in every snapshot. Tests, notebooks and saved results may reveal a
+//! function's body or a gold value, so they are left out and listed; the user can keep them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::error::{Error, Result};
 use crate::workspace::is_left_out;
 
-/// What a user wants otherwise.
+/// User overrides for what is copied.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     keep: GlobSet,
@@ -21,10 +21,10 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// From globs over paths in the repo. One that matches a folder stands for all in it.
+    /// Parses globs over paths in the repo. A glob that matches a folder covers everything in it.
     ///
     /// # Errors
-    /// Kind `Usage` for a broken glob.
+    /// Kind `Usage` for an invalid glob.
     pub fn new(keep: &[String], leave_out: &[String]) -> Result<Self> {
         Ok(Self { keep: set(keep)?, leave_out: set(leave_out)? })
     }
@@ -39,10 +39,11 @@ fn set(globs: &[String]) -> Result<GlobSet> {
     set.build().map_err(|error| Error::internal("globs that do not fit together").because(error))
 }
 
-/// Copies a repository into the new folder `to`. Returns what was left out, folders as a whole, and why.
+/// Copies a repository into the new folder `to`. Returns the paths that were left out (whole folders as one path) with
+/// the reason.
 ///
 /// # Errors
-/// Kind `Usage` when `from` is not a folder or holds no Python file, `Machine` when something cannot be read or written.
+/// Kind `Usage` if `from` is not a folder or contains no Python file, `Machine` if something cannot be read or written.
 pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf, &'static str>> {
     if !from.is_dir() {
         let what = if from.exists() { "is not a folder" } else { "does not exist" };
@@ -97,7 +98,7 @@ pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf,
     Ok(left_out)
 }
 
-/// Why something in a folder that was left out is left out.
+/// Returns the reason for leaving out a folder above this path, if any.
 fn above(left_out: &BTreeMap<PathBuf, &'static str>, path: &Path) -> Option<&'static str> {
     path.ancestors().skip(1).find_map(|above| left_out.get(above).copied())
 }
@@ -135,7 +136,7 @@ fn reason(entry: &DirEntry, path: &Path, choice: &Choice) -> Option<&'static str
     }
 }
 
-/// Names of folders that hold what programs write.
+/// Names of folders that usually contain a program's output.
 const RESULTS: [&str; 14] = [
     "result",
     "results",

@@ -1,4 +1,4 @@
-//! How an experiment's result can be read: guessed from what its command did.
+//! Guesses how to read an experiment's result from what its command wrote.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,20 +9,20 @@ use serde_json::Value;
 use crate::score::read_result;
 use crate::suite::{ResultRule, Stdout};
 
-/// Why no rule could be guessed, and what to do.
+/// Reason why no rule could be guessed, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// A fragment.
+    /// The reason, as an error fragment.
     pub why: String,
-    /// The next step.
+    /// Hint for the user.
     pub hint: String,
 }
 
-/// The rule that fits what a command wrote: the last line of stdout that is a JSON object with a number in it, or else
-/// the one JSON file with a number that it wrote. `files` are the new and changed ones with their bytes.
+/// Returns the rule that fits what a command wrote: the last line of stdout that is a JSON object with a number in it
+/// or, failing that, the only JSON file with a number. `files` are the new and changed files with their bytes.
 ///
 /// # Errors
-/// When neither is there, or several files are.
+/// Fails if there is neither, or if several files qualify.
 pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(ResultRule, Value), Unreadable> {
     let line = ResultRule::JsonLine(Stdout::Stdout);
     if let Ok(value) = read_result(&line, stdout, None)
@@ -75,7 +75,7 @@ pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(Result
     })
 }
 
-/// How many numbers a result holds.
+/// Counts the numbers in a result.
 #[must_use]
 pub fn values(value: &Value) -> usize {
     match value {
@@ -86,7 +86,7 @@ pub fn values(value: &Value) -> usize {
     }
 }
 
-/// The shape of a result as an answer's example: keys as they are, `x` for a number; long ones are cut.
+/// Formats the shape of a result as an example for answers: keys unchanged, `x` for a number, long lists shortened.
 #[must_use]
 pub fn shape(value: &Value) -> String {
     const MOST: usize = 8;
@@ -112,9 +112,10 @@ pub fn shape(value: &Value) -> String {
     }
 }
 
-/// Options that would read the numbers of a text: `loss: 0.25` gives `--regex 'table.loss=loss: ([-+.0-9e]+)'`.
+/// Suggests options that would read the numbers in a text: `loss: 0.25` gives `--regex 'table.loss=loss:
+/// ([-+.0-9e]+)'`.
 fn suggestion(id: &str, stdout: &str) -> Option<String> {
-    // A colon or equals sign, or a space before a number with a point.
+    // A label followed by a colon or equals sign, or by a space and a number with a decimal point.
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"([A-Za-z][\w-]*(?: [A-Za-z][\w-]*){0,3})(?:( ?[:=] *)[-+]?\d*\.?\d+|( )[-+]?\d*\.\d+)").ok()
     });

@@ -1,4 +1,4 @@
-//! Where a new paper is put together: a suite in miniature inside the suite, whose folders take their places at the end.
+//! Staging area of a new paper: a miniature suite inside the suite, whose folders are moved into place at the end.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::files::write_durably;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
 
-/// The venv backend's lock file, and where those of drafts are kept in the cache.
+/// The venv backend's lock file, and the cache folder for lock files of drafts.
 const LOCK: &str = "venv.lock";
 const LOCKS: &str = "draft-locks";
 
-/// How long a lock file is taken for new.
+/// Age up to which a cached lock file is reused.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A paper that is being put together. Dropped before [`Draft::settle`], it leaves nothing behind.
+/// A paper in preparation. If dropped before [`Draft::settle`], it leaves nothing behind.
 pub struct Draft {
     root: PathBuf,
     id: String,
@@ -27,7 +27,7 @@ pub struct Draft {
     _lock: File,
 }
 
-/// Refuses a text that cannot be a paper's id.
+/// Fails if a text is not a valid id of a paper.
 ///
 /// # Errors
 /// Kind `Usage`.
@@ -40,11 +40,11 @@ pub fn require_id(id: &str) -> Result<()> {
 }
 
 impl Draft {
-    /// Begins a paper.
+    /// Starts a draft.
     ///
     /// # Errors
-    /// Kind `Usage` for an id that is none or is taken; `Machine` when the suite cannot be written, or another process
-    /// puts a paper of this id together.
+    /// Kind `Usage` for an id that is invalid or taken; `Machine` if the suite cannot be written or another process is
+    /// drafting a paper with this id.
     pub fn begin(suite: &Suite, id: &str) -> Result<Self> {
         require_id(id)?;
         for (kind, folder) in [("paper", suite.paper_dir(id)), ("repo", suite.repo_dir(id))] {
@@ -62,7 +62,7 @@ impl Draft {
                 .hint("wait until it has ended"));
         }
         for part in ["papers", "repos", "envs"] {
-            // What a killed process left.
+            // Remove the remains of a killed process.
             remove_tree(&staging.join(part)).map_err(failed)?;
             fs::create_dir_all(staging.join(part)).map_err(failed)?;
         }
@@ -71,7 +71,7 @@ impl Draft {
         Ok(Self { root: suite.root().to_owned(), id: id.to_owned(), staged, new_env: false, _lock: lock })
     }
 
-    /// The suite in miniature.
+    /// The miniature suite.
     #[must_use]
     pub const fn suite(&self) -> &Suite {
         &self.staged
@@ -83,10 +83,10 @@ impl Draft {
         &self.id
     }
 
-    /// Takes an env of the suite.
+    /// Uses an existing env of the suite.
     ///
     /// # Errors
-    /// Kind `Usage` when there is none of that id.
+    /// Kind `Usage` if there is no env with this id.
     pub fn use_env(&self, env: &str) -> Result<()> {
         let from = self.root.join("envs").join(env);
         if !is_name(env) || !from.join("environment.yml").is_file() {
@@ -104,10 +104,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Starts a new env for the paper, named by its id.
+    /// Creates a new env with the paper's id.
     ///
     /// # Errors
-    /// Kind `Usage` when there is one already.
+    /// Kind `Usage` if that env already exists.
     pub fn write_env(&mut self, yml: &str) -> Result<()> {
         let taken = self.root.join("envs").join(&self.id);
         if taken.symlink_metadata().is_ok() {
@@ -120,8 +120,8 @@ impl Draft {
         write(&folder.join("environment.yml"), yml)
     }
 
-    /// Takes the env's lock file of an earlier try today, where its environment file was the same, so that a command
-    /// that is corrected and repeated need not solve again. Returns whether there was one.
+    /// Reuses the env's lock file from an earlier attempt within a day with the same environment file, so that
+    /// correcting and repeating a command needs no new solve. Returns whether there was one.
     ///
     /// # Errors
     /// Kind `Machine`.
@@ -136,7 +136,7 @@ impl Draft {
         Ok(recent)
     }
 
-    /// Keeps the env's lock file for the next try.
+    /// Caches the env's lock file for the next attempt.
     ///
     /// # Errors
     /// Kind `Machine`.
@@ -158,7 +158,7 @@ impl Draft {
         Ok(cache.join(LOCKS).join(format!("{}-{digest}", self.id)))
     }
 
-    /// Writes a file of the paper's folder.
+    /// Writes a file into the paper's folder.
     ///
     /// # Errors
     /// Kind `Machine`.
@@ -166,7 +166,7 @@ impl Draft {
         write(&self.staged.paper_dir(&self.id).join(name), text)
     }
 
-    /// The error, with a path in this draft replaced by the final one, because the draft is removed.
+    /// Replaces paths inside this draft in an error by the final ones, because the draft will be removed.
     #[must_use]
     pub fn outside(&self, mut error: Error) -> Error {
         if let Some((path, _)) = &mut error.place
@@ -180,10 +180,10 @@ impl Draft {
         error
     }
 
-    /// Puts everything in its place in the suite.
+    /// Moves everything into place in the suite.
     ///
     /// # Errors
-    /// Kind `Machine` when a place has been taken meanwhile; nothing is left there then.
+    /// Kind `Machine` if a folder has been created there meanwhile; nothing is left behind then.
     pub fn settle(self) -> Result<()> {
         let parts: &[&str] = if self.new_env { &["envs", "repos", "papers"] } else { &["repos", "papers"] };
         let mut settled: Vec<PathBuf> = Vec::new();
@@ -204,7 +204,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // What cannot be removed is removed by the next draft of this id.
+        // If this fails, the next draft with this id removes the rest.
         let _ = remove_tree(self.staged.root());
     }
 }

@@ -1,4 +1,4 @@
-//! The paper's text for `paper.md`: from Markdown, LaTeX or plain text, or an outline to be filled in.
+//! Creates `paper.md` from Markdown, LaTeX or plain text, or as an outline to be completed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,32 +12,32 @@ use crate::error::{Error, Result};
 use crate::scrub::{Format, Options, scrub};
 use crate::suite::{Experiment, Gold, TODO, result_numbers};
 
-/// A paper's text as the user has it.
+/// A paper's text as given by the user.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The text.
     pub text: String,
-    /// Its title, where it has one.
+    /// Its title, if it has one.
     pub title: Option<String>,
     format: Format,
 }
 
-/// A paper's text as agents may see it.
+/// A paper's text as shown to agents.
 #[derive(Debug, Clone)]
 pub struct Scrubbed {
     /// The text.
     pub text: String,
-    /// How many numbers were removed.
+    /// Number of numbers removed.
     pub removed: usize,
-    /// Of how many.
+    /// Total number of numbers.
     pub numbers: usize,
 }
 
 impl Source {
-    /// Reads a text in Markdown, LaTeX or plain.
+    /// Reads a text in Markdown, LaTeX or plain text.
     ///
     /// # Errors
-    /// Kind `Usage` when it cannot be read or is not UTF-8.
+    /// Kind `Usage` if it cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("failed to read the text `{}`", path.display()))
@@ -49,7 +49,7 @@ impl Source {
         Ok(Self { text, title, format })
     }
 
-    /// The text without its results, in which roundings of gold are looked for as well; LaTeX with Markdown's headings.
+    /// Removes the results from the text, including roundings of gold values. LaTeX gets Markdown headings.
     #[must_use]
     pub fn scrubbed(&self, gold: &Gold) -> Scrubbed {
         let mut values = Vec::new();
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// A text's title: its first heading of Markdown, or LaTeX's `\title`.
+/// Returns a text's title: its first Markdown heading, or LaTeX's `\title`.
 #[must_use]
 pub fn title(text: &str) -> Option<String> {
     static LATEX: LazyLock<Option<Regex>> =
@@ -75,8 +75,8 @@ pub fn title(text: &str) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// LaTeX with Markdown's headings, which passages are named by; the rest stays as it is. The preamble goes, and so do
-/// comments, in which results are forgotten.
+/// Converts LaTeX headings to Markdown, because passages are referred to by heading; other markup stays. Removes the
+/// preamble, and comments, which may contain forgotten results.
 #[must_use]
 pub fn from_latex(source: &str) -> String {
     let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
@@ -108,9 +108,9 @@ pub fn from_latex(source: &str) -> String {
     heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
 }
 
-/// The text with the author's own commands without arguments, such as `\newcommand{\model}{NetX}`, written out.
+/// Expands the author's own commands without arguments, such as `\newcommand{\model}{NetX}`.
 fn expanded(text: &str) -> String {
-    /// Commands within commands, this deep.
+    /// Maximum nesting depth of commands.
     const DEEPEST: usize = 4;
     let definition = Regex::new(
         r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
@@ -133,7 +133,7 @@ fn expanded(text: &str) -> String {
     text
 }
 
-/// A line without its comment; `None` when it was nothing else.
+/// Removes a line's comment; `None` if the line has nothing else.
 fn uncommented(line: &str) -> Option<&str> {
     let mut escaped = false;
     for (place, letter) in line.char_indices() {
@@ -145,7 +145,7 @@ fn uncommented(line: &str) -> Option<&str> {
     Some(line)
 }
 
-/// An outline with a heading for each file that holds proposed functions and for each experiment.
+/// Returns an outline with a heading for each file that contains proposed functions and for each experiment.
 #[must_use]
 pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experiment]) -> String {
     let mut text = format!(

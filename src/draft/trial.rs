@@ -1,4 +1,4 @@
-//! A command's first run: does it work in the sandbox, and how is its result read?
+//! First run of a command: checks that it works in the sandbox, and how to read its result.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,43 +20,43 @@ use crate::score::read_result;
 use crate::suite::{Protocol, ResultRule};
 use crate::workspace::{Change, ChangeKind, ChangeLimits, Snapshot, Workspace};
 
-/// How much of standard error is shown.
+/// Maximum bytes of standard error shown.
 const STDERR_SHOWN: usize = 1500;
 
 /// The result of a first run.
 #[derive(Debug, Clone)]
 pub struct Tried {
-    /// How its result is read.
+    /// How to read the result.
     pub rule: ResultRule,
     /// The result.
     pub value: Value,
-    /// Wall seconds.
+    /// Duration in wall seconds.
     pub seconds: f64,
-    /// Its result file, when the repo held one of that name.
+    /// The result file, if the repo already contained a file of that name.
     pub overwrote: Option<String>,
 }
 
-/// Where commands are tried.
+/// Setup of a first run.
 pub struct Place<'a> {
     /// The paper's id, for messages.
     pub paper: &'a str,
-    /// The repo.
+    /// Snapshot of the repo.
     pub snapshot: &'a Snapshot,
-    /// Its env.
+    /// The paper's env.
     pub env: &'a Env,
-    /// What was left out of the repo, and why.
+    /// Files that were left out of the repo, with the reason.
     pub left_out: &'a BTreeMap<PathBuf, &'static str>,
-    /// The machine.
+    /// This machine's sandboxes and limits.
     pub machine: &'a Machine,
     /// Time limit of a command.
     pub limit: Duration,
 }
 
-/// Runs a command, curtailed, on a fresh copy of the repo.
+/// Runs a command with curtailed parameters on a fresh copy of the repo.
 ///
 /// # Errors
-/// Kind `Baseline`, naming paper, experiment and next step, when it fails, takes too long, or gives no result that can be
-/// read; other kinds when the machine is at fault.
+/// Kind `Baseline`, with paper, experiment and hint, if the command fails, takes too long, or gives no readable result;
+/// other kinds for failures of the machine.
 pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     let machine = place.machine;
     let backend = &machine.backend;
@@ -118,7 +118,7 @@ impl Place<'_> {
     }
 }
 
-/// Why a command failed and what to do; `None` when it ended well.
+/// Returns why a command failed and what to do; `None` if it succeeded.
 fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String)> {
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let stderr = tail(stderr.trim_end());
@@ -141,7 +141,7 @@ fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String
     Some((why.trim_end().to_owned(), hint))
 }
 
-/// What to do where the shell did not find a program that is a console script of the repo: nothing is installed.
+/// Hint for a command that wasn't found because it is a console script of the repo, which isn't installed.
 fn script(stderr: &str, tree: &Path) -> Option<String> {
     static UNKNOWN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)([A-Za-z0-9_.-]+): (?:command )?not found").ok());
@@ -149,10 +149,11 @@ fn script(stderr: &str, tree: &Path) -> Option<String> {
     call_of(name, tree)
 }
 
-/// Refuses commands that begin with a console script of the repo: nothing is installed. Said before an env is built.
+/// Fails for commands that begin with a console script of the repo, because the repo isn't installed. This check comes
+/// before the env is built.
 ///
 /// # Errors
-/// Kind `Usage`, for all of them.
+/// Kind `Usage`, covering all such commands.
 pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
     let faults = wanted.iter().filter_map(|one| {
         let mut words = one.command.split_whitespace();
@@ -163,7 +164,7 @@ pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// What to write in place of a console script of the repo.
+/// Suggests the Python call that replaces a console script of the repo.
 fn call_of(name: &str, tree: &Path) -> Option<String> {
     let target = scripts(tree).remove(name)?;
     let (module, function) = target.split_once(':')?;
@@ -175,7 +176,7 @@ fn call_of(name: &str, tree: &Path) -> Option<String> {
     ))
 }
 
-/// The folder of the repo that Python finds a module in: that of a package, with an `__init__.py`, before others.
+/// The folder of the repo from which Python would import a module; a package with `__init__.py` takes precedence.
 fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     let is_it = |path: &Path| path.file_name().is_some_and(|name| name == module);
     let mut found: Vec<(u8, usize, PathBuf)> = Vec::new();
@@ -195,7 +196,7 @@ fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).to_owned())
 }
 
-/// What to do about a failed command, by what it said.
+/// Suggests what to do about a failed command, from its standard error.
 fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static str>) -> String {
     static MISSING: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"No module named '?([A-Za-z0-9_.]+)'?").ok());
@@ -235,7 +236,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
     hint
 }
 
-/// The last part of a text, from a line's begin on where there is one.
+/// Returns the end of a text, starting at the beginning of a line if possible.
 fn tail(text: &str) -> String {
     let mut start = text.len().saturating_sub(STDERR_SHOWN);
     while !text.is_char_boundary(start) {
@@ -266,7 +267,7 @@ mod tests {
             "`inner` is in the repo, at `src/inner`: begin the command with `PYTHONPATH=src:$PYTHONPATH`"
         );
         assert!(step("helper").contains("`PYTHONPATH=.:$PYTHONPATH`"));
-        // A folder around the package has its name.
+        // The folder that contains the package has the same name.
         for file in ["libs/deep/README", "libs/deep/src/deep/__init__.py", "libs/deep/src/deep/core.py"] {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "").unwrap();
