@@ -1,4 +1,4 @@
-//! The audit: every number of a text, and what became of it.
+//! The audit of a scrubbed text: every number with its decision.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,24 +8,24 @@ use super::{Format, Scrubbed, SeenNumber};
 /// The only format version of audits that this program writes.
 pub const AUDIT_FORMAT: u32 = 1;
 
-/// What `--audit` writes.
+/// Contents of the file written by `--audit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
     /// Format version.
     pub format: u32,
-    /// How the text was read.
+    /// Format in which the text was read.
     pub text_format: Format,
-    /// How many numbers were removed.
+    /// Number of removed numbers.
     pub removed: usize,
-    /// How many were kept.
+    /// Number of kept numbers.
     pub kept: usize,
-    /// All of them, in the order of the text.
+    /// All numbers, in the order of the text.
     pub numbers: Vec<SeenNumber>,
 }
 
 impl Audit {
-    /// The audit of a scrubbed text.
+    /// Creates the audit of a scrubbed text.
     #[must_use]
     pub fn new(scrubbed: &Scrubbed, text_format: Format) -> Self {
         let removed = scrubbed.removed();

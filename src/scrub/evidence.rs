@@ -1,31 +1,31 @@
-//! What the words around a number say: for a result, or for a setting.
+//! Weighs the words around a number as evidence for a result or for a setting.
 //!
-//! Numbers that are joined by commas, "and", "to", ±, brackets and units are one group with one judgement. For each
-//! group the nearest word of each sort is weighed, less the further it is away and less again beyond the end of a
-//! clause; the form of the numbers and the section of the text add a little. Above zero it is a result.
+//! Numbers joined by commas, "and", "to", ±, brackets and units form a group with a single decision. For each group,
+//! the nearest word of each sort counts, less with distance and less again beyond the end of a clause; the form of the
+//! numbers and the section of the text contribute a little. A total above zero means a result.
 
 use super::Rule;
 use super::prose::Prose;
 use super::token::Kind;
 use super::words::{self, Section, Sort};
 
-/// What is known of the stretch as a whole.
+/// Properties of the whole stretch of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
-    /// The section it is in.
+    /// Section of the text.
     pub(super) section: Section,
 }
 
-/// What was decided of a number.
+/// The decision on a number: whether to remove it, the rule, and the word that decided.
 pub(super) type Decision = Option<(bool, Rule, Option<String>)>;
 
-/// How many tokens away a word may be.
+/// Maximum distance of a word in tokens.
 const FAR: usize = 30;
 
-/// What a word must say for a result, at least, outside sections of results.
+/// Minimum weight of a single word for a result, outside sections of results.
 const LEAST_SPOKEN: f64 = 0.35;
 
-/// Judges all numbers that no rule has settled.
+/// Decides on all numbers that no rule has settled.
 pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decision]) {
     let mut before: Option<(usize, f64)> = None;
     let mut at = 0;
@@ -62,8 +62,8 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decisi
     }
 }
 
-/// Whether a number stands here that no rule has settled. A marker is one too: groups stay the same when a member has
-/// gone.
+/// Whether a token is a number that no rule has settled. A marker counts too, so that groups stay the same after one of
+/// their numbers has been removed.
 fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     match prose.tokens[at].kind {
         Kind::Number(_) => decisions[at].is_none(),
@@ -72,7 +72,7 @@ fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     }
 }
 
-/// The numbers that are judged together with the one at `first`.
+/// Returns the numbers that are judged together with the one at `first`.
 fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> {
     let mut members = vec![first];
     let mut last = first;
@@ -145,11 +145,11 @@ struct Scale<'a> {
     group: &'a [usize],
     total: f64,
     loudest: f64,
-    /// The most that any one word or sign has said for a result.
+    /// The largest weight of any single word or sign for a result.
     spoken: f64,
-    /// A metric is in front of the group, in the same clause.
+    /// Whether a metric precedes the group in the same clause.
     measured: bool,
-    /// A claim is in front of the group, in the same clause.
+    /// Whether a claim precedes the group in the same clause.
     claimed: bool,
     cue: Option<String>,
 }
@@ -179,13 +179,13 @@ impl Scale<'_> {
         self.words_before(first);
         self.words_behind(last, decisions);
         self.neighbours(first, last, setting.section, decisions);
-        // Where results are told, a number may be one by its looks; elsewhere some word must say so.
+        // In sections of results, the form of a number can suffice; elsewhere some word must support it.
         if setting.section != Section::Results && self.spoken < LEAST_SPOKEN {
             self.total = self.total.min(0.0);
         }
     }
 
-    /// What the numbers look like.
+    /// Weighs the form of the numbers.
     fn form(&mut self) {
         let forms: Vec<_> = self.group.iter().filter_map(|&member| self.prose.form(member)).collect();
         let decimals = forms.iter().map(|form| form.decimals).max().unwrap_or(0);
@@ -217,7 +217,7 @@ impl Scale<'_> {
             if ends_sentence(self.prose, at) {
                 break;
             }
-            // What is in brackets is about something else.
+            // Skip brackets, which are about something else.
             if self.prose.sign(at) == Some(')')
                 && let Some(open) = (at.saturating_sub(FAR)..at).rev().find(|&open| self.prose.sign(open) == Some('('))
                 && (open..at).all(|inner| !ends_sentence(self.prose, inner))
@@ -231,14 +231,14 @@ impl Scale<'_> {
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
-                // What was said before another number belongs to that one, the more so when that stands beside this one.
+                // Words before another number belong to that number, especially if it is next to the group.
                 passed = if distance < 1.0 { 0.1 } else { f64::min(passed, 0.6) };
             }
             let word = self.prose.word(at).to_owned();
             if word.is_empty() {
                 continue;
             }
-            // When the buffer shrinks to 1%: what changes is a setting.
+            // In "When the buffer shrinks to 1%", the thing that changes is a setting.
             if whole_clause
                 && heard.contains(&Sort::Setting)
                 && matches!(word.as_str(), "When" | "when" | "If" | "if" | "As")
@@ -246,14 +246,14 @@ impl Scale<'_> {
                 self.add(-2.5, &word);
             }
             self.measured |= whole_clause && words::sort(&word) == Some(Sort::Metric);
-            // We raise it to 0.001: that is done, and not found.
+            // "We raise it to 0.001" describes an action, not a finding.
             let done = at > 0
                 && matches!(self.prose.word(at - 1), "we" | "We")
                 && matches!(word.as_str(), "raise" | "lower" | "cut" | "add");
             self.claimed |= whole_clause && !done && words::sort(&word) == Some(Sort::Claim);
-            // "set to", but not "the test set".
+            // "set to" is a verb, but "the test set" is not.
             let noun = word == "set" && !matches!(self.prose.word(at + 1), "to" | "at" | "as" | "by");
-            // A learning rate is a setting, whatever a rate is.
+            // In "learning rate", the preceding word makes `rate` a setting.
             let described = at > 0 && words::sort(self.prose.word(at - 1)) == Some(Sort::Setting);
             let sort = words::sort(&word).filter(|_| !noun);
             let sort = sort.map(|sort| if sort == Sort::Hint && described { Sort::Setting } else { sort });
@@ -330,7 +330,7 @@ impl Scale<'_> {
             {
                 heard.push(sort);
                 let weight = match sort {
-                    // 0.1, accuracy is 93.4: the next number's.
+                    // In "0.1, accuracy is 93.4", the metric belongs to the next number.
                     Sort::Metric if factor < 1.0 && (at + 1..at + 4).any(|at| self.prose.is_number(at)) => 0.5,
                     Sort::Metric if distance < 3.0 => 2.0,
                     Sort::Metric => 0.6,
@@ -348,13 +348,13 @@ impl Scale<'_> {
         }
     }
 
-    /// Signs and fixed phrases right beside the group.
+    /// Weighs signs and fixed phrases directly next to the group.
     fn neighbours(&mut self, first: usize, last: usize, section: Section, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
-            // A single digit weighs as much as others here: 9%.
+            // A single digit with a percent sign, such as 9%, weighs as much as longer numbers.
             self.add(if self.is_digit() && !self.is_decimal() { 3.0 } else { 1.2 }, "%");
         }
         if prose.sign(back(1)) == Some('(') && self.is_decimal() {
@@ -375,7 +375,7 @@ impl Scale<'_> {
         }
         if words::is_time_unit(prose.word(last + 1)) {
             let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
-            // 10 ms frames, a 5 s window.
+            // Such as "10 ms frames" or "a 5 s window".
             let compound = words::is_counted(prose.word(last + 2))
                 || matches!(words::sort(prose.word(last + 2)), Some(Sort::Setting));
             let weight = if compound {
@@ -391,7 +391,7 @@ impl Scale<'_> {
         if (back(4).min(first)..first).any(|at| matches!(prose.word(at), "CI" | "interval")) && self.group.len() > 1 {
             self.add(2.0, "CI");
         }
-        // "at 0.5" is where something was measured, "stays at 0.5" what.
+        // "at 0.5" says where something was measured, "stays at 0.5" what was measured.
         let placed = before == "at" && !matches!(words::sort(prose.word(back(2))), Some(Sort::Claim | Sort::Hint));
         let named = matches!(words::sort(prose.word(last + 1)), Some(Sort::Metric));
         if placed && !named {
@@ -420,7 +420,7 @@ impl Scale<'_> {
         if words::is_ordinal(prose.word(back(1))) && !self.is_decimal() {
             self.add(-3.0, prose.word(back(1)));
         }
-        // Exact in 71% of the trials.
+        // Such as "exact in 71% of the trials".
         if section == Section::Results && before == "in" && prose.word(last + 2) == "of" && inside('%') {
             self.add(2.5, "% of");
         }
@@ -447,18 +447,18 @@ impl Scale<'_> {
                 self.add(2.5, "²");
             }
         }
-        // A part of a whole: 94 of the 100 runs.
+        // A part of a whole, such as "94 of the 100 runs".
         let whole = (last + 1..last + 5).find(|&at| prose.is_number(at));
         let of = (last + 1..last + 3).any(|at| prose.word(at) == "of");
         if of && whole.is_some_and(|at| decisions[at].is_none()) {
             self.add(2.5, "of");
         }
-        // Of the 1,852 people, 211.
+        // Such as "Of the 1,852 people, 211".
         let sentence = (0..first).rev().take(FAR).find(|&at| ends_sentence(prose, at)).map_or(0, |at| at + 1);
         if prose.word(sentence) == "Of" && (sentence + 1..sentence + 4).any(|at| prose.is_number(at) && at < first) {
             self.add(3.0, "Of");
         }
-        // The whole itself: of the 100 runs.
+        // The whole itself, as in "of the 100 runs".
         if prose.word(back(1)) == "of" || (prose.word(back(2)) == "of" && prose.word(back(1)) == "the") {
             let part = (back(6).min(first)..first).any(|at| prose.is_number(at));
             if part && !self.is_decimal() {
@@ -467,7 +467,7 @@ impl Scale<'_> {
         }
     }
 
-    /// Whether the group is made of single digits.
+    /// Whether the group consists of single digits.
     fn is_digit(&self) -> bool {
         self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.digits <= 1)
     }

@@ -1,23 +1,25 @@
-//! Roundings of gold values among the numbers that the other rules keep.
+//! Finds roundings of gold values among the numbers that the other rules keep.
 
 use super::{Judged, Rule};
 use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 
-/// Significant digits from which on a number can be a rounding of a result; one more without a decimal point.
+/// Minimum number of significant digits of a rounding; one more without a decimal point.
 const LEAST_DIGITS: usize = 3;
 
-/// So precise a number agrees with a result by chance about once in ten thousand times: no question of density.
+/// Number of digits from which chance agreement is so unlikely (about one in ten thousand) that the density of numbers
+/// need not be considered.
 const SURE_DIGITS: usize = 5;
 
-/// Marks kept numbers that are roundings of gold values: all with five digits and more, the others unless as many would
-/// be no surprise among the text's other numbers, as in a table of settings ([`roundings`]).
+/// Marks kept numbers that are roundings of gold values for removal: all with five or more digits, and shorter ones
+/// unless that many matches are expected by chance among the text's other numbers, as in a table of settings
+/// ([`roundings`]).
 pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();
     let mut plain = Vec::new();
     for (place, number) in judged.iter().enumerate().filter(|(_, number)| !number.remove) {
         if !matches!(number.rule, Rule::Bibliography | Rule::Layout | Rule::Markup | Rule::Version | Rule::Date) {
             let mut token = text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "");
-            // As `check` reads it: a percentage is a share, too.
+            // Like `check`, read a percentage as a share too.
             let behind = text[number.range.end..].trim_start_matches(['\\', ',', ' ']);
             if behind.starts_with('%') || behind.starts_with("percent") {
                 token.push('%');
@@ -28,7 +30,7 @@ pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
     let mut found = Vec::new();
     for (place, token) in &plain {
         for mut written in written_numbers(token, LEAST_DIGITS) {
-            // Each token is a text of one line: its place stands for it.
+            // Each token is read as a text of its own, so store its index as the line.
             written.line = *place;
             found.push(written);
         }

@@ -1,10 +1,10 @@
-//! Tables in HTML, as converters put them into Markdown.
+//! HTML tables, as converters put them into Markdown.
 
 use std::ops::Range;
 
 use super::layout::{Cell, Table};
 
-/// The rows and cells of `text[range]`, which holds a `<table>`.
+/// Returns the rows and cells of `text[range]`, which contains a `<table>`.
 pub(super) fn read(text: &str, range: Range<usize>) -> Table {
     let mut table = Table::default();
     let mut heads = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, range: Range<usize>) -> Table {
     table
 }
 
-/// How many columns a cell takes.
+/// Number of columns that a cell spans.
 fn span(tag: &str) -> usize {
     let value = tag.split_once("colspan=").map_or("", |(_, value)| value.trim_start_matches(['"', '\'']));
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,6 +1,6 @@
-//! What is peculiar to LaTeX: its commands, and where a document's pieces begin and end.
+//! LaTeX syntax: commands, arguments, and braces.
 
-/// The sign that a command stands for.
+/// The sign that a command produces.
 pub(super) fn sign(name: &str) -> Option<char> {
     Some(match name {
         "pm" | "mp" | "textpm" => '±',
@@ -16,7 +16,7 @@ pub(super) fn sign(name: &str) -> Option<char> {
     })
 }
 
-/// How many arguments of this command hold no prose; `None` for a command whose arguments are read.
+/// Number of arguments of a command that contain no prose; `None` for a command whose arguments are read.
 pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "cite" | "citep" | "citet" | "citealp" | "citeauthor" | "citeyear" | "parencite" | "textcite" | "autocite"
@@ -31,7 +31,7 @@ pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     })
 }
 
-/// How many arguments for units are behind the number in one of siunitx's commands.
+/// Number of unit arguments after the number in a siunitx command.
 pub(super) fn number_arguments(name: &str) -> Option<usize> {
     match name {
         "num" => Some(0),
@@ -40,14 +40,14 @@ pub(super) fn number_arguments(name: &str) -> Option<usize> {
     }
 }
 
-/// Whether a command only changes how things look.
+/// Whether a command only affects the appearance.
 pub(super) fn is_font(name: &str) -> bool {
     name.starts_with("math")
         || name.starts_with("text")
         || matches!(name, "bf" | "it" | "rm" | "left" | "right" | "boldsymbol" | "bm" | "big" | "Big" | "quad" | "em")
 }
 
-/// Moves `at` past optional arguments, a star, and up to `count` arguments in braces.
+/// Advances `at` past a star, optional arguments, and up to `count` arguments in braces.
 pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
     let bytes = text.as_bytes();
     if bytes.get(*at) == Some(&b'*') {
@@ -60,7 +60,7 @@ pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
                 Some(end) => *at += end + 1,
                 None => return,
             },
-            // cmidrule(lr){1-2}
+            // As in `cmidrule(lr){1-2}`.
             Some(b'(') if taken < count => match text[*at..].find(')') {
                 Some(end) => *at += end + 1,
                 None => return,
@@ -74,7 +74,7 @@ pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
     }
 }
 
-/// The place behind the closing brace of the one at `at`; the end of the text when it never closes.
+/// Position after the brace that closes the one at `at`; the end of the text if it is never closed.
 pub(super) fn braces(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

@@ -1,4 +1,4 @@
-//! The blocks of a LaTeX document.
+//! Splits a LaTeX document into blocks.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::latex::{arguments, braces};
 use super::layout::{Block, BlockKind, Cell, Table, section};
 use super::words::Section;
 
-/// Cuts a document into blocks.
+/// Splits a document into blocks.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
     let mut reader =
         Reader { text, blocks: Vec::new(), begun: 0, section: Section::Other, caption: None, float_end: 0 };
@@ -27,10 +27,10 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 struct Reader<'a> {
     text: &'a str,
     blocks: Vec<Block>,
-    /// Where the prose began that is not yet a block.
+    /// Start of the prose that has not become a block yet.
     begun: usize,
     section: Section,
-    /// The caption of the float that the reader is in.
+    /// Caption of the current float.
     caption: Option<Range<usize>>,
     float_end: usize,
 }
@@ -50,7 +50,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Definitions before the document: a macro that is nothing but a number may well be a result, the rest is layout.
+    /// Reads the definitions before the document. A macro that consists of a number may well be a result; everything
+    /// else is layout.
     fn preamble(&mut self, end: usize) {
         let mut at = 0;
         while let Some(found) = self.text[at..end].find("\\newcommand") {
@@ -71,7 +72,7 @@ impl Reader<'_> {
         self.push(BlockKind::Kept(Rule::Layout), self.begun..end);
     }
 
-    /// Looks at one byte and says where to go on.
+    /// Processes the text at this position and returns the next position.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         let next = rest.find(['\\', '\n']).map_or(self.text.len(), |found| at + found);
@@ -111,7 +112,7 @@ impl Reader<'_> {
             self.push(BlockKind::Caption, at..end);
             return end;
         }
-        // The character behind a backslash belongs to it.
+        // The character after a backslash belongs to it.
         at + 1 + rest[1..].chars().next().map_or(0, char::len_utf8)
     }
 
@@ -172,7 +173,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where the brace of `command{` opens, past a star and an optional argument.
+/// Position of the brace that opens the argument of `command`, after a star and an optional argument.
 fn opened(rest: &str, command: &str) -> Option<usize> {
     let mut at = rest.strip_prefix(command).map(|_| command.len())?;
     if rest[at..].starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -182,7 +183,7 @@ fn opened(rest: &str, command: &str) -> Option<usize> {
     rest[at..].starts_with('{').then_some(at)
 }
 
-/// The rows between `\\` and the cells between `&`; the header ends at the first line that is drawn below a row.
+/// Splits a table into rows at `\\` and cells at `&`; the header ends at the first rule below a row.
 fn rows(text: &str, range: Range<usize>) -> Table {
     let bytes = text.as_bytes();
     let mut table = Table::default();
@@ -226,7 +227,7 @@ fn rows(text: &str, range: Range<usize>) -> Table {
     table
 }
 
-/// How many columns a cell takes.
+/// Number of columns that a cell spans.
 fn span(cell: &str) -> usize {
     cell.split_once("\\multicolumn{")
         .and_then(|(_, rest)| rest.split_once('}'))

@@ -1,11 +1,11 @@
-//! A text's blocks: prose by section, tables, and stretches in which no number is a result.
+//! Blocks of a text: prose with its section, tables, and stretches in which no number is a result.
 
 use std::ops::Range;
 
 use super::Rule;
 use super::words::{self, Section};
 
-/// A piece of the text that is judged on its own.
+/// A part of the text that is judged separately.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Block {
     pub(super) range: Range<usize>,
@@ -13,7 +13,7 @@ pub(super) struct Block {
     pub(super) section: Section,
 }
 
-/// What sort of piece.
+/// Kind of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum BlockKind {
     /// Sentences.
@@ -22,21 +22,21 @@ pub(super) enum BlockKind {
     Heading,
     /// The caption of a table or a figure.
     Caption,
-    /// Every number is kept, by this rule.
+    /// A stretch in which every number is kept, by this rule.
     Kept(Rule),
     /// A table.
     Table(Table),
 }
 
-/// Where a table's cells are.
+/// Positions of a table's cells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Table {
     pub(super) rows: Vec<Vec<Cell>>,
-    /// How many rows are header.
+    /// Number of header rows.
     pub(super) header: usize,
-    /// Where its caption is.
+    /// Position of its caption.
     pub(super) caption: Option<Range<usize>>,
-    /// Columns have a fixed width, which a replacement must keep.
+    /// Whether columns have a fixed width, which replacements must preserve.
     pub(super) fixed_width: bool,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Table {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cell {
     pub(super) range: Range<usize>,
-    /// How many columns it takes.
+    /// Number of columns that the cell spans.
     pub(super) span: usize,
 }
 
-/// The section that a heading opens; a heading that says nothing of its kind leaves a text in the section above it.
+/// Returns the section that a heading starts; an unspecific heading continues the section above it.
 pub(super) fn section(heading: &str, above: Section) -> Section {
     words::section(heading).unwrap_or(above)
 }

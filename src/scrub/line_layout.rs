@@ -1,4 +1,4 @@
-//! The blocks of Markdown, and of plain text as `pandoc -t plain` writes it.
+//! Splits Markdown, and plain text as written by `pandoc -t plain`, into blocks.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::line_table::{self, TextLine};
 use super::words::Section;
 use super::{Format, Rule, html_table};
 
-/// Cuts a text into blocks.
+/// Splits a text into blocks.
 pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
     let mut lines = Vec::new();
     let mut at = 0;
@@ -28,7 +28,7 @@ struct Reader<'a> {
     format: Format,
     blocks: Vec<Block>,
     section: Section,
-    /// The block before is an item of a list, whose further paragraphs are indented.
+    /// Whether the previous block is a list item, whose further paragraphs are indented.
     in_list: bool,
 }
 
@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    /// YAML above a Markdown text.
+    /// Skips YAML front matter at the start of a Markdown text.
     fn front_matter(&mut self) -> usize {
         if self.format != Format::Markdown || self.text(0) != "---" {
             return 0;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         end + 1
     }
 
-    /// Takes the block that begins in this line and says in which line the next one may begin.
+    /// Reads the block that starts at this line and returns the line after it.
     fn block(&mut self, at: usize) -> usize {
         if let Some(end) = self.code(at) {
             return self.take(BlockKind::Kept(Rule::Code), at, end);
@@ -115,7 +115,7 @@ impl Reader<'_> {
         end
     }
 
-    /// Where a fenced or indented block of Markdown ends.
+    /// Returns the end of a fenced or indented code block in Markdown.
     fn code(&self, at: usize) -> Option<usize> {
         if self.format != Format::Markdown {
             return None;
@@ -132,7 +132,7 @@ impl Reader<'_> {
         (at + 1..=self.lines.len()).find(|&line| line == self.lines.len() || !indented(line))
     }
 
-    /// Where a display formula between `$$` ends.
+    /// Returns the end of a display formula between `$$`.
     fn display(&self, at: usize) -> Option<usize> {
         let first = self.text(at).trim();
         if first.len() > 2 && first[2..].contains("$$") {
@@ -141,7 +141,7 @@ impl Reader<'_> {
         (at + 1..self.lines.len()).find(|&line| self.text(line).contains("$$")).map(|end| end + 1)
     }
 
-    /// Takes a heading, if here is one.
+    /// Reads a heading if there is one at this line.
     fn heading(&mut self, at: usize) -> Option<usize> {
         let line = self.text(at).to_owned();
         let alone = (at == 0 || self.is_blank(at - 1)) && self.is_blank(at + 1);
@@ -179,7 +179,7 @@ impl Reader<'_> {
         Some(end)
     }
 
-    /// Where the paragraph ends: before a blank line, the next item, a heading, a fence or a table.
+    /// Returns the end of a paragraph: a blank line, the next list item, a heading, a fence or a table.
     fn paragraph(&self, at: usize) -> usize {
         let mut end = at + 1;
         while end < self.lines.len() && !self.is_blank(end) {
@@ -198,7 +198,7 @@ impl Reader<'_> {
         line_table::read(&self.lines, at).is_some()
     }
 
-    /// Whether these lines are indented and hold more signs than words, as formulas in plain text do.
+    /// Whether these lines are indented and contain more signs than words, like formulas in plain text.
     fn is_formula(&self, at: usize, end: usize) -> bool {
         let mut signs = 0;
         let mut words = 0;
@@ -213,7 +213,7 @@ impl Reader<'_> {
         signs > 0 && words <= 2 * signs.max(2) && words <= 4 * (end - at)
     }
 
-    /// Gives each table the caption that stands right above or below it.
+    /// Assigns to each table the caption directly above or below it.
     fn captions(&mut self, text: &str) {
         for place in 0..self.blocks.len() {
             let near = |other: Option<usize>| {
@@ -232,12 +232,12 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a caption says by its form that it belongs to the table above.
+/// Whether the form of a caption shows that it belongs to the table above.
 fn is_of_above(text: &str, caption: &Range<usize>) -> bool {
     text[caption.clone()].trim_start().starts_with(':')
 }
 
-/// Whether a line begins an item of a list or a footnote.
+/// Whether a line starts a list item or a footnote.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start_matches(['>', ' ']);
     if line.starts_with("- ") || line.starts_with("* ") || line.starts_with("+ ") || line.starts_with("[^") {
@@ -247,7 +247,7 @@ fn is_item(line: &str) -> bool {
     (1..=2).contains(&digits) && (line[digits..].starts_with(". ") || line[digits..].starts_with(") "))
 }
 
-/// Whether a paragraph begins as the caption of a table or figure.
+/// Whether a line starts like the caption of a table or figure.
 fn is_caption(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '*', '_']);
     if let Some(rest) = line.strip_prefix(':') {

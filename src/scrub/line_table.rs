@@ -1,20 +1,20 @@
-//! Tables that are drawn with lines of text: pipes, pandoc's grids, and its simple and multi-line tables.
+//! Tables drawn in text: pipe tables, and pandoc's grid, simple and multi-line tables.
 
 use std::ops::Range;
 
 use super::layout::{Cell, Table};
 
-/// A line with its place in the text.
+/// A line with its position in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextLine<'a> {
     pub(super) start: usize,
     pub(super) text: &'a str,
 }
 
-/// What is longer is no table: looking for the end stays cheap.
+/// Maximum number of rows of a table, which bounds the search for its end.
 pub(super) const MOST_ROWS: usize = 2000;
 
-/// The table that begins in this line, and the line behind it.
+/// Reads the table that starts at this line; also returns the line after it.
 pub(super) fn read(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     pipes(lines, at).or_else(|| grid(lines, at)).or_else(|| dashed(lines, at))
 }
@@ -23,7 +23,7 @@ fn line<'a>(lines: &[TextLine<'a>], at: usize) -> &'a str {
     lines.get(at).map_or("", |line| line.text)
 }
 
-/// `| a | b |` with a line of dashes below the header.
+/// Reads a pipe table: `| a | b |` with a line of dashes below the header.
 fn pipes(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let delimiter = |text: &str| {
         text.contains('-')
@@ -57,7 +57,7 @@ fn pipe_cells(line: &TextLine<'_>) -> Vec<Cell> {
                 cells.push(cell(line, begun..place));
                 begun = place + 1;
             }
-            // A formula may hold bars, but an unclosed one must not swallow the row.
+            // A formula may contain bars, but an unclosed one must not swallow the row.
             '$' if !escaped => formula = !formula && text[place + 1..].contains('$'),
             _ => {}
         }
@@ -71,7 +71,7 @@ fn cell(line: &TextLine<'_>, range: Range<usize>) -> Cell {
     Cell { range: line.start + range.start..line.start + range.end, span: 1 }
 }
 
-/// `+---+---+` around every row.
+/// Reads a grid table, with `+---+---+` around every row.
 fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let border = |text: &str| {
         let text = text.trim();
@@ -101,11 +101,11 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     Some((table, end))
 }
 
-/// Pandoc's simple and multi-line tables: columns are below runs of dashes.
+/// Reads pandoc's simple and multi-line tables, whose columns are marked by runs of dashes.
 fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {
-        // A line across the table, or the columns of a table without a header.
+        // Either a line across the whole table, or the columns of a table without a header.
         let (header, columns) = if runs(first).len() > 1 && !has_columns(lines, at + 1) {
             (at..at, at)
         } else {
@@ -132,12 +132,12 @@ fn has_columns(lines: &[TextLine<'_>], from: usize) -> bool {
     (from..lines.len().min(from + 5)).any(|below| runs(line(lines, below)).len() > 1 && is_dashes(line(lines, below)))
 }
 
-/// Only dashes and blanks, and at least five dashes.
+/// Whether a line consists of dashes and blanks, with at least five dashes.
 fn is_dashes(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'-').count() >= 5 && text.bytes().all(|byte| matches!(byte, b'-' | b' '))
 }
 
-/// The runs of dashes, as ranges of characters, which are bytes here.
+/// Ranges of the runs of dashes, in characters, which equal bytes here.
 fn runs(text: &str) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (place, byte) in text.bytes().enumerate() {
@@ -160,8 +160,8 @@ fn columned(lines: &[TextLine<'_>], header: Range<usize>, columns: usize, body: 
     Table { rows, header: count, caption: None, fixed_width: true }
 }
 
-/// The pieces of a line between two blanks or more, each in the column with whose dashes it overlaps most: hand-made
-/// tables seldom keep to their columns exactly.
+/// Splits a line at two or more blanks and assigns each piece to the column whose dashes it overlaps most, because
+/// hand-made tables seldom align exactly.
 fn column_cells(line: &TextLine<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
     let mut cells: Vec<Option<Range<usize>>> = vec![None; runs.len()];
     for (columns, bytes) in pieces(line.text) {
@@ -176,7 +176,7 @@ fn column_cells(line: &TextLine<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
     cells.into_iter().map(|range| cell(line, range.unwrap_or_else(|| empty.clone()))).collect()
 }
 
-/// Pieces of a line that two blanks or more divide: their ranges in characters and in bytes.
+/// Splits a line at two or more blanks; returns each piece's range in characters and in bytes.
 fn pieces(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
     let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for (column, (byte, c)) in text.char_indices().enumerate() {

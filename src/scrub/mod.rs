@@ -1,24 +1,24 @@
-//! Takes the results out of a paper's text, and says of every number why it went or stayed.
+//! Removes the results from a paper's text, and records for every number why it was removed or kept.
 //!
-//! An agent that is to replicate a paper must not read its results. [`scrub`] replaces them by a marker and leaves what
-//! a replication needs: equations, settings, sizes. It is pure: a text goes in; a text and the judgement of each number
-//! come out.
+//! An agent that replicates a paper must not read its results. [`scrub`] replaces them by a marker and keeps what a
+//! replication needs: equations, settings, sizes. It is a pure function from a text to a text with a decision on each
+//! number.
 //!
 //! How a number is judged:
 //!
-//! 1. The text is cut into blocks (`line_layout`, `latex_layout`): prose by section, captions, tables, and stretches
-//!    where no number is a result: code, display equations, bibliographies, layout.
-//! 2. In prose, what has one meaning only is settled by a rule of its own (`prose`, `symbols`): citations, references,
-//!    years, versions, names such as ResNet-50, symbols with a value, sizes such as 28 x 28, ratios such as 2.5x faster.
-//! 3. For the rest, words nearby are weighed (`evidence`): metrics and claims for a result, settings, actions and
-//!    counted things against it. Numbers in a list, a range or around ± are judged together.
-//! 4. In tables the columns and rows of settings and sizes stay, and all other numbers of the body go, if the table looks
-//!    like one of results (`table`). Header and labels stay.
-//! 5. With gold values given, roundings of them go as well, unless so many are to be expected by chance (`gold`).
+//! 1. The text is split into blocks (`line_layout`, `latex_layout`): prose by section, captions, tables, and stretches
+//!    in which no number is a result: code, display equations, bibliographies, layout.
+//! 2. In prose, unambiguous numbers are settled by fixed rules (`prose`, `symbols`): citations, references, years,
+//!    versions, names such as ResNet-50, symbols with a value, sizes such as 28 x 28, ratios such as 2.5x faster.
+//! 3. For the others, nearby words are weighed (`evidence`): metrics and claims count towards a result; settings,
+//!    actions and counted things count against it. Numbers in a list, a range or around ± are judged together.
+//! 4. In tables, the columns and rows of settings and sizes are kept, and all other numbers of the body are removed if
+//!    the table looks like one of results (`table`). Header and labels are kept.
+//! 5. If gold values are given, their roundings are removed as well, unless that many are expected by chance (`gold`).
 //!
-//! 6. What a comment of the text names as a setting stays.
+//! 6. Numbers that a comment in the text declares to be settings are kept.
 //!
-//! What a pass has removed can change how a neighbour is judged, so passes are made until nothing changes: scrubbing a
+//! A removal can change how a neighbour is judged, so passes repeat until nothing changes. Therefore scrubbing a
 //! scrubbed text changes nothing.
 
 mod audit;
@@ -52,20 +52,20 @@ use crate::suite::{plain, settings};
 pub use audit::{AUDIT_FORMAT, Audit};
 pub use rewrite::{Scrubbed, SeenNumber, scrub};
 
-/// How a text is written.
+/// Markup of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Markdown, as pandoc understands it.
+    /// Markdown as understood by pandoc.
     Markdown,
     /// LaTeX.
     Latex,
-    /// Plain text, as `pandoc -t plain` writes it.
+    /// Plain text as written by `pandoc -t plain`.
     Plain,
 }
 
 impl Format {
-    /// The format by the file's extension, or else by what the text looks like.
+    /// Detects the format from the file's extension or, failing that, from the text.
     #[must_use]
     pub fn detect(path: &Path, text: &str) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Format {
     }
 }
 
-/// The rule that decided about a number. The names are part of the audit's format.
+/// The rule that decided on a number. The names are part of the audit's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -98,93 +98,93 @@ pub enum Rule {
     Layout,
     /// Kept: within a citation, a link, a label or inline code.
     Markup,
-    /// Kept: part of a name, as in ResNet-50, CIFAR-10, top-5 or x_1.
+    /// Kept: part of a name, such as ResNet-50, CIFAR-10, top-5 or x_1.
     Name,
-    /// Kept: the number of a list's item or of a heading.
+    /// Kept: number of a list item or a heading.
     Numbering,
-    /// Kept: names a section, figure, table, equation, theorem, page.
+    /// Kept: number of a section, figure, table, equation, theorem or page.
     Reference,
     /// Kept: a citation in brackets.
     Citation,
     /// Kept: a year, a date or a time of day.
     Date,
-    /// Kept: the version or model of a program or machine.
+    /// Kept: version or model of a program or machine.
     Version,
-    /// Kept: base or exponent of a power, an index.
+    /// Kept: base or exponent of a power, or an index.
     Power,
-    /// Kept: a symbol's value or bound.
+    /// Kept: value or bound of a symbol.
     Symbol,
     /// Kept: a member of a set in braces.
     Range,
-    /// Kept: the level of an interval, a quantile or a test.
+    /// Kept: level of an interval, a quantile or a test.
     Level,
-    /// Kept: a size, such as 28 x 28, 8-bit, 16 GB, or the whole of which a part is told.
+    /// Kept: a size, such as 28 x 28, 8-bit or 16 GB, or the whole in "94 of 100".
     Size,
-    /// Removed: a ratio, as in 2.5 times faster, a 120-fold speed-up.
+    /// Removed: a ratio, such as 2.5 times faster or a 120-fold speed-up.
     Ratio,
-    /// Removed: a test's statistic.
+    /// Removed: a test statistic.
     Statistic,
-    /// Removed: the words nearby speak for a result.
+    /// Removed: nearby words indicate a result.
     ResultWords,
-    /// Kept: the words nearby speak for a setting or a size, or for nothing.
+    /// Kept: nearby words indicate a setting or a size, or nothing.
     SettingWords,
-    /// Kept: a table's header.
+    /// Kept: header of a table.
     TableHeader,
-    /// Kept: a table's column of labels.
+    /// Kept: column of labels in a table.
     TableLabel,
-    /// Kept: a column or row of settings or sizes in a table.
+    /// Kept: column or row of settings or sizes in a table.
     TableSetting,
-    /// Kept: a table that does not look like one of results.
+    /// Kept: table that does not look like one of results.
     TableOther,
-    /// Removed: the body of a table of results.
+    /// Removed: body of a table of results.
     TableResult,
-    /// Removed: a rounding of a gold value.
+    /// Removed: rounding of a gold value.
     Gold,
-    /// Kept: named as a setting by a comment, `settings: ...`.
+    /// Kept: declared as a setting by a comment, `settings: ...`.
     Marked,
 }
 
-/// What the caller knows beside the text.
+/// Input of [`scrub`] besides the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
-    /// How the text is written.
+    /// Markup of the text.
     pub format: Format,
-    /// Gold values; their roundings are removed.
+    /// Gold values, whose roundings are removed.
     pub gold: &'a [f64],
 }
 
-/// The judgement of one number.
+/// The decision on one number.
 #[derive(Debug, Clone, PartialEq)]
 struct Judged {
     range: Range<usize>,
     remove: bool,
     rule: Rule,
-    /// The word that weighed most.
+    /// The word with the largest weight.
     cue: Option<String>,
-    /// Where it stands, which decides how it is replaced.
+    /// Context of the number, which determines its replacement.
     place: Place,
 }
 
-/// Where a number stands.
+/// Context of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Prose,
     Cell { fixed_width: bool },
 }
 
-/// What replaces a removed number in prose.
+/// Replacement for a removed number in prose.
 const MARKER: &str = "[removed]";
 
-/// The same for LaTeX, where a bracket could be taken for an option of a command.
+/// The same for LaTeX, where a plain bracket could be read as a command's option.
 const LATEX_MARKER: &str = "\\textrm{[removed]}";
 
-/// What is in a table's cell.
+/// Replacement for a removed number in a table cell.
 const CELL_MARKER: &str = "—";
 
-/// The same for LaTeX; the braces keep columns that are aligned at the decimal point working.
+/// The same for LaTeX; the braces keep decimal-aligned columns working.
 const LATEX_CELL_MARKER: &str = "{---}";
 
-/// Everything that stands for a removed number, longer ones first.
+/// All replacements, longest first.
 const MARKERS: [&str; 4] = [LATEX_MARKER, MARKER, LATEX_CELL_MARKER, CELL_MARKER];
 
 /// Judges every number of a text, in the order of the text.
@@ -217,7 +217,7 @@ fn judge(text: &str, options: &Options<'_>) -> Vec<Judged> {
     judged
 }
 
-/// Every number of a stretch in which none is a result.
+/// Keeps every number of a stretch by the same rule.
 fn keep_all(text: &str, range: Range<usize>, rule: Rule) -> Vec<Judged> {
     let mut found = Vec::new();
     let mut at = range.start;

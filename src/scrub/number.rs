@@ -1,30 +1,30 @@
-//! Numbers as they are written: where one ends and what its form says about it.
+//! Parses numbers in text: their extent and their form.
 
-/// What can be seen of a number by its writing alone.
+/// The written form of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Form {
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub(super) decimals: usize,
-    /// Digits in all, without leading zeros.
+    /// Total digits, without leading zeros.
     pub(super) digits: usize,
-    /// More than one point, as in 1.2.3.
+    /// Whether it has more than one point, as in 1.2.3.
     pub(super) version: bool,
-    /// It begins with a sign.
+    /// Whether it begins with a sign.
     pub(super) signed: bool,
-    /// Thousands are separated, or there is an exponent.
+    /// Whether it has thousands separators or an exponent.
     pub(super) grouped: bool,
-    /// It begins with a zero that is before another digit, as in 03.
+    /// Whether it begins with a zero before another digit, as in 03.
     pub(super) padded: bool,
 }
 
 impl Form {
-    /// Whether it has neither point nor exponent.
+    /// Whether it has neither decimals nor several points.
     pub(super) const fn is_whole(&self) -> bool {
         self.decimals == 0 && !self.version
     }
 }
 
-/// The number that begins at `start`, with its sign if one belongs to it: where it ends, and its form.
+/// Parses the number that starts at `start`, including its sign; returns its end and its form.
 pub(super) fn at(text: &str, start: usize) -> Option<(usize, Form)> {
     let bytes = text.as_bytes();
     let mut form = Form::default();
@@ -69,7 +69,8 @@ pub(super) fn at(text: &str, start: usize) -> Option<(usize, Form)> {
     Some((at, form))
 }
 
-/// Bytes of a sign at `start` that belongs to the digits behind it: one that follows no word, number or bracket.
+/// Length in bytes of a sign at `start` that belongs to the following digits: one that doesn't follow a word, number or
+/// bracket.
 fn sign(text: &str, start: usize) -> usize {
     let rest = &text[start..];
     let length = match rest.chars().next() {
@@ -83,7 +84,7 @@ fn sign(text: &str, start: usize) -> usize {
     if free && (digit(0) || (behind.first() == Some(&b'.') && digit(1))) { length } else { 0 }
 }
 
-/// Bytes of a separator of thousands at `at`: `,`, `{,}` or `\,` before exactly three digits.
+/// Length in bytes of a thousands separator at `at`: `,`, `{,}`, `\,` or `_` before exactly three digits.
 fn thousands(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     let length = [&b"{,}"[..], b"\\,", b",", b"_"].into_iter().find(|separator| rest.starts_with(separator))?.len();
@@ -92,7 +93,7 @@ fn thousands(bytes: &[u8], at: usize) -> Option<usize> {
     whole.then_some(length)
 }
 
-/// Bytes of an exponent such as `e-4`.
+/// Length in bytes of an exponent such as `e-4`.
 fn exponent(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     if !matches!(rest.first(), Some(b'e' | b'E')) {
@@ -104,7 +105,7 @@ fn exponent(bytes: &[u8], at: usize) -> Option<usize> {
     (digits > 0 && ended).then_some(1 + sign + digits)
 }
 
-/// Whether `.5` at this place is a number and no end of something else.
+/// Whether `.5` at this position is a number rather than the end of something else.
 fn may_begin_with_point(bytes: &[u8], at: usize) -> bool {
     at == 0 || !(bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'.' | b')' | b']' | b'}'))
 }

@@ -1,11 +1,11 @@
-//! A stretch of prose, split into tokens, and the numbers in it that can only be one thing.
+//! A stretch of prose split into tokens, and rules for its unambiguous numbers.
 
 use super::Rule;
 use super::number::Form;
 use super::token::{Kind, Token};
 use super::words::{self, Sort};
 
-/// A stretch of prose, split.
+/// A stretch of prose split into tokens.
 pub(super) struct Prose<'a> {
     pub(super) text: &'a str,
     pub(super) tokens: &'a [Token],
@@ -17,7 +17,7 @@ impl Prose<'_> {
         self.tokens.get(at).map_or("", |token| &self.text[token.start..token.end])
     }
 
-    /// The word here; empty where there is none.
+    /// The word at this token; empty if the token isn't a word.
     pub(super) fn word(&self, at: usize) -> &str {
         if matches!(self.tokens.get(at), Some(Token { kind: Kind::Word, .. })) { self.str(at) } else { "" }
     }
@@ -40,12 +40,12 @@ impl Prose<'_> {
         matches!(self.tokens.get(at), Some(Token { kind: Kind::Number(_) | Kind::Marker, .. }))
     }
 
-    /// Whether nothing is between this token and the one before.
+    /// Whether this token directly follows the previous one.
     pub(super) fn glued(&self, at: usize) -> bool {
         at > 0 && self.tokens.get(at).is_some_and(|token| !token.spaced && self.tokens[at - 1].end == token.start)
     }
 
-    /// The rule that keeps this number wherever it stands, in a table's cell too.
+    /// The rule that keeps this number in any context, including table cells.
     pub(super) fn fixed(&self, at: usize, form: Form) -> Option<Rule> {
         if self.is_power(at) {
             Some(Rule::Power)
@@ -62,7 +62,7 @@ impl Prose<'_> {
         }
     }
 
-    /// The rule that settles this number, if one does: whether to remove it, and its name.
+    /// The rule that settles this number, if any, and whether it removes the number.
     pub(super) fn rule(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let keep = |rule| Some((false, rule));
         let remove = |rule| Some((true, rule));
@@ -108,7 +108,7 @@ impl Prose<'_> {
         self.in_symbols(at)
     }
 
-    /// `10^6`, `10⁻³`, `x^2`, `x_1`.
+    /// Whether the number is part of a power or an index: `10^6`, `10⁻³`, `x^2`, `x_1`.
     pub(super) fn is_power(&self, at: usize) -> bool {
         let before = self.sign(back(at, 1));
         let bracketed = before == Some('(') && self.sign(back(at, 2)) == Some('^');
@@ -120,14 +120,14 @@ impl Prose<'_> {
         (index || bracketed || base) && !spread
     }
 
-    /// Part of a name: `P100`, `ResNet-50`, `top-5`, `i7-9750H`.
+    /// Whether the number is part of a name: `P100`, `ResNet-50`, `top-5`, `i7-9750H`.
     fn is_name(&self, at: usize) -> bool {
         if !self.glued(at) {
             return false;
         }
         let before = at - 1;
         match self.tokens[before].kind {
-            // A formula's command is not glued to its argument by what it means.
+            // A LaTeX command directly before a number in a formula isn't part of a name.
             Kind::Word => {
                 !self.tokens[at].formula.is_some_and(|_| self.text[..self.tokens[before].start].ends_with('\\'))
             }
@@ -138,7 +138,7 @@ impl Prose<'_> {
                 let named = |at: usize| matches!(self.tokens[at].kind, Kind::Word) && !self.glued_number_before(at);
                 match self.tokens[before - 1].kind {
                     Kind::Word => named(before - 1),
-                    // i7-9750H
+                    // As in i7-9750H.
                     Kind::Number(_) => self.glued(before - 1) && before > 1 && named(before - 2),
                     _ => false,
                 }
@@ -147,12 +147,12 @@ impl Prose<'_> {
         }
     }
 
-    /// Whether a word is the unit of a number, as in `5ms-10ms`.
+    /// Whether a word is the unit of the preceding number, as in `5ms-10ms`.
     fn glued_number_before(&self, word: usize) -> bool {
         self.glued(word) && matches!(self.tokens[word - 1].kind, Kind::Number(_))
     }
 
-    /// The number of a heading, an item or an equation: `2. `, `(3)`.
+    /// Whether it numbers a heading, an item or an equation: `2. `, `(3)`.
     fn is_numbering(&self, at: usize, form: Form) -> bool {
         let first =
             (0..at).all(|before| matches!(self.tokens[before].kind, Kind::Sign('#' | '>' | '-' | ':') | Kind::Break));
@@ -169,7 +169,7 @@ impl Prose<'_> {
         alone && whole && !self.is_number(back(at, 2))
     }
 
-    /// Behind "Section", "Figures 2 and", "Eq. (".
+    /// Whether it follows a reference word, such as "Section", "Figures 2 and" or "Eq. (".
     fn is_reference(&self, at: usize) -> bool {
         let mut before = at;
         for _ in 0..8 {
@@ -183,7 +183,8 @@ impl Prose<'_> {
                     let named = words::is_reference(self.str(previous))
                         && form.decimals <= 1 + usize::from(previous + 1 == at)
                         && !(form.decimals > 0 && previous + 1 != at);
-                    // "class 1" names one, but "lines" or "steps" may be counted: only what directly follows.
+                    // In "class 1" the number is a name, but "lines" or "steps" may be counted, so only accept a number
+                    // that follows directly.
                     return named && !form.grouped;
                 }
                 _ => return false,
@@ -196,7 +197,7 @@ impl Prose<'_> {
         false
     }
 
-    /// `[12]`, `[3, 5–7]`, `[11, Theorem 1]`.
+    /// Whether it is a citation: `[12]`, `[3, 5–7]`, `[11, Theorem 1]`.
     fn is_citation(&self, at: usize, form: Form) -> bool {
         if !form.is_whole() || form.signed || form.grouped || form.digits > 3 || self.tokens[at].formula.is_some() {
             return false;
@@ -214,7 +215,7 @@ impl Prose<'_> {
         close.is_some_and(|close| self.sign(close) == Some(']') || !self.word(close).is_empty())
     }
 
-    /// A year, a day beside a month, a time of day.
+    /// Whether it is a year, a day next to a month, or part of a time of day.
     fn is_dated(&self, at: usize, form: Form) -> bool {
         if !form.is_whole() || form.signed || form.grouped {
             return false;
@@ -274,10 +275,10 @@ impl Prose<'_> {
             || (words::is_versioned(self.word(back(at, 2))) && self.sign(back(at, 1)) == Some('='))
     }
 
-    /// Beside a ±.
+    /// Whether it is on either side of a ±.
     pub(super) fn is_plus_minus(&self, at: usize) -> bool {
         let spread = |sign: usize, other: usize| self.sign(sign) == Some('±') && self.is_number(other);
-        // Between the number and the sign there may be a percent sign or a bracket.
+        // A percent sign or a bracket may be between the number and the sign.
         let left =
             |other: usize| self.is_number(other) || (self.sign(other) == Some('%') && self.is_number(back(other, 1)));
         (self.sign(back(at, 1)) == Some('±') && (left(back(at, 2)) || self.sign(back(at, 2)) == Some('_')))
@@ -286,7 +287,7 @@ impl Prose<'_> {
             || (matches!(self.sign(at + 1), Some('_' | '(')) && spread(at + 2, at + 3))
     }
 
-    /// `2.5 times faster`, `3.1x fewer`, `120-fold`, `a 3.2-point gain`.
+    /// Settles ratios such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
     fn ratio(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         if sign == Some('-') && self.glued(at + 1) && self.glued(at + 2) {
@@ -307,7 +308,7 @@ impl Prose<'_> {
                 _ => Some((false, Rule::Size)),
             };
         }
-        // 15 to 20 times faster.
+        // Such as "15 to 20 times faster".
         let range = matches!(word, "to" | "or" | "and") || matches!(sign, Some('–' | '-'));
         let (last, form) = match self.form(at + 2).filter(|_| range) {
             Some(upper) => (at + 2, upper),
@@ -316,10 +317,10 @@ impl Prose<'_> {
         self.times(last, form)
     }
 
-    /// `times faster`, `x fewer`, `2.5x` behind a number.
+    /// Settles a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
     fn times(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
-        // 40% fewer.
+        // Such as "40% fewer".
         let word_behind = self.word(at + 2);
         if sign == Some('%') && words::is_comparative(word_behind) && !matches!(word_behind, "as" | "more") {
             return Some((true, Rule::Ratio));
@@ -335,7 +336,7 @@ impl Prose<'_> {
         (glued && form.decimals > 0).then_some((true, Rule::Ratio))
     }
 
-    /// `28 x 28`, `1.2 million`, `16 GB`, `10k`, `3D`.
+    /// Whether it is a size: `28 x 28`, `1.2 million`, `16 GB`, `10k`, `3D`.
     fn is_size(&self, at: usize, form: Form) -> bool {
         let by = |at: usize| matches!(self.sign(at), Some('×')) || matches!(self.word(at), "x" | "by");
         if form.is_whole() {
@@ -359,7 +360,7 @@ impl Prose<'_> {
                 || (next.len() > 2 && !words::is_time_unit(next) && next != "times"))
     }
 
-    /// `95% confidence interval`, `the 90th percentile`, `2.5% and 97.5% quantiles`.
+    /// Whether it is a level: `95% confidence interval`, `the 90th percentile`, `2.5% and 97.5% quantiles`.
     fn is_level(&self, at: usize) -> bool {
         let mut behind = at + 1;
         for _ in 0..6 {
@@ -381,7 +382,7 @@ impl Prose<'_> {
         false
     }
 
-    /// `{0.1, 0.2}`.
+    /// Whether it is in braces: `{0.1, 0.2}`.
     fn is_in_braces(&self, at: usize) -> bool {
         (0..at).rev().take(40).find_map(|before| match self.sign(before) {
             Some('{') => Some(true),
@@ -391,7 +392,7 @@ impl Prose<'_> {
     }
 }
 
-/// The place so many tokens before; one where no token is, when there are fewer.
+/// The index `by` tokens earlier; an index without a token if there are fewer.
 pub(super) fn back(at: usize, by: usize) -> usize {
     at.checked_sub(by).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Passes over a text until no number is left to remove, and the text that results.
+//! Repeats passes over a text until no number is left to remove, and builds the resulting text.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use super::{CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER
 /// A text without its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scrubbed {
-    /// The text, with markers in place of what was removed.
+    /// The text, with markers in place of removed numbers.
     pub text: String,
-    /// Every number of the original text, in its order.
+    /// Every number of the original text, in order.
     pub numbers: Vec<SeenNumber>,
 }
 
@@ -24,33 +24,33 @@ pub struct SeenNumber {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// As it is written.
+    /// The number as written.
     pub text: String,
     /// Whether it was removed.
     pub removed: bool,
     /// The rule that decided.
     pub rule: Rule,
-    /// The word, sign or name that spoke loudest, where words decided.
+    /// The word, sign or name with the largest weight, if words decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cue: Option<String>,
 }
 
 impl Scrubbed {
-    /// How many numbers were removed.
+    /// Number of removed numbers.
     #[must_use]
     pub fn removed(&self) -> usize {
         self.numbers.iter().filter(|number| number.removed).count()
     }
 }
 
-/// Removes results from a text.
+/// Removes the results from a text.
 #[must_use]
 pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
     let mut removed: Vec<(Range<usize>, Judged)> = Vec::new();
     let mut current = text.to_owned();
     loop {
         let judged = judge(&current, options);
-        // Each pass removes a number or ends the loop, so that there are at most as many passes as numbers.
+        // Each pass removes a number or ends the loop, so there are at most as many passes as numbers.
         if !judged.iter().any(|number| number.remove) {
             let kept = judged.into_iter().map(|number| (original(&removed, &number.range), number));
             let mut all: Vec<_> = removed.iter().cloned().chain(kept).collect();
@@ -65,7 +65,7 @@ pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
     }
 }
 
-/// The original text with the markers in it; notes where in the new text each marker ends up.
+/// Inserts markers into the original text and stores their positions in the new text.
 fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
@@ -80,7 +80,7 @@ fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -
     out
 }
 
-/// What replaces a number. Columns keep their width.
+/// The marker for a number. In columns of fixed width it is padded to the number's width.
 fn marker(number: &str, place: Place, format: Format) -> String {
     match (place, format) {
         (Place::Prose, Format::Latex) => LATEX_MARKER.to_owned(),
@@ -91,7 +91,7 @@ fn marker(number: &str, place: Place, format: Format) -> String {
     }
 }
 
-/// Where a range of the current text lies in the original, given the markers before it.
+/// Maps a range of the current text to the original, given the markers before it.
 fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<usize> {
     // Ranges of numbers never overlap markers, and `removed` is in the text's order.
     let before = removed.partition_point(|(_, marker)| marker.range.end <= range.start);
@@ -102,7 +102,7 @@ fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<u
     start..start + range.len()
 }
 
-/// Lines and columns for numbers in the text's order.
+/// Computes line and column of each number; the numbers are in the text's order.
 fn seen(text: &str, numbers: &[(Range<usize>, Judged)]) -> Vec<SeenNumber> {
     let mut line = 1;
     let mut line_start = 0;

@@ -1,4 +1,4 @@
-//! Numbers in sentences: a rule settles what can only be one thing, the words nearby decide about the rest.
+//! Judges numbers in sentences: fixed rules settle unambiguous ones, nearby words decide on the others.
 
 use std::ops::Range;
 

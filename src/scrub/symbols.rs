@@ -1,4 +1,4 @@
-//! Numbers in formulas and beside symbols: `n = 5`, `1 - cos a`, `t(4) = 6.32`.
+//! Rules for numbers in formulas and next to symbols: `n = 5`, `1 - cos a`, `t(4) = 6.32`.
 
 use super::Rule;
 use super::prose::{Prose, back};
@@ -6,7 +6,7 @@ use super::token::{Kind, Token};
 use super::words::{self, Sort};
 
 impl Prose<'_> {
-    /// `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
+    /// Whether it is a test statistic: `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
     pub(super) fn is_statistic(&self, at: usize) -> bool {
         if self.sign(back(at, 1)) != Some('=') || self.sign(back(at, 2)) != Some(')') {
             return false;
@@ -22,23 +22,23 @@ impl Prose<'_> {
         degrees && open + 1 < at - 2 && matches!(self.word(name), "t" | "F" | "χ" | "chi" | "U" | "z" | "Z" | "H" | "T")
     }
 
-    /// A symbol's value, or a part of a formula.
+    /// Settles values of symbols and parts of formulas.
     pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, Rule)> {
         let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
         let before = back(at, 1);
         if relation(before) && before > 0 {
             let name = self.symbol(before - 1);
             if name.is_some_and(words::is_statistic) {
-                // Statistics are given with decimals: with kappa = 0 there is no shrinkage.
+                // Statistics have decimals: `kappa = 0` is a setting that means no shrinkage.
                 let is_bound = self.form(at).is_some_and(|form| form.decimals == 0 && form.digits <= 1 && !form.signed);
                 return (is_bound && name.is_some_and(is_greek)).then_some((false, Rule::Symbol));
             }
-            // t = 2.43, p = 0.015
+            // Such as "t = 2.43, p = 0.015".
             let tested = (at + 1..at + 8).any(|at| matches!(self.word(at), "p" | "P") && relation(at + 1));
             if tested && matches!(name, Some("t" | "z" | "F" | "U")) && self.is_decimal_at(at) {
                 return None;
             }
-            // Krippendorff's alpha = 0.58.
+            // Such as "Krippendorff's alpha = 0.58".
             let of_metric = (before.saturating_sub(4)..before - 1)
                 .any(|at| matches!(words::sort(self.word(at)), Some(Sort::Metric)));
             if of_metric && self.form(at).is_some_and(|form| form.decimals > 1) {
@@ -50,7 +50,7 @@ impl Prose<'_> {
                 let short = name.chars().count() <= 2 || is_greek(name) || self.tokens[at].formula.is_some() || snake;
                 return (short || words::sort(name) == Some(Sort::Setting)).then_some((false, Rule::Symbol));
             }
-            // `n_1 = 5`, `f(x) = 2`, `|a| < 3`: no word before the sign.
+            // No word precedes the sign in `n_1 = 5`, `f(x) = 2` and `|a| < 3`.
             let opened =
                 matches!(self.tokens[before - 1].kind, Kind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | Kind::Number(_));
             return opened.then_some((false, Rule::Symbol));
@@ -68,7 +68,7 @@ impl Prose<'_> {
         self.form(at).is_some_and(|form| form.decimals > 0)
     }
 
-    /// Beside an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
+    /// Whether it is next to an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
     fn is_operand(&self, at: usize) -> bool {
         let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
         let operator = |sign: usize, behind: usize| match self.sign(sign) {
@@ -76,7 +76,7 @@ impl Prose<'_> {
             Some('-' | '−' | '*') => spaced(sign) && spaced(behind),
             _ => false,
         };
-        // `3.4 ms/step`, `4 / 5` are not formulas.
+        // `3.4 ms/step` and `4 / 5` are not formulas.
         let letter = |at: usize| {
             self.word(at).chars().count() == 1
                 || matches!(self.sign(at), Some('(' | ')'))
@@ -84,7 +84,7 @@ impl Prose<'_> {
         };
         let before = back(at, 1);
         let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
-        // 2 s^2
+        // Such as 2 s^2.
         let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
         let factor = self.word(at + 1).chars().count() == 1
             && !matches!(
@@ -92,7 +92,7 @@ impl Prose<'_> {
                 "s" | "h" | "x" | "k" | "K" | "M" | "B" | "G" | "T" | "D" | "a" | "A" | "I"
             )
             && matches!(self.sign(at + 2), Some(')' | ']' | '/' | '+' | '|'));
-        // 2 PR / (P + R)
+        // Such as 2 PR / (P + R).
         let fraction = self.sign(at + 2) == Some('/') && self.word(at + 1).chars().all(char::is_uppercase);
         let fraction = fraction && self.tokens[at + 2].spaced && !self.word(at + 1).is_empty();
         if spelt(at + 1) || spelt(before) || product || factor || fraction {
@@ -102,7 +102,7 @@ impl Prose<'_> {
             || (operator(before, at) && (letter(back(at, 2)) || self.sign(before) == Some('√')))
     }
 
-    /// The symbol that ends here: the word, or the word before an index.
+    /// The symbol that ends at this token: a word, or the word before an index.
     fn symbol(&self, at: usize) -> Option<&str> {
         let mut place = at;
         if matches!(self.tokens[place].kind, Kind::Number(_) | Kind::Sign('²')) && place > 0 {
@@ -112,7 +112,7 @@ impl Prose<'_> {
             }
         }
         let word = self.word(place);
-        // R² and χ² are known by their square.
+        // R² and χ² are recognised by their square.
         if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ" | "η") {
             return Some(match word {
                 "R" => "R²",
@@ -123,13 +123,13 @@ impl Prose<'_> {
         (!word.is_empty()).then_some(word)
     }
 
-    /// Whether the inline formula holds more than a number with its spread, unit or power.
+    /// Returns `Some` if the inline formula contains more than a number with its spread, unit or power.
     fn is_formula(&self, at: usize, formula: usize) -> Option<()> {
         let within = |token: &Token| token.formula == Some(formula);
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // What is behind `kappa =` is judged as a value, what is before it is a formula.
+        // The number after `kappa =` is judged as a value; everything before it is a formula.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))
@@ -144,7 +144,7 @@ impl Prose<'_> {
     }
 }
 
-/// Names of Greek letters, and the letters themselves.
+/// Whether a word is a Greek letter or the name of one.
 fn is_greek(word: &str) -> bool {
     const NAMES: [&str; 24] = [
         "alpha",

@@ -1,4 +1,4 @@
-//! Numbers in tables: which columns and rows hold results.
+//! Judges numbers in tables: which columns and rows contain results.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::token::{Kind, Token, split};
 use super::words::{self, Section, Sort};
 use super::{Format, Judged, Place, Rule, keep_all, sentences};
 
-/// What a header or a row's label says about the numbers that belong to it.
+/// Kind of numbers that a header or a row's label indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Result,
@@ -16,7 +16,7 @@ enum Says {
     Nothing,
 }
 
-/// Cells with so many words are prose.
+/// Number of words from which a cell counts as prose.
 const PROSE_WORDS: usize = 5;
 
 /// Judges the numbers of a table.
@@ -65,7 +65,7 @@ impl Reader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Judges one cell: by `rule` if there is one, else its numbers are results, except those in names.
+    /// Judges one cell: by `rule` if there is one; otherwise its numbers are results, except those in names.
     fn cell(&self, cell: &Cell, rule: Option<Rule>, section: Section, judged: &mut Vec<Judged>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));
@@ -95,14 +95,14 @@ impl Reader<'_> {
         }
     }
 
-    /// What each column's header says.
+    /// Classifies each column by its header.
     fn columns(&self) -> Vec<Says> {
         let mut columns: Vec<Says> = Vec::new();
         for row in self.table.rows.iter().take(self.table.header) {
             let mut column = 0;
             for cell in row {
                 let says = self.says(&self.tokens(&cell.range), true);
-                // A name over several columns groups them.
+                // A name that spans several columns only groups them.
                 let says = if cell.span > 1 && says == Says::Setting { Says::Nothing } else { says };
                 for place in column..column + cell.span {
                     if columns.len() <= place {
@@ -119,9 +119,9 @@ impl Reader<'_> {
         columns
     }
 
-    /// Corrects what the headers say by what is in the columns. One of values with their spread, `2.61 (0.03)`, is measured
-    /// whatever it is named. One next to the labels or to settings that no header explains is a setting if its values
-    /// repeat, or are whole and in order.
+    /// Corrects the classification by the columns' values. A column of values with their spread, such as `2.61 (0.03)`,
+    /// is measured, whatever its name. A column that is next to the labels or to settings and has an unspecific header
+    /// is a setting if its values repeat, or are integers in order.
     fn by_values(&self, columns: &mut [Says]) {
         let mut beside = true;
         for (column, says) in columns.iter_mut().enumerate().skip(1) {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The cells of a column below the header, where every row has one of its own there.
+    /// The cells of a column below the header, if every row has its own cell there.
     fn cells(&self, column: usize) -> Option<Vec<Vec<Token>>> {
         let body = self.table.rows.iter().skip(self.table.header);
         let cells = body.map(|row| {
@@ -166,7 +166,7 @@ impl Reader<'_> {
         (whole && in_order) || (values.len() > 3 && 2 * distinct.len() <= values.len())
     }
 
-    /// What a row's label says.
+    /// Classifies a row by its label.
     fn label(&self, row: &[Cell]) -> Says {
         row.first().map_or(Says::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
     }
@@ -174,7 +174,7 @@ impl Reader<'_> {
     fn says(&self, tokens: &[Token], header: bool) -> Says {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == Kind::Word).map(|token| self.str(token)).collect();
-        // Something per time is measured, and a unit of time in brackets says so as well.
+        // A quantity per time is a measurement, and so is one with a unit of time in its header.
         let rate =
             tokens.windows(2).any(|pair| pair[0].kind == Kind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
         let timed = words.iter().any(|word| words::is_time_unit(word) && !word.eq_ignore_ascii_case("s"))
@@ -210,7 +210,7 @@ impl Reader<'_> {
             return Says::Result;
         }
         let counted = words.iter().any(|word| words::is_counted_name(word));
-        // A single letter: n, d, K.
+        // A single letter, such as n, d or K.
         let letter = header
             && !words.is_empty()
             && words
@@ -221,7 +221,7 @@ impl Reader<'_> {
         if (setting || counted || letter || number_sign) && !lone_value { Says::Setting } else { Says::Nothing }
     }
 
-    /// Whether anything says that the body holds results.
+    /// Whether anything indicates that the body contains results.
     fn is_of_results(&self, columns: &[Says], section: Section) -> bool {
         if columns.contains(&Says::Result) {
             return true;
@@ -255,7 +255,7 @@ impl Reader<'_> {
         {
             return false;
         }
-        // A column "Value" or "Range", and nothing that is measured.
+        // A table with a column "Value" or "Range" and no measurement is one of settings.
         let header_words = |wanted: &[&str]| {
             self.table
                 .rows
@@ -281,7 +281,7 @@ impl Reader<'_> {
     }
 }
 
-/// `2.61 (0.03)`, `2.61 ± 0.03`.
+/// Whether a cell has a value with its spread: `2.61 (0.03)`, `2.61 ± 0.03`.
 fn has_spread(tokens: &[Token]) -> bool {
     let values = tokens.iter().filter(|token| matches!(token.kind, Kind::Number(_) | Kind::Marker)).count();
     let signs = |wanted: char| tokens.iter().any(|token| token.kind == Kind::Sign(wanted));

@@ -1,4 +1,4 @@
-//! Properties that hold for every text, and single judgements that the excerpts do not show.
+//! Properties that hold for every text, and single decisions not covered by the excerpts.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn markdown(text: &str) -> String {
     scrub(text, &options(Format::Markdown)).text
 }
 
-/// Pieces of papers, which a random text is made of: what matters is how they stand together.
+/// Generates the pieces of which random papers are made; their order is what varies.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
         "an accuracy of 93.4% ",
@@ -108,7 +108,7 @@ proptest! {
             let shown: String = lines[number.line - 1].chars().skip(number.column - 1).take(number.text.chars().count()).collect();
             prop_assert_eq!(&shown, &number.text);
             if number.removed {
-                // Removed numbers come in the text's order; what is between them stays.
+                // Removed numbers come in the text's order; the text between them is unchanged.
                 let at = text.len() - rest.len();
                 let start = lines[..number.line - 1].iter().map(|line| line.len() + 1).sum::<usize>()
                     + lines[number.line - 1].chars().take(number.column - 1).map(char::len_utf8).sum::<usize>();
@@ -214,20 +214,20 @@ fn a_rounding_of_gold_goes_whatever_the_words_say() {
     assert_eq!(scrubbed.numbers[0].rule, Rule::Gold);
 }
 
-/// Settings with three digits each, of which one agrees with one of many gold values.
+/// The settings have three digits each, and one of them agrees with one of many gold values.
 #[test]
 fn a_table_of_settings_agrees_with_gold_by_chance() {
     let rows: Vec<String> =
         (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
     let rows = rows.concat();
     let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
-    // 40 values, one of which rounds to a setting.
+    // 40 values, plus one that rounds to a setting.
     let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();
     assert_eq!(scrub(&text, &Options { format: Format::Markdown, gold: &gold }).removed(), 0);
-    // The same value in a text with few numbers is a leak.
+    // In a text with few numbers, the same value is a leak.
     let alone = scrub("We use a learning rate of 0.110.\n", &Options { format: Format::Markdown, gold: &gold });
     assert_eq!(alone.removed(), 1);
-    // And so is a precise one among many settings.
+    // A precise value is a leak even among many settings.
     let precise = scrub(&text.replace("0.536", "0.53642"), &Options { format: Format::Markdown, gold: &[0.536_421] });
     assert_eq!(precise.removed(), 1);
 }

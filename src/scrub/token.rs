@@ -1,38 +1,38 @@
-//! A stretch of prose as words, numbers and signs. Markup becomes signs, or opaque tokens that no rule looks into.
+//! Splits prose into words, numbers and signs. Markup becomes signs, or opaque tokens that no rule looks into.
 
 use super::number::{self, Form};
 use super::{Format, MARKERS};
 
-/// One word, number or sign, with its place in the text.
+/// One word, number or sign, with its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// It is in an inline formula; the formula's place in the order of formulas.
+    /// Number of the inline formula that contains it, if any.
     pub(super) formula: Option<usize>,
-    /// Blanks stand before it.
+    /// Whether blanks precede it.
     pub(super) spaced: bool,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
-    /// Letters, in a formula also the name of a command.
+    /// Letters; in a formula also the name of a command.
     Word,
     /// A number.
     Number(Form),
-    /// What an earlier pass has put in place of a number.
+    /// A marker with which an earlier pass replaced a number.
     Marker,
-    /// A single sign; a command of LaTeX that stands for one is given as that sign.
+    /// A single sign, including LaTeX commands that produce one.
     Sign(char),
-    /// A piece whose numbers mean nothing: a citation, a reference, a link, inline code.
+    /// A part whose numbers mean nothing: a citation, a reference, a link, inline code.
     Opaque,
-    /// The end of a sentence, list item or cell that no full stop shows.
+    /// The end of a sentence, list item or cell without a full stop.
     Break,
 }
 
-/// Splits `text[start..end]`.
+/// Splits `text[start..end]` into tokens.
 pub(super) fn split(text: &str, start: usize, end: usize, format: Format) -> Vec<Token> {
     let mut splitter = Splitter { text, end, format, tokens: Vec::new(), formula: None, formulas: 0, spaced: true };
     splitter.run(start);
@@ -62,7 +62,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Takes one token and says where the next one begins.
+    /// Reads one token and returns the position of the next.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         let Some(first) = rest.chars().next() else { return self.end };
@@ -95,7 +95,7 @@ impl Splitter<'_> {
             '{' | '}' if self.format == Format::Latex || self.formula.is_some() => at + 1,
             '*' | '~' | '\u{200b}' => at + first.len_utf8(),
             '%' if self.format == Format::Latex => {
-                // A comment; what it says is judged like everything else.
+                // A comment; its text is judged like everything else.
                 self.push(Kind::Break, at, at + 1);
                 at + 1
             }
@@ -125,7 +125,7 @@ impl Splitter<'_> {
         at + length
     }
 
-    /// The end of an inline formula, or its begin when its end is there.
+    /// Reads a `$`: the end of an inline formula, or its start if the formula is closed.
     fn dollar(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         if let Some(display) = rest.strip_prefix("$$") {
@@ -159,7 +159,7 @@ impl Splitter<'_> {
         at + length
     }
 
-    /// A link or a tag; what a comment says is judged.
+    /// Reads a link or a tag as opaque; the text of a comment is judged.
     fn angle(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         if rest.starts_with("<!--") {
@@ -173,7 +173,7 @@ impl Splitter<'_> {
         at + 1
     }
 
-    /// One token up to `closing` in the same line; a mere sign where there is none.
+    /// Reads one token up to `closing` in the same line, or a single sign if the line doesn't contain it.
     fn skip_to(&mut self, at: usize, closing: char, kind: Kind) -> usize {
         let rest = &self.text[at..self.end];
         let rest = near(rest);
@@ -217,7 +217,7 @@ impl Splitter<'_> {
             && let Some(open) = self.text[next..self.end].find('{')
             && let Some((_, form)) = number::at(self.text, next + open + 1)
         {
-            // Nothing but a number may be in these arguments: the whole command is taken for one.
+            // These arguments can only contain a number, so the whole command counts as one.
             let end = self.arguments(next, 1 + units);
             self.push(Kind::Number(form), at, end);
             return end;
@@ -231,21 +231,21 @@ impl Splitter<'_> {
             "item" | "footnote" | "par" | "newline" | "paragraph" | "hline" | "midrule" => {
                 self.push(Kind::Break, at, next);
             }
-            // Fonts and the like say nothing; a letter such as lambda does.
+            // Font commands carry no meaning, unlike letters such as lambda.
             _ if self.formula.is_some() && !super::latex::is_font(name) => self.push(Kind::Word, at + 1, next),
             _ => {}
         }
         next
     }
 
-    /// The end of the arguments behind a command: optional ones, and `count` in braces.
+    /// Position after a command's arguments: optional ones, and `count` in braces.
     fn arguments(&self, mut at: usize, count: usize) -> usize {
         super::latex::arguments(&self.text[..self.end], &mut at, count);
         at
     }
 }
 
-/// The next few lines: whatever opens here closes in them, or is not taken to close. Keeps splitting linear.
+/// The next few lines, in which anything opened here must be closed. Bounding the search keeps splitting linear.
 fn near(text: &str) -> &str {
     const FAR: usize = 2000;
     let mut end = text.len().min(FAR);
@@ -255,7 +255,7 @@ fn near(text: &str) -> &str {
     &text[..end]
 }
 
-/// Whether this is behind the number of a ratio: `-fold`, ` times as`.
+/// Whether this text follows the number of a ratio: `-fold`, ` times as`.
 fn is_ratio(behind: &str) -> bool {
     behind.starts_with("-fold")
         || behind.strip_prefix(" times ").is_some_and(|rest| {

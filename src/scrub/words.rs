@@ -1,11 +1,11 @@
-//! The vocabulary: which words speak for a result and which for a setting, a size or a reference.
+//! The vocabulary: words that indicate a result, a setting, a size or a reference.
 //!
-//! Words are compared in lower case and without the endings of plural and tense, by [`sort`].
+//! Words are compared in lower case and without plural and tense endings, by [`sort`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What kind of section a text is in.
+/// Kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     /// Abstract, results, evaluation, conclusion.
@@ -18,20 +18,20 @@ pub(super) enum Section {
     Bibliography,
 }
 
-/// What a word says about the numbers near it.
+/// Kind of evidence that a word gives about nearby numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// Names what is measured: accuracy, error, latency.
+    /// Name of something measured: accuracy, error, latency.
     Metric,
-    /// Says that something was found: improves, outperforms, drops.
+    /// Statement of a finding: improves, outperforms, drops.
     Claim,
-    /// Names what is chosen: learning rate, threshold, width.
+    /// Name of something chosen: learning rate, threshold, width.
     Setting,
-    /// Often stands beside a result, but beside other numbers too: rate, variance, below.
+    /// Often near a result, but near other numbers too: rate, variance, below.
     Hint,
-    /// Says that something was chosen or done: set, train, repeat.
+    /// Statement of a choice or an action: set, train, repeat.
     Doing,
-    /// What is counted: images, epochs, GPUs.
+    /// Something counted: images, epochs, GPUs.
     Counted,
 }
 
@@ -86,13 +86,13 @@ static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
     lists.iter().flat_map(|(list, sort)| list.split_whitespace().map(move |word| (word, *sort))).collect()
 });
 
-/// What a word says; `None` when nothing.
+/// Returns what a word indicates; `None` if nothing.
 pub(super) fn sort(word: &str) -> Option<Sort> {
     let word = word.to_lowercase();
     stems(&word).find_map(|stem| SORTS.get(stem.as_str()).copied())
 }
 
-/// Whether the word, or the word without its ending, is counted, whatever else it may be.
+/// Whether the word, with or without its ending, names something counted, even if it also has another meaning.
 pub(super) fn is_counted(word: &str) -> bool {
     static COUNTED_WORDS: LazyLock<std::collections::HashSet<&'static str>> =
         LazyLock::new(|| COUNTED.split_whitespace().collect());
@@ -100,7 +100,8 @@ pub(super) fn is_counted(word: &str) -> bool {
     stems(&word).any(|stem| COUNTED_WORDS.contains(stem.as_str()))
 }
 
-/// Whether a column's or a row's name is that of something counted. What is done with data, as in "test", is none.
+/// Whether the name of a column or row is that of something counted. Words for uses of data, such as "test", are
+/// excluded.
 pub(super) fn is_counted_name(word: &str) -> bool {
     const OTHERS: [&str; 14] = [
         "test",
@@ -121,7 +122,7 @@ pub(super) fn is_counted_name(word: &str) -> bool {
     is_counted(word) && !OTHERS.contains(&word.to_lowercase().trim_end_matches('s'))
 }
 
-/// The word itself, then without endings.
+/// Returns the word itself, then versions without endings.
 fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
     const ENDINGS: [(&str, &str); 12] = [
         ("", ""),
@@ -141,7 +142,7 @@ fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
         let stem = word.strip_suffix(ending)?;
         (stem.len() > 2 || ending.is_empty()).then(|| format!("{stem}{instead}"))
     });
-    // dropped, cutting: the doubled consonant.
+    // Undo the doubled consonant of "dropped" or "cutting".
     let doubled = ["ed", "ing"].iter().filter_map(move |ending| {
         let stem = word.strip_suffix(ending)?;
         let mut letters = stem.bytes().rev();
@@ -151,7 +152,7 @@ fn stems(word: &str) -> impl Iterator<Item = String> + '_ {
     endings.chain(doubled)
 }
 
-/// Words in front of a number that make it a reference to a part of a text.
+/// Whether a word before a number makes it a reference to a part of the text.
 pub(super) fn is_reference(word: &str) -> bool {
     matches!(
         word.trim_end_matches('.').to_lowercase().as_str(),
@@ -213,7 +214,7 @@ pub(super) fn is_reference(word: &str) -> bool {
     )
 }
 
-/// Programs, machines and the like whose version or model is behind the name.
+/// Whether a word is the name of a program, machine or the like, followed by its version or model.
 pub(super) fn is_versioned(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),
@@ -257,7 +258,7 @@ pub(super) fn is_versioned(word: &str) -> bool {
     )
 }
 
-/// Units of what was bought or laid out, never of what was measured for its own sake.
+/// Units of purchased or configured quantities, never of measured results.
 pub(super) fn is_hardware_unit(word: &str) -> bool {
     matches!(
         word,
@@ -288,7 +289,7 @@ pub(super) fn is_hardware_unit(word: &str) -> bool {
     )
 }
 
-/// Units of time that something takes.
+/// Units of time.
 pub(super) fn is_time_unit(word: &str) -> bool {
     matches!(
         word,
@@ -318,7 +319,7 @@ pub(super) fn is_time_unit(word: &str) -> bool {
     )
 }
 
-/// Months, for dates.
+/// Whether a word is a month.
 pub(super) fn is_month(word: &str) -> bool {
     const MONTHS: [&str; 12] = [
         "january",
@@ -338,7 +339,7 @@ pub(super) fn is_month(word: &str) -> bool {
     word.len() > 2 && MONTHS.iter().any(|month| *month == word || (word.len() == 3 && month.starts_with(&word)))
 }
 
-/// Comparatives behind "2.5 times".
+/// Whether a word is a comparative as after "2.5 times".
 pub(super) fn is_comparative(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),
@@ -369,7 +370,7 @@ pub(super) fn is_comparative(word: &str) -> bool {
     )
 }
 
-/// Symbols of statistics: p-values, correlations, agreement.
+/// Whether a symbol is a statistic, such as a p-value, a correlation or a measure of agreement.
 pub(super) fn is_statistic(symbol: &str) -> bool {
     matches!(
         symbol,
@@ -395,7 +396,7 @@ pub(super) fn is_statistic(symbol: &str) -> bool {
     )
 }
 
-/// Words in front of a whole number that says which one, and not how much: lag 5, epoch 30.
+/// Whether a word before an integer makes it an identifier rather than an amount: lag 5, epoch 30.
 pub(super) fn is_ordinal(word: &str) -> bool {
     matches!(
         word.to_lowercase().trim_end_matches('s'),
@@ -403,7 +404,7 @@ pub(super) fn is_ordinal(word: &str) -> bool {
     )
 }
 
-/// Spelt-out numbers that a ratio may begin with.
+/// Whether a word is a spelt-out number with which a ratio may begin.
 pub(super) fn is_spelt_number(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),
@@ -411,7 +412,7 @@ pub(super) fn is_spelt_number(word: &str) -> bool {
     )
 }
 
-/// What section a heading opens; `None` when it says nothing.
+/// Returns the section that a heading starts; `None` if the heading is unspecific.
 pub(super) fn section(heading: &str) -> Option<Section> {
     let heading = heading.to_lowercase();
     let names = |list: &[&str]| list.iter().any(|word| heading.contains(word));
