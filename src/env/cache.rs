@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
-/// A finished environment, as its marker tells.
+/// The marker of a finished environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Complete {
     pub(super) id: String,
@@ -21,17 +21,17 @@ pub(super) struct Complete {
     pub(super) backend: String,
     pub(super) python: String,
     pub(super) digest: String,
-    /// What a sandbox must show beside the venv itself.
+    /// Folders besides the venv that a sandbox must contain.
     pub(super) read_only: Vec<PathBuf>,
     pub(super) interpreter: PathBuf,
-    /// Size and time of change of the interpreter: another one at the same path means a new build.
+    /// Size and modification time of the interpreter; if they change, the env is built again.
     pub(super) stamp: (u64, i64),
-    /// What activation sets, PATH among them.
+    /// Variables set by activation, including PATH.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// The backend of markers from before there was another one.
+/// The backend of markers written before there was a second one.
 fn venv() -> String {
     "venv".to_owned()
 }
@@ -39,25 +39,25 @@ fn venv() -> String {
 /// An environment in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cached {
-    /// The env's id, the folder name under `envs/`; empty for an unfinished one.
+    /// The env's id, which is its folder name under `envs/`; empty for an unfinished build.
     pub id: String,
-    /// `venv` or `conda`; empty for an unfinished one.
+    /// `venv` or `conda`; empty for an unfinished build.
     pub backend: String,
-    /// Python's version; empty for an unfinished one.
+    /// Version of Python; empty for an unfinished build.
     pub python: String,
     /// Its folder.
     pub path: PathBuf,
-    /// Bytes on disk.
+    /// Size on disk in bytes.
     pub bytes: u64,
-    /// Whether its build was finished.
+    /// Whether its build finished.
     pub complete: bool,
 }
 
-/// Where everything that can be made again is kept: `$AUTOEXPERIMENT_CACHE`, else `$XDG_CACHE_HOME/autoexperiment`,
-/// else `~/.cache/autoexperiment`.
+/// Folder for everything that can be recreated: `$AUTOEXPERIMENT_CACHE`, else `$XDG_CACHE_HOME/autoexperiment`, else
+/// `~/.cache/autoexperiment`.
 ///
 /// # Errors
-/// Kind `Place` when none of the three variables is set.
+/// Kind `Place` if none of the three variables is set.
 pub fn default_cache() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("AUTOEXPERIMENT_CACHE")
@@ -69,10 +69,10 @@ pub fn default_cache() -> Result<PathBuf> {
         })
 }
 
-/// All environments of a cache, sorted by id.
+/// Lists all environments of a cache, sorted by id.
 ///
 /// # Errors
-/// Kind `Machine` when the cache cannot be read. A cache that does not exist is empty.
+/// Kind `Machine` if the cache cannot be read. A missing cache is empty.
 pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
     let envs = cache.join("envs");
     let entries = match std::fs::read_dir(&envs) {
@@ -96,25 +96,25 @@ pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
     Ok(found)
 }
 
-/// Removes an environment from the cache; it is built again when it is needed. Waits for a build that is going on.
+/// Removes an environment from the cache; it will be built again when needed. Waits for a running build of it.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be removed.
+/// Kind `Machine` if it cannot be removed.
 pub fn remove_cached(env: &Cached) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
     lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
     if !env.complete && Complete::read(&env.path).is_some() {
-        // It was being built, and now it is.
+        // A running build has finished while we waited for the lock.
         return Ok(());
     }
     clear(&env.path)
 }
 
-/// Removes everything that was downloaded for environments; those that are built stay. A build that is going on fails.
+/// Removes everything downloaded for environments; built ones stay. Running builds fail.
 ///
 /// # Errors
-/// Kind `Machine` when something cannot be removed.
+/// Kind `Machine` if something cannot be removed.
 pub fn remove_downloads(cache: &Path) -> Result<()> {
     for folder in ["conda", "wheels"].map(|name| cache.join(name)) {
         remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
@@ -122,7 +122,7 @@ pub fn remove_downloads(cache: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes an environment's folder, the marker first, so that no half of it is ever taken for a whole.
+/// Removes an environment's folder, starting with the marker, so that a partly removed one never counts as finished.
 pub(super) fn clear(home: &Path) -> Result<()> {
     let marker = Complete::path(home);
     remove_tree(&marker).map_err(|error| Error::io("remove", &marker, error))?;
@@ -134,13 +134,13 @@ impl Complete {
         home.join("complete.json")
     }
 
-    /// The marker of a finished environment whose interpreter is still the same.
+    /// Reads the marker of a finished environment if its interpreter is unchanged.
     pub(super) fn read(home: &Path) -> Option<Self> {
         let complete: Self = serde_json::from_slice(&std::fs::read(Self::path(home)).ok()?).ok()?;
         (stamp(&complete.interpreter).ok()? == complete.stamp).then_some(complete)
     }
 
-    /// Writes the marker, whole or not at all.
+    /// Writes the marker, completely or not at all.
     pub(super) fn write(&self, home: &Path) -> Result<()> {
         let text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::internal("failed to write an env's marker").because(error))?;
@@ -148,14 +148,14 @@ impl Complete {
     }
 }
 
-/// Size and time of change.
+/// Returns size and modification time of a file.
 pub(super) fn stamp(path: &Path) -> std::io::Result<(u64, i64)> {
     let metadata = std::fs::metadata(path)?;
     Ok((metadata.len(), metadata.mtime()))
 }
 
-/// Takes the lock of an environment's folder, telling when somebody else has it. It is released when the file and
-/// all copies of its handle are closed, those that children inherited included.
+/// Locks an environment's folder, and reports if another process holds the lock. It is released when all copies of the
+/// file handle are closed, including those inherited by child processes.
 pub(super) async fn lock(home: &Path, on_progress: OnProgress<'_>) -> Result<File> {
     const PAUSE: Duration = Duration::from_millis(50);
     let path = home.with_extension("lock");

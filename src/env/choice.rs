@@ -1,4 +1,4 @@
-//! Which backend makes an env: the one that is asked for, or, for `auto`, the one that can.
+//! Chooses the backend that builds an env: the requested one or, for `auto`, one that can.
 
 #[cfg(feature = "conda")]
 use std::collections::BTreeSet;
@@ -23,16 +23,16 @@ use super::{Progress, conda};
 use crate::error::Error;
 use crate::error::Result;
 
-/// A kind of backend.
+/// Kind of env.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvKind {
-    /// Conda where the env is locked for it and its channels answer, else venv.
+    /// Conda if the env is locked for it and its channels can be reached, otherwise venv.
     #[default]
     Auto,
-    /// Packages of conda channels.
+    /// Packages from conda channels.
     Conda,
-    /// An interpreter of this machine and packages of pip.
+    /// An interpreter of this machine and packages from pip.
     Venv,
 }
 
@@ -59,24 +59,24 @@ impl fmt::Display for EnvKind {
     }
 }
 
-/// How envs are made.
+/// Settings for building envs.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The backend.
     pub kind: EnvKind,
-    /// What is before the names of conda channels, in place of the user's own configuration.
+    /// URL prefix of conda channel names, overriding the user's own configuration.
     pub alias: Option<String>,
-    /// Use no network.
+    /// Whether to avoid network access.
     pub offline: bool,
-    /// Lock venvs for this machine only.
+    /// Whether to lock venvs for this machine only.
     pub here: bool,
 }
 
 impl Options {
-    /// The backend for these options.
+    /// Opens the backend for these options.
     ///
     /// # Errors
-    /// Kind `Usage` for a wrong alias, or for conda in a program that was built without it; `Machine` for a conda
+    /// Kind `Usage` for an invalid alias, or for conda in a program that was built without it; `Machine` for a conda
     /// configuration that cannot be read.
     pub fn open(&self) -> Result<Arc<dyn Backend>> {
         match self.kind {
@@ -106,8 +106,8 @@ impl Options {
         Venv::new().offline(self.offline).here(self.here)
     }
 
-    /// The backends to lock the env of `folder` for: those that it is locked for already; if there are none, a venv, or
-    /// conda where the yml asks for packages that a venv cannot provide.
+    /// Returns the backends for which to lock the env of `folder`: those for which it is locked already or, if none,
+    /// venv, or conda if the yml requests packages that a venv cannot provide.
     ///
     /// # Errors
     /// As [`Options::open`].
@@ -127,14 +127,14 @@ impl Options {
     }
 }
 
-/// Conda where it can, else venv.
+/// Uses conda if possible, otherwise venv.
 ///
-/// Only an env that is locked for conda, and is not built yet, makes it ask a channel whether it is there: everything
-/// else is decided without a network, and an env without `conda.lock` is what it always was.
+/// Only an env that is locked for conda and not built yet needs a network request, to check whether a channel answers.
+/// An env without `conda.lock` is always a venv.
 #[derive(Debug)]
 struct Auto {
     options: Options,
-    /// Envs that a venv took the place of, which is decided, and told, once.
+    /// Envs that fell back to a venv, so that this is decided and reported only once.
     #[cfg(feature = "conda")]
     fallen: Mutex<BTreeSet<PathBuf>>,
 }

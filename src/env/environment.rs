@@ -1,8 +1,8 @@
-//! `environment.yml`: a conda environment file, as it is written ([`Source`]) and as far as a venv can serve it
+//! `environment.yml`, a conda environment file: as written ([`Source`]), and the subset that a venv supports
 //! ([`Environment`]).
 //!
-//! Understood: `name`, `channels` (not used by a venv), `dependencies` with one `pip:` list, and `variables`. A venv
-//! provides `python`, `pip`, `setuptools` and `wheel`; anything else that conda would install is named in an error.
+//! Supported keys: `name`, `channels` (ignored by a venv), `dependencies` with one `pip:` list, and `variables`. A venv
+//! provides `python`, `pip`, `setuptools` and `wheel`; an error lists any other conda packages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,43 +16,43 @@ use super::python::{PythonSpec, Version};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// The file's name inside `envs/<id>/`.
+/// Name of the file in `envs/<id>/`.
 const FILE: &str = "environment.yml";
 
-/// The file as it is written.
+/// Contents of the file.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// The folder's name under `envs/`.
+    /// Name of the folder under `envs/`.
     pub(super) id: String,
-    /// The yml's path.
+    /// Path of the yml.
     pub(super) path: PathBuf,
-    /// sha256 of the yml's bytes, hex.
+    /// SHA-256 of the yml in hex.
     pub(super) digest: String,
-    /// Channels in their order, each with its line.
+    /// Channels in order, each with its line.
     #[cfg_attr(not(feature = "conda"), expect(dead_code, reason = "a venv has no channels"))]
     pub(super) channels: Vec<(String, usize)>,
     /// Conda's match specifications, each with its line.
     pub(super) specs: Vec<(String, usize)>,
-    /// Lines for pip.
+    /// Requirements for pip.
     pub(super) pip: Vec<String>,
-    /// Variables of the activated environment.
+    /// Variables to set in the activated environment.
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// An environment as it is asked for of a venv.
+/// An environment for a venv.
 #[derive(Debug, Clone)]
 pub(super) struct Environment {
-    /// The folder's name under `envs/`.
+    /// Name of the folder under `envs/`.
     pub(super) id: String,
-    /// The yml's path.
+    /// Path of the yml.
     pub(super) path: PathBuf,
-    /// Which interpreters will do.
+    /// Accepted versions of Python.
     pub(super) python: PythonSpec,
-    /// Lines for pip.
+    /// Requirements for pip.
     pub(super) requirements: Vec<String>,
-    /// Variables of the activated environment.
+    /// Variables to set in the activated environment.
     pub(super) variables: BTreeMap<String, String>,
-    /// sha256 of the yml's bytes, hex.
+    /// SHA-256 of the yml in hex.
     pub(super) digest: String,
 }
 
@@ -109,7 +109,7 @@ impl Source {
     /// Reads `environment.yml` in `folder`.
     ///
     /// # Errors
-    /// Kind `Suite`, with the file and, where known, the line.
+    /// Kind `Suite`, with the file and, if known, the line.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -153,7 +153,7 @@ impl Source {
         }
     }
 
-    /// Refuses what pip could not lock by version and hash.
+    /// Fails for a requirement that pip cannot lock by version and hash.
     fn refuse_odd(&self, requirement: &str, line: usize) -> Result<()> {
         let refuse = |why: &str| {
             Err(Error::suite(format!("`{requirement}` {why}"))
@@ -177,7 +177,7 @@ impl Environment {
     /// Reads `environment.yml` in `folder`.
     ///
     /// # Errors
-    /// Kind `Suite`, with the file and, where known, the line.
+    /// Kind `Suite`, with the file and, if known, the line.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let Source { id, path, digest, specs, pip, variables, .. } = Source::read(folder)?;
         let mut environment = Self { id, path, digest, variables, python: PythonSpec::any(), requirements: Vec::new() };
@@ -214,7 +214,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Whether an interpreter of this version will do.
+    /// Whether an interpreter of this version is accepted.
     pub(super) fn accepts(&self, version: Version) -> bool {
         self.python.matches(version)
     }

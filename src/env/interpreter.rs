@@ -1,4 +1,4 @@
-//! Finding an interpreter on this machine: every Python 3 in the usual places is asked what it is.
+//! Finds an interpreter on this machine: every Python 3 in the usual locations is probed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use super::environment::Environment;
 use super::python::{OLDEST, PythonSpec, Version};
 use crate::error::{Error, Result};
 
-/// An interpreter that can make environments.
+/// An interpreter that can create venvs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interpreter {
-    /// The real file, behind all links.
+    /// Path of the executable after following links.
     pub(super) path: PathBuf,
     pub(super) version: Version,
-    /// Folders that a sandbox must show for it to run: its prefix, and those of libraries outside of it and of the
-    /// system's own folders.
+    /// Folders that a sandbox must contain for it to run: its prefix, and those of libraries outside its prefix and the
+    /// system's folders.
     pub(super) read_only: Vec<PathBuf>,
 }
 
@@ -34,16 +34,16 @@ struct Answer {
     libraries: Vec<PathBuf>,
 }
 
-/// What one candidate turned out to be: usable, or the reason why not.
+/// Result of probing a candidate: the interpreter, or the reason why it can't be used.
 type Probed = (PathBuf, Result<Interpreter, String>);
 
-/// `3.11.7`.
+/// Formats a version as `3.11.7`.
 pub(super) fn dotted(version: Version) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// The folders that are searched: PATH (without pyenv's shims, which only lead to its versions), pyenv, uv, conda,
-/// and the system's.
+/// Returns the folders to search: PATH (without pyenv's shims, which only refer to its versions), pyenv, uv, conda, and
+/// the system's folders.
 pub(super) fn usual_places() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME").unwrap_or_default();
@@ -70,11 +70,11 @@ pub(super) fn usual_places() -> Vec<PathBuf> {
     places
 }
 
-/// The best interpreter for an environment: of those that it accepts and that can make a venv, one that `preferred`
-/// holds for, then the highest version, then the first place.
+/// Finds the best interpreter for an environment. Among those that it accepts and that can create a venv, one for which
+/// `preferred` is true comes first, then the highest version, then the first folder.
 ///
 /// # Errors
-/// Kind `Machine`, listing what was found and why it was refused.
+/// Kind `Machine`, listing the interpreters found and why they were rejected.
 pub(super) async fn find(
     environment: &Environment,
     places: &[PathBuf],
@@ -97,7 +97,7 @@ pub(super) async fn find(
         }
     }
     best.ok_or_else(|| {
-        // On a machine that is too busy nothing is known to be missing.
+        // On an overloaded machine, a missing answer doesn't mean that nothing fits.
         if refused.iter().any(|why| why.contains(SILENT)) {
             return Error::machine(format!(
                 "it is not known whether an interpreter fits the env `{}`: {}",
@@ -114,10 +114,10 @@ pub(super) async fn find(
     })
 }
 
-/// The version, as `3.11.7`, of the newest interpreter here within a range, for an env of this id.
+/// Returns the version of the newest interpreter within a range, such as `3.11.7`, for an env with this id.
 ///
 /// # Errors
-/// Kind `Usage` for a range that is not understood; as [`find`].
+/// Kind `Usage` for an invalid range; otherwise as [`find`].
 pub async fn newest(range: &str, id: &str) -> Result<String> {
     let python = PythonSpec::parse(range).map_err(|why| Error::usage(format!("`--python {range}`: {why}")))?;
     let asked = Environment {
@@ -131,7 +131,7 @@ pub async fn newest(range: &str, id: &str) -> Result<String> {
     find(&asked, &usual_places(), |_| false).await.map(|found| dotted(found.version))
 }
 
-/// Real files named `python3` or `python3.N`, each once.
+/// Lists the files named `python3` or `python3.N` with links resolved, without duplicates.
 fn candidates(places: &[PathBuf]) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -153,7 +153,7 @@ fn candidates(places: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Asks all candidates at once; the answers are in their order.
+/// Probes all candidates in parallel; the results keep their order.
 async fn probe_all(candidates: Vec<PathBuf>) -> Vec<Probed> {
     let mut tasks = JoinSet::new();
     for (number, path) in candidates.into_iter().enumerate() {
@@ -167,7 +167,7 @@ async fn probe_all(candidates: Vec<PathBuf>) -> Vec<Probed> {
     answers.into_iter().map(|(_, probed)| probed).collect()
 }
 
-/// What is said of one that did not answer in time.
+/// Text for an interpreter that did not answer in time.
 const SILENT: &str = "did not answer";
 
 async fn probe(path: &Path) -> Result<Interpreter, String> {

@@ -1,8 +1,8 @@
-//! `venv.lock`: the exact packages of an env, beside its `environment.yml`.
+//! `venv.lock`: the exact packages of an env, next to its `environment.yml`.
 //!
-//! A lock has one section a target (minor version of Python and platform), since a wheel's hash belongs to one
-//! target. Versions bind everywhere: a machine without a section of its own uses the versions of the nearest one,
-//! and is told that hashes were not checked. No address of an index is written down.
+//! A lock has one section per target (minor version of Python and platform), because a wheel's hash belongs to one
+//! target. Versions apply everywhere: a machine without its own section uses the versions of the nearest one, with a
+//! notice that hashes were not checked. Addresses of indexes are not stored.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +13,27 @@ use super::python::Version;
 use crate::error::{Error, Result, line_at};
 use crate::files::write_whole;
 
-/// Raised when the file's meaning changes.
+/// Version of the file; increased when its meaning changes.
 const FORMAT: u32 = 1;
 
-/// All targets of an env.
+/// The lock of an env for all targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Lock {
     format: u32,
-    /// sha256 of the yml that was solved, hex.
+    /// SHA-256 of the solved yml in hex.
     pub(super) environment: String,
     #[serde(rename = "target")]
     pub(super) targets: Vec<Target>,
 }
 
-/// What is installed on one target.
+/// The packages for one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Target {
-    /// Minor version, as `3.11`.
+    /// Minor version of Python, such as `3.11`.
     pub(super) python: String,
-    /// Operating system and processor, as `linux-x86_64`.
+    /// Operating system and processor, such as `linux-x86_64`.
     pub(super) platform: String,
     #[serde(rename = "package", default)]
     pub(super) packages: Vec<Package>,
@@ -45,7 +45,7 @@ pub(super) struct Target {
 pub(super) struct Package {
     pub(super) name: String,
     pub(super) version: String,
-    /// sha256 of every file that will do, hex, sorted.
+    /// SHA-256 of every acceptable file in hex, sorted.
     pub(super) sha256: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// `3.11` of 3.11.7.
+/// Returns the minor version, such as `3.11` for 3.11.7.
 pub(super) fn minor(version: Version) -> String {
     format!("{}.{}", version[0], version[1])
 }
@@ -80,10 +80,10 @@ impl Lock {
         Self { format: FORMAT, environment: environment.digest.clone(), targets }
     }
 
-    /// The lock in `folder`, and the bytes that it was read from.
+    /// Reads the lock in `folder`, and returns it with the text of the file.
     ///
     /// # Errors
-    /// Kind `Suite` when it is missing, broken, or older than the yml.
+    /// Kind `Suite` if it is missing, broken, or older than the yml.
     pub(super) fn read(folder: &Path, environment: &Environment) -> Result<(Self, String)> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock {}`", environment.id);
@@ -111,7 +111,7 @@ impl Lock {
         Ok((lock, text))
     }
 
-    /// Writes it into `folder`, whole or not at all.
+    /// Writes the lock into `folder`, completely or not at all.
     pub(super) fn write(&self, folder: &Path, environment: &Environment) -> Result<PathBuf> {
         let path = Self::path(folder);
         let body =
@@ -124,13 +124,13 @@ impl Lock {
         Ok(path)
     }
 
-    /// Whether there is a section for this Python on this machine.
+    /// Whether there is a section for this Python and platform.
     pub(super) fn has(&self, python: &str, platform: &str) -> bool {
         self.targets.iter().any(|target| target.python == python && target.platform == platform)
     }
 
-    /// The packages for a Python on a platform: those of its own section, else the versions of the section nearest
-    /// to it: the nearest Python, the same platform before others, the newer before the older.
+    /// Returns the packages for a Python and platform: those of its own section or else the versions of the nearest
+    /// section, which is the one with the nearest Python, then the same platform, then the newer Python.
     pub(super) fn choose(&self, python: &str, platform: &str) -> Option<Chosen<'_>> {
         let distance = |target: &&Target| {
             let (here, wanted) = (number(&target.python), number(python));
@@ -143,7 +143,7 @@ impl Lock {
 }
 
 impl Chosen<'_> {
-    /// Lines for `pip install -r`.
+    /// Formats the packages for `pip install -r`.
     pub(super) fn requirements(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();

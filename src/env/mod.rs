@@ -35,73 +35,72 @@ pub(crate) use wheelhouse::wheelhouse;
 /// A built environment.
 #[derive(Debug, Clone)]
 pub struct Env {
-    /// Which backend built it: `venv` or `conda`.
+    /// The backend that built it: `venv` or `conda`.
     pub backend: &'static str,
-    /// Digest of everything that was installed: sha256, hex.
+    /// SHA-256 of everything that was installed, in hex.
     pub digest: String,
-    /// The interpreter's full version, as `3.11.7`.
+    /// The interpreter's full version, such as `3.11.7`.
     pub python: String,
     /// The environment's folder.
     pub prefix: PathBuf,
-    /// Folders that a sandbox must show read-only for the env to work: the prefix and its interpreter's.
+    /// Folders that a sandbox must contain read-only for the env to work: the prefix and its interpreter's.
     pub read_only: Vec<PathBuf>,
-    /// Variables of the activated env, PATH among them, from empty.
+    /// Variables of the activated env including PATH, starting from an empty environment.
     pub variables: BTreeMap<String, String>,
 }
 
 impl Env {
-    /// The tag of its interpreter, as `cpython-312`: compiled code works with no other.
+    /// Returns the tag of its interpreter, such as `cpython-312`. Compiled code works only with the same tag.
     #[must_use]
     pub fn abi(&self) -> String {
         format!("cpython-{}", self.python.split('.').take(2).collect::<String>())
     }
 }
 
-/// What a build tells while it goes on, for progress bars.
+/// Progress of a build, for progress bars.
 #[derive(Debug, Clone)]
 pub enum Progress {
-    /// A task has begun, such as "installing 6 packages".
+    /// A task has started, such as "installing 6 packages".
     Task(String),
-    /// The current task is this far, out of so many.
+    /// Completed and total steps of the current task.
     Step(u64, u64),
-    /// A line of detail, as "numpy 2.4.1".
+    /// A line of detail, such as "numpy 2.4.1".
     Detail(String),
-    /// Something that the user has to know, a sentence.
+    /// A sentence that the user must see.
     Notice(String),
 }
 
 /// A listener for [`Progress`].
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
-/// How far an env is.
+/// State of an env.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// Whether there is a lock file, of the yml as it is now.
+    /// Whether there is a lock file for the current yml.
     pub locked: bool,
-    /// Whether it is in the cache.
+    /// Whether the built env is in the cache.
     pub built: bool,
 }
 
-/// A way of making environments: `venv`, or `conda`.
+/// A way of building environments: `venv` or `conda`.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// `venv`, `conda` or `auto`.
+    /// Returns `venv`, `conda` or `auto`.
     fn name(&self) -> &'static str;
-    /// Solves the yml in `folder` again and writes the lock file beside it. What is downloaded for it is kept in the
-    /// cache.
+    /// Solves the yml in `folder` again and writes the lock file next to it. Downloads are cached.
     ///
     /// # Errors
-    /// Kind `Suite` for a wrong yml or one that nothing satisfies, `Machine` for a missing interpreter or a failed
+    /// Kind `Suite` for a yml that is invalid or has no solution, `Machine` for a missing interpreter or a failed
     /// download.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf>;
-    /// The env of `folder`, from the cache or built there from the lock file, exactly.
+    /// Returns the env of `folder`, from the cache or built exactly from the lock file.
     ///
     /// # Errors
-    /// Kind `Suite` for a wrong or outdated lock, `Machine` for a missing interpreter or a failed install.
+    /// Kind `Suite` for an invalid or outdated lock, `Machine` for a missing interpreter or a failed installation.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env>;
-    /// How far the env of `folder` is, without doing anything.
+    /// Returns the state of the env of `folder` without changing anything.
     ///
     /// # Errors
-    /// Kind `Suite` for a wrong yml, and a broken or outdated lock. One that is missing is not an error.
+    /// Kind `Suite` for an invalid yml and for a broken or outdated lock. A missing lock is not an error.
     fn state(&self, folder: &Path, cache: &Path) -> Result<State>;
 }

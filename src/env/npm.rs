@@ -1,5 +1,5 @@
-//! Programs from npm: a folder of packages that `npm ci` installs from a `package-lock.json`, whose hashes it checks. No
-//! script of a package runs.
+//! Envs of npm packages: `npm ci` installs a folder's packages from a `package-lock.json` and checks their hashes.
+//! Package scripts don't run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use super::{Env, OnProgress, Progress};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Raised when folders are made differently, so that old ones are not taken for new.
+/// Version of the installation procedure; increase it so that folders installed earlier are not reused.
 const FORMAT: &str = "npm 1";
 const PACKAGE: &str = "package.json";
 const LOCK: &str = "package-lock.json";
-/// Characters of what npm says that are shown.
+/// Maximum number of characters of npm's output in an error.
 const SHOWN: usize = 2000;
 
-/// Whether a folder's env is one of npm's.
+/// Whether a folder's env consists of npm packages.
 #[must_use]
 pub fn is_npm(folder: &Path) -> bool {
     folder.join(LOCK).exists()
 }
 
-/// The env of a folder, from the cache or installed there.
+/// Returns the env of a folder, from the cache or installed there.
 ///
 /// # Errors
-/// Kind `Usage` for a missing or broken lock, `Machine` for a missing Node.js or a failed install.
+/// Kind `Usage` for a missing or broken lock, `Machine` for a missing Node.js or a failed installation.
 pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
     let texts = read(folder)?;
     let node = program("node")?;
@@ -44,10 +44,10 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
     Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables })
 }
 
-/// Whether it is in the cache.
+/// Whether the env is in the cache.
 ///
 /// # Errors
-/// Those of a missing lock.
+/// Fails if the lock is missing.
 pub fn is_built(folder: &Path, cache: &Path) -> Result<bool> {
     Ok(Complete::read(&home(&read(folder)?, cache)?).is_some())
 }
@@ -142,7 +142,7 @@ fn home(texts: &[String; 2], cache: &Path) -> Result<PathBuf> {
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// A program in PATH, with links followed.
+/// Finds a program in PATH; for `node`, links are resolved.
 fn program(name: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());

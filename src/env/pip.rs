@@ -1,9 +1,10 @@
-//! Running Python and pip as child processes, with what they say turned into progress and errors.
+//! Runs Python and pip as child processes, and converts their output to progress and errors.
 //!
-//! pip keeps the user's configuration of indexes and certificates; only what would install elsewhere is taken away.
+//! pip keeps the user's configuration of indexes and certificates; only variables that would make it install elsewhere
+//! are removed.
 //!
-//! A build's children get the lock file of the environment as their standard input, empty and shared: should this
-//! process be killed, the lock stays taken until the last of them has ended, and nobody builds into the same folder.
+//! A build's child processes inherit the environment's lock file as their standard input, which is empty. If this
+//! process is killed, the lock is held until the last child has ended, so that nobody else builds into the same folder.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -19,7 +20,7 @@ use super::lock::Package;
 use super::{OnProgress, Progress};
 use crate::error::{Error, Result};
 
-/// Lines of a failed command that an error shows.
+/// Number of output lines of a failed command in an error.
 const LINES: usize = 12;
 
 /// Variables that would change what Python runs or where pip installs.
@@ -38,7 +39,7 @@ const TAKEN_AWAY: [&str; 12] = [
     "PIP_NO_DEPS",
 ];
 
-/// Makes an empty environment at `prefix`.
+/// Creates an empty environment at `prefix`.
 pub(super) async fn make_venv(
     interpreter: &Path,
     prefix: &Path,
@@ -69,7 +70,7 @@ pub(super) async fn install(
     run(python, &arguments, "install the packages", count as u64, Some(lock), on_progress).await
 }
 
-/// Makes sure that no installed package lacks another one that it needs.
+/// Checks that no installed package has missing dependencies.
 pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_>) -> Result<()> {
     let arguments = ["-m", "pip", "check"].map(OsStr::new);
     run(
@@ -83,11 +84,11 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
     .await
 }
 
-/// Compiles everything below a folder, since nothing can be written there later. Files that are not valid Python, as
-/// some packages ship for their tests, are left alone.
+/// Compiles all Python files below a folder, because nothing can be written there later. Invalid files, which some
+/// packages contain for their tests, are skipped.
 ///
-/// `stripped` is taken off the paths in the bytecode (Python puts them right when it reads it), so that this is the same
-/// wherever it was made.
+/// `stripped` is removed from the paths in the bytecode (Python corrects them when it reads the bytecode), so that the
+/// result doesn't depend on the folder.
 pub(super) async fn compile(
     python: &Path,
     folder: &Path,
@@ -95,28 +96,28 @@ pub(super) async fn compile(
     lock: &File,
     on_progress: OnProgress<'_>,
 ) {
-    // Without the time at which the source was unpacked, so that two builds of one lock are the same bytes.
+    // Don't store modification times of sources, so that two builds of one lock are identical.
     let mut arguments: Vec<&OsStr> =
         ["-m", "compileall", "-q", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"].map(OsStr::new).into();
     if let Some(stripped) = stripped {
         arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
     }
     arguments.push(folder.as_os_str());
-    // A failure costs time at import, nothing else.
+    // A failure only makes imports slower.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;
 }
 
-/// A foreign target to solve for.
+/// Another target to solve for.
 pub(super) struct Foreign<'a> {
-    /// As `3.12`.
+    /// Version of Python, such as `3.12`.
     pub(super) python: &'a str,
-    /// Processor, as pip writes it: `x86_64`.
+    /// Processor in pip's notation, such as `x86_64`.
     pub(super) processor: &'a str,
 }
 
-/// Solves a requirements file without installing anything: pip's own resolver, exact versions and hashes.
+/// Solves a requirements file with pip's resolver without installing anything, and returns exact versions and hashes.
 ///
-/// `scratch` is an empty folder to write into.
+/// `scratch` is an empty folder for temporary files.
 pub(super) async fn solve(
     python: &Path,
     requirements: &Path,
@@ -158,8 +159,8 @@ pub(super) async fn solve(
     Ok(packages(&read_report(&report)?)?.into_iter().map(|(package, _)| package).collect())
 }
 
-/// Solves a requirements file for an environment that has packages already, which count as conda's pip counts them: what
-/// they satisfy is not installed again. The packages to install, each with the name of its file.
+/// Solves a requirements file for an environment that already has packages; requirements that they satisfy are not
+/// installed again, as conda's pip does. Returns the packages to install with their file names.
 #[cfg(feature = "conda")]
 pub(super) async fn solve_over(
     python: &Path,
@@ -236,7 +237,7 @@ fn read_report(report: &Path) -> Result<Vec<u8>> {
         .map_err(|error| Error::io("read", report, error).hint("pip must be 22.2 or newer: use a newer interpreter"))
 }
 
-/// Wheels only, for CPython and any manylinux that a system with glibc 2.28 (2018) runs.
+/// Arguments for wheels only, for CPython and any manylinux version supported by glibc 2.28 (2018).
 fn foreign_arguments(target: &Foreign<'_>) -> Vec<String> {
     const GLIBC: std::ops::RangeInclusive<u32> = 5..=28;
     let digits = target.python.replace('.', "");
@@ -279,7 +280,7 @@ struct Archive {
     hash: Option<String>,
 }
 
-/// The packages of pip's installation report and the names of their files, sorted by name.
+/// Parses pip's installation report into packages and their file names, sorted by name.
 fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
     let report: Report = serde_json::from_slice(report)
         .map_err(|error| Error::machine("failed to read pip's report").because(error).hint("use a newer pip"))?;
@@ -297,7 +298,7 @@ fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
                     .hint("take it from a package index, not from a folder or repository")
             })?;
             let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
-            // What an address escapes among the characters that names of wheels may have.
+            // Decode the characters that are escaped in URLs but allowed in wheel names.
             let file = path.rsplit('/').next().unwrap_or_default();
             let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
             Ok((Package { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] }, file))
@@ -307,7 +308,7 @@ fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
     Ok(packages)
 }
 
-/// Runs Python to its end. `expected` packages make steps of progress.
+/// Runs Python until it ends. Each of the `expected` packages is one step of progress.
 async fn run(
     python: &Path,
     arguments: &[&OsStr],
@@ -334,7 +335,7 @@ async fn run(
             let count = collected.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
             on_progress(Progress::Step(count.min(expected), expected));
         }
-        // The name alone: pip adds the requirements file behind it.
+        // Only the name: pip appends the requirements file.
         on_progress(Progress::Detail(name.split(" (from").next().unwrap_or(name).to_owned()));
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -346,7 +347,7 @@ async fn run(
     let said = if stderr.is_empty() { stdout } else { stderr };
     let said: Vec<String> = said.into();
     let text = said.join("\n");
-    // What fails for want of room is not always said so, least of all by a venv that cannot get its pip.
+    // A full disk isn't always reported as such, in particular if a venv fails to get its pip.
     let places = arguments.iter().map(Path::new).filter(|path| path.is_absolute());
     let is_full = places.chain([python, &std::env::temp_dir()]).any(is_out_of_room);
     let error = if is_full || text.contains("No space left on device") {
@@ -363,13 +364,13 @@ async fn run(
     Err(error)
 }
 
-/// Whether the disk below a path has less than a mebibyte left.
+/// Whether the disk that contains a path has less than 1 MiB left.
 fn is_out_of_room(path: &Path) -> bool {
     let disk = path.ancestors().find_map(|folder| nix::sys::statvfs::statvfs(folder).ok());
     disk.is_some_and(|disk| disk.blocks_available().saturating_mul(disk.fragment_size()) < 1 << 20)
 }
 
-/// Reads lines to the end, tells each, and keeps the last ones.
+/// Reads all lines, passes each to `tell`, and returns the last ones.
 async fn last_lines(stream: Option<impl AsyncRead + Unpin>, tell: impl Fn(&str)) -> VecDeque<String> {
     let mut kept = VecDeque::new();
     let Some(stream) = stream else { return kept };

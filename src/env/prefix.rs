@@ -1,4 +1,4 @@
-//! What all prefixes have in common: protection from writes, and the variables that results must not depend on.
+//! Shared by all prefixes: write protection, and variables that make results reproducible.
 
 use std::collections::BTreeMap;
 use std::fs::{Permissions, set_permissions};
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Where the system's own programs are.
+/// Folders of the system's own programs.
 pub(super) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Takes away all write permissions below `prefix`.
+/// Removes all write permissions below `prefix`.
 pub(super) fn protect(prefix: &Path) -> Result<()> {
     for entry in walkdir::WalkDir::new(prefix).contents_first(true) {
         let entry =
@@ -25,7 +25,8 @@ pub(super) fn protect(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// PATH, and what keeps results from depending on the number of cores, the locale, the time zone or Python's hash seed.
+/// Returns PATH and variables that keep results independent of the number of cores, the locale, the time zone and
+/// Python's hash seed.
 pub(super) fn variables(prefix: &Path) -> BTreeMap<String, String> {
     let path = format!("{}:{SYSTEM_PATH}", prefix.join("bin").display());
     [

@@ -1,15 +1,15 @@
-//! Which versions of Python an environment accepts: conda's match specification, as far as versions go.
+//! Versions of Python that an environment accepts, in the version syntax of conda's match specifications.
 //!
 //! `=3.11` and `3.11.*` are any 3.11; `==3.11.7` and a bare `3.11.7` are exactly that; `>=`, `>`, `<=`, `<`, `!=` and
-//! `~=` compare; a comma means "and". Alternatives (`|`) and build strings are refused. Source: conda's documentation,
-//! "package match specifications".
+//! `~=` compare; a comma means "and". Alternatives (`|`) and build strings are not supported. Source: conda's
+//! documentation, "package match specifications".
 
 use std::fmt;
 
 /// Major, minor and patch.
 pub(super) type Version = [u64; 3];
 
-/// The oldest version that this program works with.
+/// The oldest supported version.
 pub(super) const OLDEST: Version = [3, 9, 0];
 
 /// A range of versions.
@@ -37,7 +37,7 @@ impl PythonSpec {
         Self { text: String::new(), clauses: Vec::new() }
     }
 
-    /// Reads what follows the package's name. The error says what was not understood.
+    /// Parses the part after the package's name. The error says which part is not understood.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let parts = text.split(',').map(str::trim).filter(|_| !text.is_empty());
@@ -59,15 +59,15 @@ impl PythonSpec {
     }
 }
 
-/// Whether a range of versions is understood.
+/// Checks that a range of versions is valid.
 ///
 /// # Errors
-/// What is not, as a fragment.
+/// A fragment that names the invalid part.
 pub fn readable(range: &str) -> Result<(), String> {
     PythonSpec::parse(range).map(drop)
 }
 
-/// Whether an interpreter of this version, as `3.11.7`, is in a range; `None` where either is not understood.
+/// Whether a version such as `3.11.7` is in a range; `None` if either is invalid.
 #[must_use]
 pub fn accepts(range: &str, version: &str) -> Option<bool> {
     let mut numbers = [0; 3];
@@ -105,7 +105,7 @@ fn clause(text: &str) -> Result<Vec<Clause>, String> {
         ("!=", true) => vec![Clause::StartsNot(numbers)],
         ("" | "==", false) => vec![Clause::Is(version)],
         ("!=", false) => vec![Clause::IsNot(version)],
-        // conda ignores the star behind an ordering operator.
+        // conda ignores a star after an ordering operator.
         (">=", _) => vec![Clause::AtLeast(version)],
         ("<=", _) => vec![Clause::AtMost(version)],
         (">", _) => vec![Clause::Above(version)],

@@ -1,4 +1,4 @@
-//! Environments made by the machine's own Python and pip, from the index that pip is configured for.
+//! Environments made by the machine's own Python and pip, from pip's configured index.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ fn a_lock_that_is_missing_broken_or_outdated_says_to_lock_again() {
     check("format 9");
 }
 
-/// A folder with a small env that is locked, by an interpreter of this machine; locked once for all tests.
+/// Returns a folder with a small locked env for an interpreter of this machine; it is locked once for all tests.
 async fn locked() -> TempDir {
     static LOCKED: OnceCell<(String, String)> = OnceCell::const_new();
     let made = LOCKED.get_or_init(|| async {
@@ -211,7 +211,7 @@ async fn a_build_that_was_cut_short_is_begun_anew() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let backend = Venv::new();
-    // Cancelled in the middle, as by Ctrl-C: what it leaves has no marker.
+    // Cancelled during installation, as by Ctrl-C: the remains have no marker.
     let reached = tokio::sync::Notify::new();
     let hear = |progress| {
         if matches!(progress, Progress::Task(text) if text.starts_with("installing")) {
@@ -229,7 +229,7 @@ async fn a_build_that_was_cut_short_is_begun_anew() {
     assert_eq!(python(&env, "import six; print(six.__version__)"), "1.16.0");
     assert!(!env.prefix.join("left over").exists());
 
-    // An interpreter that was replaced since: the marker no longer counts.
+    // The interpreter was replaced, so the marker is no longer valid.
     let home = env.prefix.parent().unwrap();
     let mut marker = Complete::read(home).unwrap();
     marker.stamp.0 += 1;
@@ -237,7 +237,7 @@ async fn a_build_that_was_cut_short_is_begun_anew() {
     assert!(Complete::read(home).is_none());
 }
 
-/// Builds the env that the variables name: the process that the next test kills.
+/// Builds the env named by environment variables; the next test runs this as a process and kills it.
 #[tokio::test]
 async fn helper_builds_when_asked_by_variables() {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
@@ -354,8 +354,8 @@ async fn a_machine_that_is_added_to_a_lock_gets_the_versions_that_bind_the_other
     let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
-    // This machine has its section now, so that locking again is free to find newer versions, and the section of
-    // the other machine, which no longer agrees, goes.
+    // With a section for this machine, locking again may find newer versions, and removes the other machine's section
+    // because it no longer agrees.
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));
@@ -372,7 +372,7 @@ async fn a_version_that_does_not_exist_is_told_in_pips_words() {
     assert!(error.hint.is_some());
 }
 
-/// An executable that answers as an interpreter would.
+/// Creates an executable that answers like an interpreter.
 fn fake(dir: &Path, name: &str, script: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

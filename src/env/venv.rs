@@ -17,19 +17,19 @@ use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Raised when environments are built differently, so that old ones are not taken for new.
+/// Version of the build procedure; increase it so that environments built earlier are not reused.
 const FORMAT: &str = "venv 1";
 
-/// Minor versions of Python 3 that a lock is made for, where the yml accepts them.
+/// Minor versions of Python 3 for which a lock is made, if the yml accepts them.
 const MINORS: std::ops::RangeInclusive<u64> = 9..=14;
 
-/// Processors that a lock is made for, on Linux.
+/// Linux processors for which a lock is made.
 const PROCESSORS: [&str; 2] = ["x86_64", "aarch64"];
 
-/// Environments made by Python's own `venv` and pip.
+/// The venv backend: Python's own `venv` and pip.
 #[derive(Debug, Clone)]
 pub struct Venv {
-    /// Where interpreters are searched for.
+    /// Folders to search for interpreters.
     pub(super) places: Vec<PathBuf>,
     pub(super) offline: bool,
     pub(super) here: bool,
@@ -42,19 +42,20 @@ impl Default for Venv {
 }
 
 impl Venv {
-    /// Searches for interpreters in the usual places: PATH, pyenv, uv, conda and the system's folders.
+    /// Creates a backend that searches for interpreters in the usual folders: PATH, pyenv, uv, conda and the system's
+    /// folders.
     #[must_use]
     pub fn new() -> Self {
         Self { places: usual_places(), offline: false, here: false }
     }
 
-    /// Uses no network: what is not in the cache is not built.
+    /// Sets whether network access is forbidden; envs that aren't in the cache then fail to build.
     #[must_use]
     pub fn offline(self, offline: bool) -> Self {
         Self { offline, ..self }
     }
 
-    /// Locks for this machine only: solving for the others takes most of the time.
+    /// Sets whether to lock for this machine only; solving for other targets takes most of the time.
     #[must_use]
     pub fn here(self, here: bool) -> Self {
         Self { here, ..self }
@@ -68,8 +69,8 @@ impl Venv {
         Ok(())
     }
 
-    /// Builds into `home` unless another builder has done it in the meantime. What a builder that was killed left
-    /// there is removed first, and so is what a failed build leaves.
+    /// Builds into `home` unless another process has done so in the meantime. The remains of a killed build are removed
+    /// first, and those of a failed build at the end.
     async fn build_once(
         &self,
         home: &Path,
@@ -91,7 +92,7 @@ impl Venv {
         built
     }
 
-    /// Builds into `home`, which is not there yet, under its lock.
+    /// Builds into the nonexistent folder `home` while holding its lock.
     async fn build_into(
         &self,
         home: &Path,
@@ -160,11 +161,11 @@ impl Backend for Venv {
         "venv"
     }
 
-    /// The machine's own target is solved first, then every other Python that the yml accepts on 64-bit Linux, by
-    /// wheels, held to the same versions. A target without such wheels gets no section.
+    /// Solves the machine's own target first, then every other Python that the yml accepts on 64-bit Linux, using
+    /// wheels of the same versions. A target without such wheels gets no section.
     ///
-    /// Where the lock is up to date but lacks this machine's target, that is solved within the versions that are
-    /// locked already.
+    /// If the lock is up to date but lacks this machine's target, that target is solved with the versions that are
+    /// already locked.
     async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
         self.refuse_offline("to lock", &environment.id)?;
@@ -203,7 +204,7 @@ impl Backend for Venv {
             .flat_map(|minor| PROCESSORS.map(|processor| (format!("3.{minor}"), processor)))
             .collect();
         if native.is_empty() {
-            // Nothing is to be installed anywhere.
+            // There are no packages to install on any target.
             for (python, processor) in &wanted {
                 add(&mut targets, python.clone(), format!("linux-{processor}"), Vec::new());
             }
@@ -224,7 +225,7 @@ impl Backend for Venv {
                 ))),
             }
         }
-        // What other machines added stays, as long as it agrees.
+        // Keep sections added by other machines if their versions agree.
         for target in old.into_iter().flat_map(|lock| lock.targets) {
             if !targets.iter().any(|one| one.python == target.python && one.platform == target.platform)
                 && agree(&target.packages, &native)
@@ -235,8 +236,8 @@ impl Backend for Venv {
         Lock::new(&environment, targets).write(folder, &environment)
     }
 
-    /// The cache is keyed by the yml, the lock and this program's way of building; the interpreter is found when
-    /// there is something to build, and a finished env whose interpreter was replaced since is built again.
+    /// The cache key consists of the yml, the lock and the build procedure. The interpreter is searched for only if
+    /// something must be built, and a finished env is built again if its interpreter has been replaced.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let environment = Environment::read(folder)?;
         let (lock, text) = Lock::read(folder, &environment)?;
@@ -260,14 +261,14 @@ impl Backend for Venv {
     }
 }
 
-/// The folder of an env in the cache.
+/// Returns the folder of an env in the cache.
 fn home(environment: &Environment, lock: &str, cache: &Path) -> Result<PathBuf> {
     let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{lock}", environment.id, environment.digest)));
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// Adds the hashes of a solution to its target's section, or a section of its own.
+/// Adds a solution's hashes to its target's section, or adds a new section.
 fn add(targets: &mut Vec<Target>, python: String, platform: String, packages: Vec<Package>) {
     let Some(target) = targets.iter_mut().find(|target| target.python == python && target.platform == platform) else {
         targets.push(Target { python, platform, packages });
@@ -283,7 +284,7 @@ fn add(targets: &mut Vec<Target>, python: String, platform: String, packages: Ve
     }
 }
 
-/// Whether no package has two versions.
+/// Whether no package has different versions in the two lists.
 fn agree(one: &[Package], other: &[Package]) -> bool {
     one.iter().all(|package| other.iter().all(|known| known.name != package.name || known.version == package.version))
 }
@@ -292,7 +293,7 @@ fn versions(packages: &[Package]) -> String {
     packages.iter().map(|package| [&package.name, "==", &package.version, "\n"].concat()).collect()
 }
 
-/// Digest of what was installed: the same on two machines of one platform with the same Python.
+/// Digest of the installed packages, equal on all machines with the same platform and Python.
 fn digest(python: &str, platform: &str, packages: &[Package], variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\npython {python}\nplatform {platform}\n"));
@@ -305,7 +306,7 @@ fn digest(python: &str, platform: &str, packages: &[Package], variables: &BTreeM
     hex(&hasher.finalize())
 }
 
-/// The env as sandboxes need it.
+/// Describes the env for sandboxes.
 fn assemble(environment: Environment, complete: Complete, home: &Path) -> Env {
     let prefix = home.join("venv");
     let mut variables = super::prefix::variables(&prefix);

@@ -1,4 +1,4 @@
-//! Wheelhouses: packages that are there to be installed without a network, from a list with hashes.
+//! Wheelhouses: folders of packages that can be installed without a network, made from lists with hashes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::{Env, OnProgress, Progress};
 use crate::error::{Error, Result};
 use crate::files::{hex, write_whole};
 
-/// The folder of the packages that `list` names, one requirement a line with its hashes, for the Python of `env`: from the
-/// cache, or fetched through pip. The same package can be there in several versions.
+/// Returns a folder with the packages of `list` (one requirement per line with its hashes) for the Python of `env`,
+/// from the cache or downloaded with pip. It may contain several versions of a package.
 ///
 /// # Errors
-/// Kind `Suite` for a broken list and a package with another hash, `Machine` for a failed download.
+/// Kind `Suite` for an invalid list or a package with another hash, `Machine` for a failed download.
 pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
     let text = std::fs::read_to_string(list).map_err(|error| Error::io("read", list, error))?;
     let key = hex(&Sha256::digest(format!("wheelhouse 1\n{}\n{text}", env.digest)));
@@ -46,7 +46,7 @@ pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnPro
     Ok(folder)
 }
 
-/// The lines in groups that name no package twice, which pip refuses.
+/// Splits the lines into groups that name each package at most once, because pip rejects duplicates.
 fn rounds(text: &str) -> Vec<Vec<&str>> {
     let mut rounds: Vec<(BTreeSet<String>, Vec<&str>)> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {

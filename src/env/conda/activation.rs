@@ -1,7 +1,7 @@
-//! What activating a prefix does to the environment, found out once by doing it.
+//! Determines how activating a prefix changes the environment, by activating it once.
 //!
-//! The packages' scripts are run by bash in an otherwise empty environment, without the user's variables, so that the
-//! outcome is the same for everybody. It is stored with the env.
+//! Bash runs the packages' scripts in an otherwise empty environment without the user's variables, so that the result
+//! is the same for everybody. It is stored with the env.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,17 +16,17 @@ use rattler_shell::shell::Bash;
 use crate::env::prefix::SYSTEM_PATH;
 use crate::error::{Error, Result};
 
-/// How long all scripts may take together, and how much they may say.
+/// Limits on time and output of all scripts together.
 const LIMITS: ProcessLimits = ProcessLimits { timeout: Duration::from_mins(1), output_limit: 4 << 20 };
 
-/// Variables of the shell itself.
+/// Variables set by the shell itself.
 const SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", "HOME"];
 
-/// The variables of the activated prefix: those that the packages set, then those of the yml, each exactly as it is written
-/// there. Scripts see the yml's.
+/// Returns the variables of the activated prefix: those set by the packages, then those of the yml, exactly as written
+/// there. Scripts see the yml's variables.
 ///
 /// # Errors
-/// Kind `Machine` when a script fails, with what it said.
+/// Kind `Machine` if a script fails, with its output.
 pub(super) async fn activate(
     prefix: &Path,
     platform: Subdir,
@@ -34,7 +34,7 @@ pub(super) async fn activate(
 ) -> Result<BTreeMap<String, String>> {
     let activator = Activator::from_path(prefix, Bash::default(), platform)
         .map_err(|error| Error::machine("failed to read the env's activation scripts").because(error))?;
-    // Not by the activator, which would write them into a shell script, to be expanded there.
+    // Don't pass these through the activator, which would write them into a shell script where they would be expanded.
     let fixed = [("PATH", SYSTEM_PATH), ("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8")];
     let given = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let start: EnvironmentSnapshot =

@@ -1,19 +1,19 @@
-//! How a channel and its place can be written: as a URL, as a path, or as the prefix of a name.
+//! Notations for a channel's location: a URL, a path, or a prefix for names.
 
 use std::path::Path;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rattler_conda_types::{ChannelConfig, ChannelUrl};
 
-/// A URL with a slash at its end, or why it is none.
+/// Parses a URL and adds a trailing slash; the error says why the text isn't a URL.
 pub(super) fn url(text: &str) -> Result<ChannelUrl, String> {
-    // The library gives no name to its type of URLs; a configuration's field has it.
+    // The library doesn't export the name of its URL type, so get one from a configuration's field.
     let mut config = ChannelConfig::default_with_root_dir("/".into());
     config.channel_alias = text.parse().map_err(|error| format!("{error}"))?;
     Ok(config.channel_alias.into())
 }
 
-/// An alias without its last slash, or why it is none.
+/// Returns an alias without its trailing slash, or the reason why it is invalid.
 pub(super) fn checked_alias(alias: &str) -> Result<String, String> {
     let alias = alias.trim().trim_end_matches('/');
     match alias.split_once("://") {
@@ -30,7 +30,7 @@ pub(super) fn is_path(channel: &str) -> bool {
     ["./", "../", "~", "/"].iter().any(|start| channel.starts_with(start)) || [".", ".."].contains(&channel)
 }
 
-/// A path of a channel made absolute: `~` is the home folder, the rest is seen from `folder`.
+/// Makes a channel's path absolute: `~` is the home folder; other paths are relative to `folder`.
 pub(super) fn absolute(channel: &str, folder: &Path, home: Option<&Path>) -> String {
     let path = match (channel.strip_prefix('~'), home) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
@@ -39,9 +39,9 @@ pub(super) fn absolute(channel: &str, folder: &Path, home: Option<&Path>) -> Str
     std::path::absolute(&path).unwrap_or(path).display().to_string()
 }
 
-/// A path as a `file:` URL.
+/// Converts a path to a `file:` URL.
 pub(super) fn file_url(path: &str) -> String {
-    /// What a channel's packages are called, and their folders, stays readable.
+    /// Characters that occur in the names of channels and packages are not escaped.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'/')
         .remove(b'-')

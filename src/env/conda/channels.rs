@@ -1,4 +1,4 @@
-//! From the channels of an `environment.yml` to URLs, by the user's settings.
+//! Resolves the channels of an `environment.yml` to URLs, by the user's settings.
 
 use std::path::Path;
 
@@ -9,24 +9,24 @@ use super::address::{absolute, file_url, is_path, url};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 
-/// The directive that keeps the user's own channels out.
+/// The directive that excludes the user's own channels.
 const NODEFAULTS: &str = "nodefaults";
 
-/// A channel, and where it is.
+/// A channel with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::env) struct Located {
-    /// As it was asked for, without this machine's alias: `conda-forge`, `conda-forge/label/dev`, or a URL.
+    /// The requested name, independent of this machine's alias: `conda-forge`, `conda-forge/label/dev`, or a URL.
     pub(in crate::env) name: String,
-    /// Where it is, and after that its mirrors, if any. Never empty.
+    /// The channel's URL, followed by its mirrors, if any. Never empty.
     pub(in crate::env) urls: Vec<ChannelUrl>,
 }
 
 impl Settings {
-    /// The channels to ask, in their order, each once: those of the yml at `path`, given with their lines, and the
-    /// user's unless the yml says `nodefaults`. A yml and a user without any mean `defaults`.
+    /// Returns the channels to search, in order and without duplicates: those of the yml at `path`, given with their
+    /// lines, and the user's own unless the yml contains `nodefaults`. If neither has any, the channel is `defaults`.
     ///
     /// # Errors
-    /// Kind `Suite`, with file and line, for a channel that cannot be one.
+    /// Kind `Suite`, with file and line, for an invalid channel.
     pub(in crate::env) fn locate(&self, path: &Path, channels: &[(String, usize)]) -> Result<Vec<Located>> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut located: Vec<Located> = Vec::new();
@@ -58,16 +58,16 @@ impl Settings {
         Ok(located.into_iter().unique_by(|one| one.urls.clone()).collect())
     }
 
-    /// Where the channel of this name in a lock file is, by today's settings.
+    /// Locates the channel with this name in a lock file, by the current settings.
     ///
     /// # Errors
-    /// Kind `Suite` for a name that cannot be a channel's.
+    /// Kind `Suite` for an invalid name.
     pub(in crate::env) fn locate_one(&self, name: &str, lock: &Path) -> Result<Located> {
         self.single(name, lock.parent().unwrap_or(Path::new(".")))
             .map_err(|why| Error::suite(format!("channel `{name}` {why}")).at(lock, None))
     }
 
-    /// One name may stand for several channels.
+    /// Resolves a name, which may refer to several channels.
     fn find(&self, channel: &str, folder: &Path) -> Result<Vec<Located>, String> {
         let several = match channel {
             "defaults" if !self.default_channels.is_empty() => Some(&self.default_channels),
@@ -75,7 +75,7 @@ impl Settings {
         };
         match (several, channel) {
             (Some(channels), _) => channels.iter().map(|one| self.single(one, folder)).collect(),
-            // Their names on the public server, which the alias stands for unless it is set.
+            // Their names on the public server, to which the alias points by default.
             (None, "defaults") => ["main", "r"].iter().map(|one| self.single(one, folder)).collect(),
             (None, "local") => Err("is conda's own folder of packages built here, which is not read".to_owned()),
             (None, _) => Ok(vec![self.single(channel, folder)?]),
@@ -115,7 +115,7 @@ impl Settings {
         Ok(Located { name: channel.to_owned(), urls })
     }
 
-    /// A name below its own place, if it or its beginning has one, else below the alias.
+    /// Resolves a name below its custom location, if it or a prefix of it has one, otherwise below the alias.
     fn below(&self, channel: &str) -> Result<ChannelUrl, String> {
         let mut begin = channel;
         loop {

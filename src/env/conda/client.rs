@@ -1,4 +1,4 @@
-//! HTTP to channels: bounded waits, nothing at all when offline.
+//! HTTP client for channels, with timeouts, and without network access when offline.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use reqwest_middleware::ClientBuilder;
 
 use crate::error::{Error, Result};
 
-/// How long a server may take to be reached.
+/// Timeout for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a server may send nothing, unless `CONDA_REMOTE_READ_TIMEOUT_SECS` says otherwise.
+/// Timeout for a server that sends nothing, unless `CONDA_REMOTE_READ_TIMEOUT_SECS` overrides it.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// How long a channel may take to tell that it is there.
+/// Timeout for checking whether a channel exists.
 const GREETING: Duration = Duration::from_secs(3);
 
-/// A client for channels.
+/// Creates an HTTP client for channels.
 ///
 /// # Errors
-/// Kind `Machine` when TLS cannot be set up.
+/// Kind `Machine` if TLS cannot be set up.
 pub(super) fn client(offline: bool) -> Result<LazyClient> {
     let idle = std::env::var("CONDA_REMOTE_READ_TIMEOUT_SECS").ok().and_then(|text| text.parse().ok());
     let idle = idle.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(IDLE);
@@ -34,7 +34,7 @@ pub(super) fn client(offline: bool) -> Result<LazyClient> {
     Ok(if offline { builder.with(OfflineMiddleware) } else { builder }.build().into())
 }
 
-/// Whether a channel answers, soon.
+/// Whether a channel answers within a few seconds.
 pub(super) async fn answers(channel: &ChannelUrl, client: &LazyClient) -> bool {
     let url = channel.platform_url(Subdir::NoArch);
     if let Ok(folder) = url.to_file_path() {
@@ -43,7 +43,7 @@ pub(super) async fn answers(channel: &ChannelUrl, client: &LazyClient) -> bool {
     for file in ["repodata.json.zst", "repodata.json"] {
         let Ok(url) = url.join(file) else { return false };
         match client.client().head(url).timeout(GREETING).send().await {
-            // A server that serves no HEAD is there all the same.
+            // Some servers don't support HEAD.
             Ok(response) if response.status().is_success() || response.status().as_u16() == 405 => return true,
             Ok(_) => {}
             Err(_) => return false,

@@ -1,11 +1,11 @@
-//! Errors of the conda libraries as this crate's, with the way out.
+//! Converts errors of the conda libraries to this crate's errors, with hints.
 
 use std::error::Error as StdError;
 use std::io::ErrorKind;
 
 use crate::error::{Error, causes, with_causes};
 
-/// What went wrong, with its causes, and a hint that fits them.
+/// Creates an error with the causes and a hint that fits them.
 pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
     let said = with_causes(&error);
     let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
@@ -20,7 +20,7 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
              way; otherwise lock the env again",
         );
     }
-    // The hash is compared at the end: what cannot even be unpacked fails before.
+    // The hash is compared only at the end, so a damaged archive fails to unpack before that.
     if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
         return Error::suite(format!("{what}: a download is damaged, its hash cannot be right"))
             .because(error)
@@ -47,14 +47,14 @@ fn is_full(error: &(dyn StdError + 'static)) -> bool {
     io_kinds(error).any(full)
 }
 
-/// Whether a file that was read is not what its name says.
+/// Whether a file's contents are not what its name suggests.
 fn is_unreadable(error: &(dyn StdError + 'static)) -> bool {
     io_kinds(error).any(|kind| {
         matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other)
     })
 }
 
-/// The kinds of the input and output errors among an error and its causes.
+/// Kinds of the I/O errors among an error and its causes.
 fn io_kinds(error: &(dyn StdError + 'static)) -> impl Iterator<Item = ErrorKind> {
     let all = std::iter::once(error).chain(causes(error));
     all.filter_map(|error| error.downcast_ref::<std::io::Error>().map(std::io::Error::kind))

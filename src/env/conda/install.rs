@@ -1,5 +1,5 @@
-//! Locked packages into a prefix: each is downloaded once, checked against its hash, unpacked into the cache of packages
-//! and linked from there.
+//! Installs locked packages into a prefix: each is downloaded once, checked against its hash, unpacked into the package
+//! cache and linked from there.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::progress::{Listener, events, tell};
 use crate::env::{OnProgress, Progress};
 use crate::error::{Error, Result};
 
-/// Downloads at once.
+/// Number of parallel downloads.
 const DOWNLOADS: usize = 8;
 
-/// Installs the packages into an empty prefix at its final place. Post-link scripts are not run.
+/// Installs the packages into an empty prefix at its final location. Post-link scripts are not run.
 ///
 /// # Errors
 /// Kind `Suite` for a package that does not match its hash, `Machine` for everything else.
@@ -31,7 +31,8 @@ pub(super) async fn install(
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
     std::fs::create_dir_all(packages).map_err(|error| Error::io("create", packages, error))?;
-    // Every file is held against its hash: what a killed process left, or anybody changed, is seen and fetched again.
+    // Check every cached file against its hash, so that files left incomplete by a killed process or modified by
+    // anybody are fetched again.
     let cache = PackageCache::new_layered([packages.to_owned()], false, ValidationMode::Full);
     if offline {
         refuse_missing(&cache, &records).await?;
@@ -53,7 +54,7 @@ pub(super) async fn install(
         .map_err(|error| explained("failed to install the conda packages", error))
 }
 
-/// Names what cannot be had offline, before anything is done.
+/// Fails before any work if packages are unavailable offline, and names them.
 async fn refuse_missing(cache: &PackageCache, records: &[RepoDataRecord]) -> Result<()> {
     let index =
         cache.index().await.map_err(|error| Error::machine("failed to read the cache of packages").because(error))?;

@@ -1,7 +1,7 @@
-//! What pip and the compiler put over conda's packages, kept by content, so that an env that was removed is made again in
-//! a moment and without a network: `<cache>/conda/layers/<key>/`, with `files/` and, written last, `layer.json`.
+//! Caches the files that pip and the compiler add to conda's packages, by content, so that a removed env can be rebuilt
+//! quickly and without a network: `<cache>/conda/layers/<key>/`, with `files/` and, written last, `layer.json`.
 //!
-//! Files are hard links; the few that hold the prefix's own path (commands in `bin`) are written again.
+//! Files are hard links; the few that contain the prefix's own path (commands in `bin`) are rewritten.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -14,29 +14,29 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::workspace::remove_tree;
 
-/// A layer as its file tells.
+/// Contents of `layer.json`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Layer {
-    /// The prefix that it was made in.
+    /// The prefix in which the layer was made.
     prefix: PathBuf,
     /// All files and links, relative to the prefix.
     files: Vec<PathBuf>,
-    /// Those among them that hold the prefix's path.
+    /// Files that contain the prefix's path.
     rewritten: BTreeSet<PathBuf>,
-    /// sha256 of all names and contents, hex: they are linked into prefixes, where somebody may change them.
+    /// SHA-256 of all names and contents in hex. The files are linked into prefixes, where somebody might modify them.
     digest: String,
 }
 
-/// The part of a package's record in `conda-meta` that matters here.
+/// The relevant part of a package's record in `conda-meta`.
 #[derive(Deserialize)]
 struct Installed {
     files: Vec<PathBuf>,
 }
 
-/// Puts the layer of this key into a prefix, if there is one; whether there was.
+/// Adds the layer of this key to a prefix, and returns whether there is one.
 ///
 /// # Errors
-/// Kind `Machine` when one cannot be used. One that is not what was kept counts as none. Both are gone then.
+/// Kind `Machine` if the layer cannot be used. A modified layer counts as missing. In both cases it is removed.
 pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let home = layers.join(key);
     let Some(layer) = read(&home) else { return Ok(false) };
@@ -47,7 +47,7 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let applied = layer.files.iter().try_for_each(|file| {
         let (from, to) = (home.join("files").join(file), prefix.join(file));
         if to.symlink_metadata().is_ok() {
-            // The installer of conda packages has marks of its own.
+            // The conda installer creates marker files of its own.
             return Ok(());
         }
         if let Some(parent) = to.parent() {
@@ -65,15 +65,15 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     match applied {
         Ok(()) => Ok(true),
         Err(error) => {
-            // What is left of it would fail again.
+            // The rest of the layer would fail again.
             let _ = remove_tree(&home);
             Err(Error::machine("failed to use what is kept of the env's packages").because(error).hint("type it again"))
         }
     }
 }
 
-/// Keeps what is in a prefix and comes from no conda package. A prefix whose path is in a binary file is not kept, nor is
-/// one that cannot be: the env itself is there, all the same.
+/// Caches everything in a prefix that doesn't come from a conda package. A prefix whose path is contained in a binary
+/// file isn't cached, and errors are ignored, because the env itself is complete.
 pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
     let Some(layer) = survey(prefix) else { return };
     let home = layers.join(key);
@@ -90,14 +90,14 @@ pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
         std::fs::write(scratch.path().join("layer.json"), serde_json::to_vec(&layer)?)?;
         let scratch = scratch.keep();
         std::fs::rename(&scratch, &home).inspect_err(|_| {
-            // Another builder's is as good.
+            // A layer made by another process is equivalent.
             let _ = remove_tree(&scratch);
         })
     };
     let _ = kept();
 }
 
-/// Finds what comes from no conda package, and where the prefix's path is in it.
+/// Finds the files that come from no conda package, and those among them that contain the prefix's path.
 fn survey(prefix: &Path) -> Option<Layer> {
     let meta = prefix.join("conda-meta");
     let mut conda: BTreeSet<PathBuf> = BTreeSet::new();
@@ -129,11 +129,11 @@ fn survey(prefix: &Path) -> Option<Layer> {
         layer.files.push(file);
     }
     layer.digest = hex(&hasher.finalize());
-    // Something took files of conda's away; to put the layer over them would not.
+    // If conda's files have been removed, applying the layer would not repeat that, so don't cache it.
     conda.is_empty().then_some(layer)
 }
 
-/// Digest of files and links below a folder.
+/// Digest of the files and links below a folder.
 fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
     let mut hasher = Sha256::new();
     for file in files {
@@ -144,12 +144,12 @@ fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// What a file holds, or where a link points.
+/// Returns a file's contents, or a link's target.
 fn content(path: &Path, is_link: bool) -> std::io::Result<Vec<u8>> {
     if is_link { Ok(bytes(&std::fs::read_link(path)?).to_vec()) } else { std::fs::read(path) }
 }
 
-/// Takes one file or link into a layer's digest.
+/// Adds a file or link to a layer's digest.
 fn take(hasher: &mut Sha256, file: &Path, is_link: bool, content: &[u8]) {
     for part in [bytes(file), &[u8::from(is_link)], content] {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -166,7 +166,7 @@ fn bytes(path: &Path) -> &[u8] {
 }
 
 fn find(content: &[u8], wanted: &[u8]) -> Option<usize> {
-    // A slice that begins with the first letter is looked at, the rest is skipped quickly.
+    // Look for the first byte before comparing the rest, which is fast.
     let mut from = 0;
     while let Some(place) = content.get(from..)?.iter().position(|byte| *byte == wanted[0]) {
         let start = from + place;
@@ -251,7 +251,7 @@ mod tests {
         write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);
         write(&prefix, "lib/six.py", "import sys");
         keep(&layers, "key", &prefix);
-        // The same file, by another link.
+        // Modify the cached file through its hard link.
         fs::write(prefix.join("lib/six.py"), "import os").unwrap();
         let other = place.path().join("other");
         assert!(!apply(&layers, "key", &other).unwrap());

@@ -1,9 +1,9 @@
-//! `conda.lock`: the exact packages of an env, beside its `environment.yml`.
+//! `conda.lock`: the exact packages of an env, next to its `environment.yml`.
 //!
-//! The file is one of `rattler_lock`'s, which other tools read, with a section `autoexperiment` of ours behind: the
-//! digest of the yml, and pip's packages with their hashes. A package's location is `channel:///NAME/SUBDIR/FILE`: the
-//! channel's name, not its address, so that one lock serves every mirror, alias and machine. Only channels that the yml
-//! itself gives by URL or path are written as such.
+//! The file has the format of `rattler_lock`, which other tools can read, plus a section `autoexperiment` with the
+//! yml's digest and pip's packages with their hashes. A package's location is `channel:///NAME/SUBDIR/FILE`, with the
+//! channel's name instead of its address, so that one lock works with every mirror, alias and machine. Only channels
+//! that the yml itself gives by URL or path are stored as such.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,25 +17,25 @@ use crate::env::environment::Source;
 use crate::error::{Error, Result};
 use crate::files::write_whole;
 
-/// Raised when the meaning of our section changes.
+/// Version of our section; increased when its meaning changes.
 const FORMAT: u32 = 1;
 
-/// The scheme of locations by a channel's name.
+/// URL scheme of locations that contain a channel's name.
 const SCHEME: &str = "channel";
 
-/// All platforms of an env.
+/// The lock of an env for all platforms.
 #[derive(Debug, Clone)]
 pub(super) struct Lock {
-    /// Names of the channels, in their order.
+    /// Names of the channels, in order.
     pub(super) channels: Vec<String>,
     pub(super) sections: Vec<Section>,
 }
 
-/// What is installed on one platform.
+/// The packages for one platform.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
     pub(super) platform: Subdir,
-    /// Conda's packages, their URLs as they are in the lock.
+    /// Conda packages, with the URLs in the lock.
     pub(super) records: Vec<RepoDataRecord>,
     pub(super) pip: Vec<PipPackage>,
 }
@@ -46,13 +46,13 @@ pub(super) struct Section {
 pub(in crate::env) struct PipPackage {
     pub(in crate::env) name: String,
     pub(in crate::env) version: String,
-    /// The file's name.
+    /// Name of the file.
     pub(in crate::env) file: String,
-    /// Hex.
+    /// SHA-256 in hex.
     pub(in crate::env) sha256: String,
 }
 
-/// The file as far as it is ours.
+/// The parts of the file that this program adds.
 #[derive(Serialize, Deserialize)]
 struct Outer {
     autoexperiment: Ours,
@@ -62,9 +62,9 @@ struct Outer {
 #[serde(deny_unknown_fields)]
 struct Ours {
     format: u32,
-    /// sha256 of the yml that was solved, hex.
+    /// SHA-256 of the solved yml in hex.
     environment: String,
-    /// By platform.
+    /// Packages from pip, by platform.
     pip: BTreeMap<String, Vec<PipPackage>>,
 }
 
@@ -73,10 +73,10 @@ impl Lock {
         folder.join("conda.lock")
     }
 
-    /// The lock in `folder`.
+    /// Reads the lock in `folder`.
     ///
     /// # Errors
-    /// Kind `Suite` when it is missing, broken, or of another yml.
+    /// Kind `Suite` if it is missing, broken, or made from another version of the yml.
     pub(super) fn read(folder: &Path, source: &Source) -> Result<Self> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock --env conda {}`", source.id);
@@ -113,10 +113,10 @@ impl Lock {
         Ok(Self { channels, sections })
     }
 
-    /// The section of a platform.
+    /// Returns the section for a platform.
     ///
     /// # Errors
-    /// Kind `Suite` when there is none.
+    /// Kind `Suite` if it is missing.
     pub(super) fn section(&self, platform: Subdir, folder: &Path, source: &Source) -> Result<&Section> {
         self.sections.iter().find(|section| section.platform == platform).ok_or_else(|| {
             Error::suite(format!("the env `{}` is not locked for {platform}", source.id))
@@ -125,7 +125,7 @@ impl Lock {
         })
     }
 
-    /// Writes it into `folder`, whole or not at all.
+    /// Writes the lock into `folder`, completely or not at all.
     pub(super) fn write(&self, folder: &Path, source: &Source) -> Result<PathBuf> {
         let path = Self::path(folder);
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
@@ -164,7 +164,8 @@ impl Lock {
     }
 }
 
-/// The record as a lock holds it: by the name of its channel. `places` are where the channels were found.
+/// Converts a record for a lock, replacing its channel's address by the channel's name. `places` are the addresses at
+/// which the channels were found.
 pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: &[ChannelUrl]) -> RepoDataRecord {
     let found = channels
         .iter()
@@ -181,25 +182,25 @@ pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: 
     record
 }
 
-/// The channel's part of a package's location, `CHANNEL/SUBDIR/FILE`.
+/// Returns the channel's part of a package's location, `CHANNEL/SUBDIR/FILE`.
 pub(super) fn channel_of(location: &str) -> Option<&str> {
     location.rsplitn(3, '/').nth(2)
 }
 
-/// The channel that a record of a lock comes from, unless the lock has its address.
+/// Returns the name of a locked record's channel; `None` if the lock contains its address.
 pub(super) fn channel_name(record: &RepoDataRecord) -> Option<&str> {
     (record.url.scheme() == SCHEME).then(|| channel_of(record.url.path().trim_start_matches('/'))).flatten()
 }
 
-/// The address of the channel that a record of a lock comes from, where the lock has it.
+/// Returns the address of a locked record's channel, if the lock contains it.
 pub(super) fn channel_address(record: &RepoDataRecord) -> Option<String> {
     (record.url.scheme() != SCHEME).then(|| channel_of(record.url.as_str()).map(str::to_owned)).flatten()
 }
 
-/// The record with its address on this machine: its channel's place is looked up by name.
+/// Converts a record of a lock, looking up its channel's address on this machine by name.
 ///
 /// # Errors
-/// Kind `Suite` for a location that no lock of ours has.
+/// Kind `Suite` for a location in an unknown form.
 pub(super) fn from_lock(
     mut record: RepoDataRecord,
     places: &BTreeMap<String, ChannelUrl>,

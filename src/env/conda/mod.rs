@@ -1,9 +1,10 @@
-//! The backend `conda`: packages of conda channels, solved, locked and installed by this program, and what pip adds.
+//! The backend `conda`: packages of conda channels, solved, locked and installed by this program, and packages added by
+//! pip.
 //!
-//! Everything that knows the libraries for conda packages is in here. `environment.yml` ([`Source`]) and the user's
-//! configuration ([`settings`]) give specifications and channels ([`spec`]), these a solution ([`solve`]), which is
-//! written down ([`lock`]); from that a prefix is made ([`install`], [`wheels`], [`layer`]), activated once
-//! ([`activation`]) and rid of where it came from ([`origin`]).
+//! Only this module uses the libraries for conda packages. `environment.yml` ([`Source`]) and the user's configuration
+//! ([`settings`]) give specifications and channels ([`spec`]); these are solved ([`solve`]) and locked ([`lock`]). From
+//! the lock a prefix is built ([`install`], [`wheels`], [`layer`]) and activated once ([`activation`]), and the
+//! packages' origins are removed from it ([`origin`]).
 
 mod activation;
 mod address;
@@ -43,10 +44,10 @@ use settings::Settings;
 use solve::{Sources, check_machine};
 use spec::Wanted;
 
-/// Raised when environments are built differently, so that old ones are not taken for new.
+/// Version of the build procedure; increase it so that environments built earlier are not reused.
 const FORMAT: &str = "conda 1";
 
-/// Environments of conda packages.
+/// The conda backend.
 #[derive(Debug, Clone)]
 pub struct Conda {
     settings: Settings,
@@ -54,8 +55,8 @@ pub struct Conda {
 }
 
 impl Conda {
-    /// With the user's conda configuration; `alias` is what is before the names of channels, in place of theirs.
-    /// `offline`: only the cache and channels in files.
+    /// Opens the backend with the user's conda configuration. `alias` replaces its URL prefix for channel names. With
+    /// `offline`, only the cache and local channels are used.
     ///
     /// # Errors
     /// Kind `Usage` for an alias that is not a URL, `Machine` for a configuration that cannot be read.
@@ -64,7 +65,7 @@ impl Conda {
         Ok(Self { offline: offline || settings.offline, settings })
     }
 
-    /// Whether every channel that the locked packages of `folder` come from answers, within a few seconds.
+    /// Whether every channel of the packages locked for `folder` answers within a few seconds.
     pub async fn answers(&self, folder: &Path) -> bool {
         let here = || {
             let source = Source::read(folder).ok()?;
@@ -74,7 +75,7 @@ impl Conda {
             let path = Lock::path(folder);
             let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
             let mut channels = channels.collect::<Option<Vec<_>>>()?;
-            // Those that the yml gives by address.
+            // Channels that the yml gives by address.
             let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
             for address in given {
                 channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
@@ -95,7 +96,7 @@ impl Conda {
         }
     }
 
-    /// The records of a section with their addresses on this machine.
+    /// Returns the records of a section with their addresses on this machine.
     async fn located(&self, section: &Section, lock: &Path, sources: &Sources<'_>) -> Result<Vec<RepoDataRecord>> {
         let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
         let mut places = BTreeMap::new();
@@ -106,8 +107,8 @@ impl Conda {
         section.records.iter().map(|record| from_lock(record.clone(), &places, lock)).collect()
     }
 
-    /// Builds into `home` unless another builder has done it in the meantime. What a builder that was killed left there
-    /// is removed first, and so is what a failed build leaves.
+    /// Builds into `home` unless another process has done so in the meantime. The remains of a killed build are removed
+    /// first, and those of a failed build at the end.
     async fn build_once(&self, build: &Build<'_>, on_progress: OnProgress<'_>) -> Result<Complete> {
         let home = &build.home;
         let envs = home.parent().unwrap_or(home);
@@ -124,7 +125,7 @@ impl Conda {
         built
     }
 
-    /// Builds into `home`, which is not there yet, under its lock.
+    /// Builds into the nonexistent folder `home` while holding its lock.
     async fn build_into(&self, build: &Build<'_>, taken: &File, on_progress: OnProgress<'_>) -> Result<Complete> {
         self.warn(on_progress);
         let Build { source, section, lock, home, cache } = build;
@@ -180,8 +181,9 @@ impl Conda {
     }
 }
 
-/// Removes what a failed build left. Other tasks of the installer may still be writing for a moment; what stays in spite
-/// of that is not an env, since it has no marker, and is removed by the next build. The build's own error is what matters.
+/// Removes the remains of a failed build. Other tasks of the installer may still write for a moment; files that appear
+/// later don't count as an env, since it has no marker, and the next build removes them. Errors are ignored in favour
+/// of the build's own error.
 async fn tidy(home: &Path) {
     const PAUSE: Duration = Duration::from_millis(100);
     for _ in 0..50 {
@@ -192,10 +194,10 @@ async fn tidy(home: &Path) {
     }
 }
 
-/// The prefix's folder inside an env's.
+/// Name of the prefix's folder inside an env's folder.
 const PREFIX: &str = "conda";
 
-/// What is built, and where.
+/// Input of a build.
 struct Build<'a> {
     source: &'a Source,
     section: &'a Section,
@@ -210,9 +212,9 @@ impl Backend for Conda {
         "conda"
     }
 
-    /// Solves for this machine's platform. Where there are lines for pip, conda's packages are installed into a folder
-    /// for the time being, and pip solves there, as it will install there. Other platforms' sections stay while they
-    /// are of the same yml.
+    /// Solves for this machine's platform. If there are packages for pip, conda's packages are installed into a
+    /// temporary folder in which pip solves, as it will later install. Sections of other platforms are kept if they
+    /// belong to the same yml.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         self.warn(on_progress);
         let source = Source::read(folder)?;
@@ -256,8 +258,8 @@ impl Backend for Conda {
         Lock { channels, sections }.write(folder, &source)
     }
 
-    /// The cache is keyed by the env's id and the digest of what is installed: neither where the channels are nor a
-    /// change of the yml that asks for the same matters.
+    /// The cache key consists of the env's id and the digest of the installed packages, so neither the channels'
+    /// locations nor an equivalent change of the yml matters.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let source = Source::read(folder)?;
         let lock = Lock::read(folder, &source)?;
@@ -300,20 +302,20 @@ pub(super) fn is_locked(folder: &Path) -> bool {
     Lock::path(folder).exists()
 }
 
-/// This machine's platform.
+/// Returns this machine's platform.
 fn here() -> Result<Subdir> {
     Subdir::current()
         .ok_or_else(|| Error::machine("conda has no name for this kind of machine").hint("use `--env venv`"))
 }
 
-/// The folder of an env in the cache.
+/// Returns the folder of an env in the cache.
 fn home(source: &Source, section: &Section, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// The version of Python among the packages.
+/// Returns the version of Python among the packages.
 fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
     let python = records.iter().find(|record| record.package_record.name.as_normalized() == "python");
     python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
@@ -321,7 +323,7 @@ fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
     })
 }
 
-/// Whether pip puts another version in the place of a conda package: then conda's files are not what they were.
+/// Whether pip replaces a conda package by another version, so that conda's files change.
 fn replaces_conda(section: &Section) -> bool {
     let is_conda = |name: &str| {
         section.records.iter().any(|record| record.package_record.name.as_normalized().replace(['_', '.'], "-") == name)
@@ -329,13 +331,13 @@ fn replaces_conda(section: &Section) -> bool {
     section.pip.iter().any(|package| is_conda(&package.name))
 }
 
-/// Where Python's packages are. Only these are compiled: what lies elsewhere comes with its bytecode.
+/// The folder of Python's packages. Only these are compiled; other packages contain their bytecode.
 fn site_packages(prefix: &Path, python: &str) -> PathBuf {
     let minor: Vec<&str> = python.split('.').take(2).collect();
     prefix.join("lib").join(format!("python{}", minor.join("."))).join("site-packages")
 }
 
-/// Digest of what is installed: the same on two machines of one platform, wherever the packages came from.
+/// Digest of the installed packages, equal on all machines of a platform, wherever the packages came from.
 fn digest(section: &Section, variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\nplatform {}\n", section.platform));

@@ -1,5 +1,5 @@
-//! Where packages came from, taken out of a prefix: an address may hold a user and a password, and an agent can read the
-//! prefix. What is left is the same on every machine.
+//! Removes the origins of packages from a prefix, because addresses may contain a user name and password and agents can
+//! read the prefix. The result is the same on every machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::lock::channel_of;
 use crate::error::{Error, Result};
 
-/// Rewrites `conda-meta`: addresses as the lock has them, no folders of this machine, no history of when.
+/// Rewrites `conda-meta`: addresses as in the lock, without this machine's folders and without the history.
 ///
 /// # Errors
-/// Kind `Machine` when a file cannot be read or written.
+/// Kind `Machine` if a file cannot be read or written.
 pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     let meta = prefix.join("conda-meta");
     let failed = |error| Error::io("write", &meta, error);
@@ -21,7 +21,8 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
         .iter()
         .map(|record| {
             let mut url = record.url.clone();
-            // A lock of a channel that the yml gives by address has that address. Neither fails for what has none.
+            // The address of a channel that the yml gives by URL may contain credentials. Without credentials,
+            // both calls succeed, too.
             let _ = url.set_username("");
             let _ = url.set_password(None);
             (record.identifier.to_string(), url.to_string())
@@ -30,7 +31,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     for entry in std::fs::read_dir(&meta).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.file_name().is_some_and(|name| name == "history") {
-            // The file is what conda knows a prefix by; its lines hold times.
+            // Conda recognises a prefix by this file; its lines contain times.
             replace(&path, b"").map_err(failed)?;
         }
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -54,7 +55,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     Ok(())
 }
 
-/// A new file in the place of one that may be a link to another.
+/// Replaces a file by a new one, because it may be a link to a shared file.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::remove_file(path)?;
     std::fs::write(path, bytes)

@@ -1,7 +1,7 @@
-//! What the conda libraries tell while they work, as this crate's progress.
+//! Forwards the conda libraries' progress as this crate's [`Progress`].
 //!
-//! Their listeners live on other threads and longer than a borrow, ours is a borrow: events go through a channel, and
-//! are told on while the work is waited for.
+//! The libraries' listeners run on other threads and outlive a borrow, but ours is a borrow. So events go through a
+//! channel and are forwarded while waiting for the work.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,15 +15,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::env::{OnProgress, Progress};
 
-/// A download tells how far it is at most this often.
+/// Minimum interval between events of a download.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// The ends of a channel of events.
+/// Creates a channel of events.
 pub(super) fn events() -> (UnboundedSender<Progress>, UnboundedReceiver<Progress>) {
     unbounded_channel()
 }
 
-/// Waits for work, and tells on what it says meanwhile.
+/// Waits for some work, and forwards its events meanwhile.
 pub(super) async fn tell<T>(
     work: impl Future<Output = T>,
     mut events: UnboundedReceiver<Progress>,
@@ -44,12 +44,12 @@ pub(super) async fn tell<T>(
     }
 }
 
-/// Listens to downloads of channels' indexes and to an installation.
+/// Listener for downloads of channel indexes and for installations.
 pub(super) struct Listener {
     events: UnboundedSender<Progress>,
     packages: AtomicUsize,
     linked: AtomicUsize,
-    /// Names of the packages that are brought into the cache, by the number that was given for them.
+    /// Names of the packages being added to the cache, by the number that the library gave them.
     names: Mutex<HashMap<usize, String>>,
     last: Mutex<Option<Instant>>,
 }
@@ -61,7 +61,7 @@ impl Listener {
     }
 
     fn send(&self, event: Progress) {
-        // Nobody listens any more when the work was given up.
+        // The receiver is gone if the work was cancelled.
         let _ = self.events.send(event);
     }
 

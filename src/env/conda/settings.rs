@@ -1,8 +1,8 @@
-//! The user's conda configuration: `.condarc` files and `CONDA_*` variables, read where and how conda reads them.
+//! The user's conda configuration: `.condarc` files and `CONDA_*` variables, with conda's locations and precedence.
 //!
-//! Only what decides where packages come from is taken over: the alias, channels, mirrors, priority, offline. A
-//! setting that would change what is installed or trusted, and that is not served here, is named in
-//! [`Settings::warnings`]. Proxies are left to the environment (`HTTPS_PROXY`).
+//! Only settings that decide where packages come from are used: alias, channels, mirrors, priority, offline.
+//! Unsupported settings that would change what is installed or trusted are listed in [`Settings::warnings`]. Proxies
+//! come from the environment (`HTTPS_PROXY`).
 
 mod condarc;
 mod places;
@@ -18,26 +18,26 @@ use crate::error::{Error, Result};
 pub(in crate::env) use condarc::Priority;
 pub(in crate::env) use places::Places;
 
-/// Where packages come from, as the user has configured conda.
+/// Where packages come from, according to the user's conda configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::env) struct Settings {
-    /// What is before the name of a channel, without a slash at its end. None: the library's own default.
+    /// URL prefix of channel names, without a trailing slash. `None` means the library's default.
     pub(in crate::env) alias: Option<String>,
-    /// Channels that follow those of an `environment.yml` without `nodefaults`.
+    /// Channels appended to those of an `environment.yml` without `nodefaults`.
     pub(in crate::env) channels: Vec<String>,
-    /// What the channel `defaults` stands for.
+    /// Channels behind the name `defaults`.
     pub(in crate::env) default_channels: Vec<String>,
-    /// Places of single channels: a channel's URL is the place and the channel's name.
+    /// Locations of individual channels: a channel's URL is the location followed by the channel's name.
     pub(in crate::env) custom_channels: BTreeMap<String, String>,
-    /// Names that stand for several channels.
+    /// Names that refer to several channels.
     pub(in crate::env) custom_multichannels: BTreeMap<String, Vec<String>>,
-    /// All URLs that hold a channel, the best first.
+    /// All URLs of a channel, the preferred first.
     pub(in crate::env) mirrored_channels: BTreeMap<String, Vec<String>>,
-    /// Whether channels are in strict order.
+    /// How the order of channels affects the choice of packages.
     pub(in crate::env) priority: Priority,
     /// Whether only `file:` channels and the cache may be used.
     pub(in crate::env) offline: bool,
-    /// What is configured and is not served here, a sentence each.
+    /// Sentences about configured but unsupported settings.
     pub(in crate::env) warnings: Vec<String>,
 }
 
@@ -58,19 +58,20 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// This machine's and this user's settings; `alias`, from the command line, wins over theirs.
+    /// Loads this machine's and user's settings; `alias` comes from the command line and takes precedence.
     ///
     /// # Errors
-    /// Kind `Usage` for an alias that is not a URL, `Machine` for a `.condarc` that cannot be read or is wrong, with its
-    /// line.
+    /// Kind `Usage` for an alias that is not a URL, `Machine` for a `.condarc` that cannot be read or is invalid, with
+    /// its line.
     pub(in crate::env) fn load(alias: Option<&str>) -> Result<Self> {
         Self::read(&Places::here(), alias)
     }
 
-    /// Likewise, with files and variables from elsewhere.
+    /// Loads settings with the given files and variables.
     pub(in crate::env) fn read(places: &Places, alias: Option<&str>) -> Result<Self> {
         let mut settings = Self::default();
-        // Lists are joined, what is more important first; of maps and single values the more important win.
+        // Lists are concatenated with the more important first; for maps and single values the more important source
+        // wins.
         for file in places.files()? {
             settings.take(Condarc::read(&file, places)?);
         }
@@ -84,7 +85,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Puts what a more important source says over what is known.
+    /// Adds the settings of a more important source.
     fn take(&mut self, condarc: Condarc) {
         let Condarc { given, warnings } = condarc;
         let Given {
@@ -109,7 +110,7 @@ impl Settings {
     }
 }
 
-/// Joins two lists, each entry once.
+/// Prepends a list to another, removing duplicates.
 fn put_before(list: &mut Vec<String>, mut important: Vec<String>) {
     list.retain(|one| !important.contains(one));
     important.append(list);

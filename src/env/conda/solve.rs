@@ -1,4 +1,4 @@
-//! From specifications to exact packages: the channels' indexes are read, and a solver chooses.
+//! Solves specifications to exact packages: reads the channels' indexes and runs the solver.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use super::spec::Wanted;
 use crate::env::{OnProgress, Progress};
 use crate::error::{Error, Result};
 
-/// Where a solution comes from, and how.
+/// Settings of a solve.
 pub(super) struct Sources<'a> {
     pub(super) client: &'a LazyClient,
     /// Folder for the channels' indexes.
@@ -27,10 +27,11 @@ pub(super) struct Sources<'a> {
     pub(super) offline: bool,
 }
 
-/// The packages that satisfy what is wanted on a platform, and where each channel was found, in the channels' order.
+/// Returns the packages that satisfy the specifications on a platform, and the address at which each channel was found,
+/// in the channels' order.
 ///
 /// # Errors
-/// Kind `Suite` with the solver's explanation when nothing does; kind `Machine` when a channel does not answer.
+/// Kind `Suite` with the solver's explanation if there is no solution; kind `Machine` if a channel does not answer.
 pub(super) async fn solve(
     wanted: &Wanted,
     yml: &Path,
@@ -96,7 +97,7 @@ pub(super) async fn solve(
     Ok((records, urls))
 }
 
-/// The first of a channel's places that answers; the first of all when none does, so that the error names it.
+/// Returns the first of a channel's addresses that answers or, if none does, the first one, so that the error names it.
 pub(super) async fn place(channel: &Located, sources: &Sources<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {
@@ -108,8 +109,9 @@ pub(super) async fn place(channel: &Located, sources: &Sources<'_>) -> ChannelUr
     channel.urls[0].clone()
 }
 
-/// What a solution may take for granted of the machine: the same old Linux for whoever solves, so that the lock does
-/// not depend on it; of graphics processors, those that are there. `CONDA_OVERRIDE_*` count.
+/// Virtual packages that a solution may assume. The Linux baseline is the same everywhere, so that the lock doesn't
+/// depend on the machine that solves; graphics processors are those of this machine. `CONDA_OVERRIDE_*` take
+/// precedence.
 fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
     let mut packages = detected()?;
     let baseline = VirtualPackages::baseline_for_platform(platform);
@@ -126,16 +128,16 @@ fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
     Ok(packages.into_generic_virtual_packages().collect())
 }
 
-/// What there is on this machine.
+/// Virtual packages of this machine.
 fn detected() -> Result<VirtualPackages> {
     VirtualPackages::detect(&VirtualPackageOverrides::from_env(), None)
         .map_err(|error| Error::machine("failed to find out what this machine has").because(error))
 }
 
-/// Makes sure that this machine has what locked packages need of it (`__glibc >=2.17`, `__cuda`).
+/// Checks that this machine provides the virtual packages that locked packages need (`__glibc >=2.17`, `__cuda`).
 ///
 /// # Errors
-/// Kind `Machine`, naming package and need.
+/// Kind `Machine`, naming the package and what it needs.
 pub(super) fn check_machine(records: &[RepoDataRecord]) -> Result<()> {
     use rattler_conda_types::{MatchSpec, Matches, ParseMatchSpecOptions};
     let here: Vec<GenericVirtualPackage> = detected()?.into_generic_virtual_packages().collect();

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::env::environment::Source;
 use crate::error::{Error, Result};
 
-/// What is asked for: specifications, and the channels to take packages from, the most important first.
+/// Requested specifications, and the channels to search, the most important first.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) specs: Vec<MatchSpec>,
@@ -17,8 +17,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Reads the specifications. pip is added where there are lines for it, as conda does. A channel that only a
-    /// specification names (`conda-forge::numpy`) is asked last.
+    /// Reads the specifications. pip is added if there are packages for it, as conda does. A channel that only a
+    /// specification names (`conda-forge::numpy`) comes last.
     ///
     /// # Errors
     /// Kind `Suite`, with file and line.

@@ -1,4 +1,4 @@
-//! Specifications and lock files; what needs a channel is in `tests/it/conda.rs`.
+//! Specifications and lock files; tests that need a channel are in `tests/it/conda.rs`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn six() -> PipPackage {
     }
 }
 
-/// A lock of one platform, written into the folder.
+/// Writes a lock for one platform into the folder.
 fn write_lock(folder: &Path, platform: Subdir) -> Section {
     let source = Source::read(folder).unwrap();
     let channels = settings().locate(&source.path, &source.channels).unwrap();

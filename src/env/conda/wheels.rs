@@ -1,7 +1,7 @@
-//! The `pip:` part of an env, in a prefix that conda's packages are installed in.
+//! The `pip:` part of an env, in a prefix with conda's packages.
 //!
-//! Files that pip downloads are kept by their hash, `<cache>/wheels/<sha256>/<file>`, so that an env is built again
-//! without a network.
+//! Downloaded files are cached by hash, `<cache>/wheels/<sha256>/<file>`, so that an env can be rebuilt without a
+//! network.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,13 +12,13 @@ use crate::env::pip;
 use crate::env::{OnProgress, Progress};
 use crate::error::{Error, Result};
 
-/// Solves the lines for pip.
+/// Solves the requirements for pip.
 pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgress<'_>) -> Result<Vec<PipPackage>> {
     on_progress(Progress::Task("solving for pip".into()));
     let scratch = scratch(&std::env::temp_dir())?;
     let requirements = write(scratch.path(), &(lines.join("\n") + "\n"))?;
     let solved = pip::solve_over(python, &requirements, scratch.path(), on_progress).await?;
-    // To build one, pip would fetch tools that no lock names.
+    // To build a source package, pip would fetch tools that are not in any lock.
     if let Some((package, file)) =
         solved.iter().find(|(_, file)| Path::new(file).extension().is_none_or(|kind| kind != "whl"))
     {
@@ -39,10 +39,11 @@ pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgre
         .collect())
 }
 
-/// Installs exactly these packages, downloading what the cache lacks. `home` is the folder of the env that is built.
+/// Installs exactly these packages, downloading those missing from the cache. `home` is the folder of the env being
+/// built.
 ///
 /// # Errors
-/// Kind `Suite` for a file that does not match its hash, `Machine` when one cannot be had.
+/// Kind `Suite` for a file that does not match its hash, `Machine` for one that cannot be downloaded.
 pub(super) async fn install(
     python: &Path,
     packages: &[PipPackage],
@@ -81,7 +82,7 @@ pub(super) async fn install(
     pip::install_from(python, &list, &folders, taken, on_progress).await
 }
 
-/// Moves a download to its place; the name that pip gave it may differ from the index's.
+/// Moves a downloaded file into the cache; pip may have saved it under another name than the index's.
 fn keep(from: &Path, package: &PipPackage, place: &Path) -> Result<()> {
     let file = from.join(&package.file);
     if !file.is_file() {

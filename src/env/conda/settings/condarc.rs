@@ -1,4 +1,4 @@
-//! One source of settings: a `.condarc` file, or the `CONDA_*` variables.
+//! Settings from one source: a `.condarc` file, or the `CONDA_*` variables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,24 +12,24 @@ use super::super::address::{absolute, checked_alias, is_path};
 use super::places::Places;
 use crate::error::{Error, Result};
 
-/// Which packages of a lower channel may be taken when a higher one has the name, too.
+/// Which packages of a lower-priority channel are candidates if a higher-priority one has a package with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// None.
+    /// None of them.
     Strict,
-    /// Those of a higher version, as if channels had no order.
+    /// All of them, as if channels had no order.
     Disabled,
 }
 
-/// What one source says.
+/// Settings of one source.
 #[derive(Debug, Default)]
 pub(super) struct Condarc {
     pub(super) given: Given,
-    /// What it says and is not served here.
+    /// Unsupported settings in this source.
     pub(super) warnings: Vec<String>,
 }
 
-/// The settings that are understood. An empty list is one that is not given.
+/// The supported settings. An empty list means that the setting is absent.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub(super) channel_alias: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Given {
 
 type List = Option<Vec<String>>;
 
-/// A file, as far as it is looked at. Most keys of conda's are about other things.
+/// The keys of a file that are read. Most of conda's keys concern other things.
 #[derive(Default, Deserialize)]
 struct File {
     channel_alias: Option<Spanned<String>>,
@@ -68,7 +68,7 @@ struct File {
     create_default_packages: List,
 }
 
-/// A value that is a word, a number or a truth value, as text.
+/// A string, number or boolean, as text.
 struct Scalar(String);
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -105,10 +105,10 @@ impl Condarc {
     /// Reads a file.
     ///
     /// # Errors
-    /// Kind `Machine`, with the file and, where known, the line.
+    /// Kind `Machine`, with the file and, if known, the line.
     pub(super) fn read(path: &Path, places: &Places) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        // A file without any key is a null, which is not a map.
+        // A file without keys parses as null.
         let file: Option<File> = serde_saphyr::from_str(&text).map_err(|error| {
             let line = error.location().map(|location| location.line() as usize);
             Error::machine(error.without_snippet().to_string())
@@ -128,7 +128,7 @@ impl Condarc {
             &wrong,
         )?;
 
-        // A channel's path is seen from the file that names it, not from where the program happens to be started.
+        // A channel's path is relative to the file that contains it, not to the working directory.
         let folder = path.parent().unwrap_or(Path::new("/"));
         let place = |channel: String| {
             let channel = places.expanded(channel.trim());
@@ -168,7 +168,7 @@ impl Condarc {
     }
 
     /// Reads `CONDA_CHANNEL_ALIAS`, `CONDA_CHANNELS`, `CONDA_DEFAULT_CHANNELS`, `CONDA_CHANNEL_PRIORITY`,
-    /// `CONDA_OFFLINE` and `CONDA_SSL_VERIFY`. Lists have commas.
+    /// `CONDA_OFFLINE` and `CONDA_SSL_VERIFY`. Lists are separated by commas.
     ///
     /// # Errors
     /// Kind `Usage`, with the variable's name in the message.
@@ -194,7 +194,7 @@ impl Condarc {
         Ok(condarc)
     }
 
-    /// The settings that are single values, which files and variables have both.
+    /// Adds the single-valued settings, which both files and variables have.
     #[expect(clippy::too_many_arguments, reason = "each is a setting")]
     fn single(
         &mut self,
@@ -214,7 +214,7 @@ impl Condarc {
         if let Some((priority, line)) = priority {
             self.given.channel_priority = Some(match priority.to_lowercase().as_str() {
                 "strict" => Priority::Strict,
-                // The solver knows no middle way; strict is what conda itself recommends.
+                // The solver has no `flexible` mode; conda itself recommends strict.
                 "flexible" | "true" => {
                     self.warnings.push("channel priority `flexible` is taken as `strict`".to_owned());
                     Priority::Strict
@@ -231,7 +231,7 @@ impl Condarc {
                 truth(&offline).ok_or_else(|| wrong(line, format!("offline `{offline}` is not true or false")))?;
             self.given.offline = Some(truth);
         }
-        // Certificates are always verified, against the system's authorities.
+        // Certificates are always verified against the system's authorities.
         if let Some((ssl_verify, _)) = ssl_verify
             && truth(&ssl_verify) != Some(true)
             && !["<truststore>", "truststore"].contains(&ssl_verify.as_str())
@@ -249,7 +249,7 @@ fn filled(list: &List) -> bool {
     list.as_ref().is_some_and(|list| !list.is_empty())
 }
 
-/// A text with its line.
+/// Returns a text with its line.
 fn known(text: &Spanned<String>) -> (String, Option<usize>) {
     (text.value.clone(), Some(text.referenced.line() as usize))
 }
@@ -258,7 +258,7 @@ fn word(scalar: &Spanned<Scalar>) -> (String, Option<usize>) {
     (scalar.value.0.clone(), Some(scalar.referenced.line() as usize))
 }
 
-/// A truth value as YAML 1.1 and conda's variables have it.
+/// Parses a boolean as in YAML 1.1 and conda's variables.
 fn truth(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" | "y" | "1" => Some(true),

@@ -1,4 +1,4 @@
-//! Where conda looks for its configuration.
+//! Locations of conda's configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use super::super::address::absolute;
 use crate::error::{Error, Result};
 
-/// The machine's files and the process's variables.
+/// The machine's files and the process's environment variables.
 #[derive(Debug, Clone)]
 pub(in crate::env) struct Places {
-    /// The folder that holds `etc` and `var`: `/`.
+    /// The folder that contains `etc` and `var`: `/`, or another one in tests.
     pub(super) root: PathBuf,
     /// Variables of the environment.
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// Names of a configuration file in a folder of conda's, and of a folder of such files.
+/// Names of a configuration file in conda's folders, and of a folder of such files.
 const NAMES: [&str; 3] = [".condarc", "condarc", "condarc.d"];
 
 impl Places {
-    /// Those of this process.
+    /// Returns the locations for this process.
     pub(in crate::env) fn here() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -27,7 +27,7 @@ impl Places {
         Self { root: PathBuf::from("/"), variables: std::env::vars_os().filter_map(text).collect() }
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -36,7 +36,8 @@ impl Places {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Where conda itself is installed, as its shell hook tells: the programs lie in a folder of that folder.
+    /// Returns the folder in which conda is installed, from its shell hook's variables: the executable is in a
+    /// subfolder of it.
     fn conda_root(&self) -> Option<PathBuf> {
         let of_program = |program: &str| Some(Path::new(program).parent()?.parent()?.to_owned());
         (self.variable("CONDA_ROOT").map(PathBuf::from))
@@ -44,7 +45,7 @@ impl Places {
             .or_else(|| self.variable("MAMBA_ROOT_PREFIX").map(PathBuf::from))
     }
 
-    /// A text with its variables put in, as `${TOKEN}` and `$TOKEN`; one that is not set stays as it is written.
+    /// Expands variables written as `${TOKEN}` or `$TOKEN`; unset variables are left as written.
     pub(super) fn expanded(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -66,11 +67,11 @@ impl Places {
         expanded + rest
     }
 
-    /// All configuration files that are there, the least important first: the machine's, conda's own, the user's,
-    /// the active environment's, and the one that `CONDARC` names.
+    /// Returns all existing configuration files, least important first: the machine's, conda's own, the user's, the
+    /// active environment's, and the one named by `CONDARC`.
     ///
     /// # Errors
-    /// Kind `Machine` when a folder of them cannot be read, or when `CONDARC` names a file that is not there.
+    /// Kind `Machine` if a folder of such files cannot be read, or if `CONDARC` names a missing file.
     pub(super) fn files(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         if self.variable("CONDA_RESTRICT_RC_SEARCH_PATH").is_none() {
@@ -103,12 +104,13 @@ impl Places {
     }
 }
 
-/// The files of conda's in a folder.
+/// Adds conda's configuration files in a folder.
 fn add_all(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     NAMES.iter().map(|name| folder.join(name)).filter(|path| path.exists()).try_for_each(|path| add(&path, found))
 }
 
-/// A file, or the `.yml` and `.yaml` files of a folder, by name. A file that was found before gains importance.
+/// Adds a file, or the `.yml` and `.yaml` files of a folder, sorted by name. A file that was found before moves to the
+/// end, where it is more important.
 fn add(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Where settings come from, which wins, and where channels are by them.
+//! Sources of settings, their precedence, and the resulting channel locations.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::{Places, Priority, Settings};
 use crate::error::{Error, Kind, Result};
 
-/// A machine and a user of their own.
+/// A separate machine and user for tests.
 struct Lab(TempDir);
 
 impl Lab {
@@ -25,7 +25,7 @@ impl Lab {
         self.0.path().join(path)
     }
 
-    /// Variables' values may speak of `LAB`.
+    /// Returns locations with these variables, in whose values `LAB` is replaced by the lab's folder.
     fn places(&self, variables: &[(&str, &str)]) -> Places {
         let lab = self.0.path().display().to_string();
         let home = [("HOME", "LAB/home")];
@@ -45,7 +45,7 @@ fn user(text: &str) -> Settings {
     Lab::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
 }
 
-/// The URLs, the mirrors of one channel joined with bars.
+/// Returns the URLs of channels, with mirrors of the same channel joined by bars.
 fn located(settings: &Settings, channels: &[&str]) -> Result<Vec<String>> {
     let channels: Vec<(String, usize)> =
         channels.iter().zip(3..).map(|(one, line)| ((*one).to_owned(), line)).collect();
@@ -174,7 +174,7 @@ fn custom_channels_multichannels_and_mirrors_stand_in_for_names() {
             "https://m1.example/cf/|https://m3.example/cf/",
         ]
     );
-    // The lock names the channel, and any mirror will do.
+    // The lock contains the channel's name, so any mirror works.
     let one = settings.locate_one("mine", Path::new("conda.lock")).unwrap();
     assert_eq!((one.name.as_str(), one.urls[0].as_str()), ("mine", "https://b.example/x/mine/"));
 }
