@@ -1,6 +1,6 @@
-//! The time, whatever the machine's clock says.
+//! The current time, for any setting of the machine's clock.
 
-/// Now; the last moment that can be written, where the clock is set beyond the year 9999.
+/// Returns the current time, or the largest timestamp if the clock is set beyond the year 9999.
 pub fn now() -> jiff::Timestamp {
     at(std::time::SystemTime::now())
 }

@@ -1,13 +1,13 @@
-//! Moments at which a test kills the program: before and after a write, and in the middle of one. A debug build looks for
-//! them in the variable `AUTOEXPERIMENT_KILL_AT`, as `attempts.jsonl torn 2`: at the second write to a file of that name, when
-//! half of it is written. A release build has none.
+//! Points at which a test kills the program: before, after and in the middle of a write. A debug build reads them from
+//! the variable `AUTOEXPERIMENT_KILL_AT`; for example, `attempts.jsonl torn 2` kills it at the second write to a file
+//! of that name, with half of it written. A release build has none.
 
 use std::io::{Result, Write};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A moment of a write.
+/// Moment of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Before,
@@ -16,7 +16,7 @@ pub enum Moment {
     After,
 }
 
-/// End of the file's path, moment, and how often it is still to be passed by, this time included.
+/// End of the file's path, the moment, and the number of matches left, including the one that kills.
 static ASKED: LazyLock<Option<(String, Moment, AtomicU32)>> = LazyLock::new(|| {
     let asked = std::env::var("AUTOEXPERIMENT_KILL_AT").ok()?;
     let mut words = asked.rsplitn(3, ' ');
@@ -30,7 +30,7 @@ static ASKED: LazyLock<Option<(String, Moment, AtomicU32)>> = LazyLock::new(|| {
     Some((words.next()?.to_owned(), moment, AtomicU32::new(number)))
 });
 
-/// Whether the program is to be killed at this moment of writing this file.
+/// Whether to kill the program at this moment of writing this file.
 fn is_asked(path: &Path, moment: Moment) -> bool {
     cfg!(debug_assertions)
         && ASKED.as_ref().is_some_and(|(name, at, left)| {
@@ -38,22 +38,22 @@ fn is_asked(path: &Path, moment: Moment) -> bool {
         })
 }
 
-/// As if somebody else had killed it: nothing is cleaned up.
+/// Sends SIGKILL to this process, so that nothing is cleaned up.
 fn kill() {
     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
 }
 
-/// Kills the program if a test asks for this.
+/// Kills the program if a test asks for this point.
 pub fn reach(path: &Path, moment: Moment) {
     if is_asked(path, moment) {
         kill();
     }
 }
 
-/// Writes all bytes to the file of this path, at any moment of which a test may kill the program.
+/// Writes all bytes to the file at this path; a test may kill the program at any moment of it.
 ///
 /// # Errors
-/// When the write fails.
+/// Fails if the write fails.
 pub fn write_all(file: &mut impl Write, path: &Path, bytes: &[u8]) -> Result<()> {
     reach(path, Moment::Before);
     if is_asked(path, Moment::Torn) {

@@ -1,5 +1,5 @@
-//! Values kept on disk by the digest of all that decides them: one file each, which appears whole. Several processes on
-//! several machines may use one folder: what one keeps, the others find at once.
+//! A cache on disk: values by the digest of everything that determines them, one file each, which appears completely or
+//! not at all. Several processes on several machines may share a folder, and see each other's values at once.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::whole::WholeFile;
 use crate::error::Result;
 
-/// A folder of values of one type.
+/// A cache folder for values of one type.
 #[derive(Debug, Clone)]
 pub struct Kept<T> {
     folder: PathBuf,
@@ -18,28 +18,29 @@ pub struct Kept<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Kept<T> {
-    /// In this folder, which is made with the first value.
+    /// Uses this folder, which is created with the first value.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), of: PhantomData }
     }
 
-    /// The file of a key, which is a digest in hex.
+    /// Path of the file for a key, which is a digest in hex.
     fn path(&self, key: &str) -> PathBuf {
         let (start, rest) = key.split_at(key.len().min(2));
         self.folder.join(start).join(format!("{rest}.json"))
     }
 
-    /// What is kept under this key. A file that cannot be read holds nothing: a crash of the machine may have torn it.
+    /// Returns the value stored under a key. An unreadable file counts as missing, because a crash of the machine may
+    /// have torn it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<T> {
         serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()
     }
 
-    /// Keeps a value, in place of one that was kept before.
+    /// Stores a value, replacing an earlier one.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be written.
+    /// Kind `Machine` if it cannot be written.
     pub fn put(&self, key: &str, value: &T) -> Result<()> {
         let mut file = WholeFile::create_with_folders(&self.path(key))?;
         file.json_line(value)?;

@@ -1,7 +1,7 @@
-//! Files of JSON lines that only grow, so that a kill at any moment costs at most the line being written.
+//! Append-only files of JSON lines, so that a kill at any moment loses at most the line being written.
 //!
-//! A kill can leave a torn last line: one without a line break. A writer must not append to it, so [`Appender`] either
-//! cuts it off or ends it; a reader sees in [`JsonLine::is_ended`] that a broken line is a torn one.
+//! A kill can leave a torn last line, without a line break. A writer must not append to it, so [`Appender`] either cuts
+//! it off or ends it; a reader can recognise it by [`JsonLine::is_ended`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
@@ -12,60 +12,60 @@ use super::failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes read at a time when looking for the last line break.
+/// Bytes read at a time when searching for the last line break.
 const BLOCK: usize = 1 << 16;
 
-/// A file that is only appended to, each time in one write.
+/// A file that is only appended to, with one write per append.
 #[derive(Debug)]
 pub struct Appender {
     file: File,
     path: PathBuf,
-    /// Bytes in the file when this process is the only one that writes to it.
+    /// Length of the file in bytes if this process is the only writer.
     length: Option<u64>,
-    /// Whether an append ends on disk rather than in the kernel's memory.
+    /// Whether an append is flushed to disk before it returns.
     is_durable: bool,
 }
 
 impl Appender {
-    /// Starts a new file, replacing an old one. For a file that one process writes.
+    /// Creates a file for a single writer, replacing an old one.
     ///
     /// # Errors
-    /// When the file cannot be created.
+    /// Fails if the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         Self::cut(path, open(path)?, 0)
     }
 
-    /// Opens a file that one process writes, and cuts off a torn last line.
+    /// Opens a file for a single writer, and cuts off a torn last line.
     ///
     /// # Errors
-    /// When the file cannot be opened, read or cut.
+    /// Fails if the file cannot be opened, read or truncated.
     pub fn resume(path: &Path) -> Result<Self> {
         let file = open(path)?;
         let whole = whole_lines(&file)?;
         Self::cut(path, file, whole)
     }
 
-    /// Opens a file that one process writes, and cuts off what is behind its first `whole` bytes.
+    /// Opens a file for a single writer, and cuts off everything after its first `whole` bytes.
     ///
     /// # Errors
-    /// When the file cannot be opened or cut.
+    /// Fails if the file cannot be opened or truncated.
     pub fn resume_at(path: &Path, whole: u64) -> Result<Self> {
         Self::cut(path, open(path)?, whole)
     }
 
     fn cut(path: &Path, file: File, whole: u64) -> Result<Self> {
-        // A device or a pipe cannot be cut, and has nothing to cut off.
+        // A device or a pipe cannot be truncated, and doesn't need to be.
         if file.metadata()?.len() > whole {
             file.set_len(whole)?;
         }
         Ok(Self { file, path: path.to_owned(), length: Some(whole), is_durable: false })
     }
 
-    /// Opens a file that several processes may write to at once. A torn last line is ended, not cut off: another
-    /// process may be writing it.
+    /// Opens a file that several processes may write to at the same time. A torn last line is ended instead of cut off,
+    /// because another process may be writing it.
     ///
     /// # Errors
-    /// When the file cannot be opened, read or written.
+    /// Fails if the file cannot be opened, read or written.
     pub fn share(path: &Path) -> Result<Self> {
         let mut file = open(path)?;
         let length = file.metadata()?.len();
@@ -94,11 +94,11 @@ impl Appender {
         self.append_all([value])
     }
 
-    /// Appends values, each as one line of JSON, all in one write.
+    /// Appends values as lines of JSON in a single write.
     ///
     /// # Errors
-    /// When a write or a flush fails. Where this process is the only writer, what was written of the lines is then removed as far
-    /// as the file system lets it.
+    /// Fails if a write or flush fails. A single writer then removes the partially written lines, if the file system
+    /// allows it.
     pub fn append_all<T: Serialize>(&mut self, values: impl IntoIterator<Item = T>) -> Result<()> {
         let mut lines = Vec::new();
         for value in values {
@@ -119,7 +119,7 @@ impl Appender {
         written
     }
 
-    /// Whether the file is still the one of that name: it may have been removed or replaced.
+    /// Whether the path still refers to this file, which may have been removed or replaced.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         let place = |about: &std::fs::Metadata| (about.dev(), about.ino());
@@ -127,20 +127,20 @@ impl Appender {
         self.file.metadata().ok().zip(named).is_some_and(|(own, named)| place(&own) == place(&named))
     }
 
-    /// All that the file holds, also when it is gone.
+    /// Reads the whole file, even if it has been removed.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn contents(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.file.metadata()?.len() as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)
     }
 
-    /// Flushes what was appended to disk.
+    /// Flushes appended lines to disk.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Fails if the disk reports an error.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data()
     }
@@ -150,7 +150,7 @@ fn open(path: &Path) -> Result<File> {
     OpenOptions::new().create(true).read(true).append(true).open(path)
 }
 
-/// Length of the file up to and with its last line break.
+/// Length of the file up to and including its last line break.
 fn whole_lines(file: &File) -> Result<u64> {
     let mut end = file.metadata()?.len();
     let mut block = vec![0; BLOCK];
@@ -169,19 +169,19 @@ fn whole_lines(file: &File) -> Result<u64> {
 /// A line of a file of JSON lines.
 #[derive(Debug)]
 pub struct JsonLine<T> {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: usize,
-    /// Whether a line break ends it. One without is the last of the file, and torn if it is broken.
+    /// Whether it ends with a line break. A line without one is the last of the file; if it is also broken, it is torn.
     pub is_ended: bool,
-    /// What it holds.
+    /// The parsed value.
     pub value: serde_json::Result<T>,
 }
 
-/// The lines of a file of JSON lines, without the empty ones.
+/// Iterates over the lines of a file of JSON lines, skipping empty ones.
 pub fn json_lines<T: DeserializeOwned>(text: &[u8]) -> impl Iterator<Item = JsonLine<T>> {
     let lines = text.split_inclusive(|&byte| byte == b'\n').zip(1..);
     lines.filter(|(line, _)| !line.trim_ascii().is_empty()).map(|(line, number)| {
-        // With its line break, an error at the line's end would speak of a second line.
+        // Without the line break, because an error at the line's end would otherwise be reported for line 2.
         let ended = line.strip_suffix(b"\n");
         JsonLine { number, is_ended: ended.is_some(), value: serde_json::from_slice(ended.unwrap_or(line)) }
     })

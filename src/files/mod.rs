@@ -1,8 +1,8 @@
-//! How this program writes files: JSON lines that are only appended to ([`Appender`], [`json_lines`]), and files that
-//! appear whole or not at all ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]). And how a digest is
-//! made and written ([`Parts`], [`hex`]), values kept by their digest ([`Kept`]), names of files that fit ([`bounded`]), what
-//! the time is ([`now`]), folders that a kill leaves behind ([`Temporary`]), whether a folder can be used at all
-//! ([`usable`]), types stored as text (`stored_as_text`), and TOML with all of its faults ([`from_toml`]).
+//! File handling: append-only JSON lines ([`Appender`], [`json_lines`]), files that appear completely or not at all
+//! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`Parts`], [`hex`]) and caches by
+//! digest ([`Kept`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that
+//! can be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text
+//! (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
 
 mod clock;
 mod digest;

@@ -1,17 +1,17 @@
-//! Names of files that are made of other names, which may be longer than any file system takes.
+//! File names derived from other names that may be too long for a file system.
 
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-/// Bytes of a name; with the endings that files get, fewer than the 255 that file systems take.
+/// Maximum bytes of a name. File systems allow 255; the rest is for endings.
 const LONGEST: usize = 220;
-/// Hexadecimal digits that tell names apart that begin alike.
+/// Hexadecimal digits that distinguish names with the same beginning.
 const DIGITS: usize = 16;
-/// Before these.
+/// Separator before these digits.
 const MARK: char = '~';
 
-/// The name itself, or where it is too long its beginning and a digest of all of it.
+/// Returns the name, or its beginning and a digest of the whole name if it is too long.
 pub fn bounded(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST {
         return name.into();
@@ -24,10 +24,10 @@ pub fn bounded(name: &str) -> Cow<'_, str> {
     format!("{}{MARK}{}", &name[..end], &digest[..DIGITS]).into()
 }
 
-/// Whether a file's name may be that of a longer one.
+/// Whether a file's name may be the shortened form of a longer name.
 pub fn may_be_bounded(name: &str) -> bool {
     let head = name.len().checked_sub(DIGITS).and_then(|head| name.get(..head));
-    // A character may have taken up to three bytes more.
+    // Cutting at a character boundary may have removed up to three more bytes.
     name.len() + 3 >= LONGEST && head.is_some_and(|head| head.ends_with(MARK))
 }
 

@@ -1,15 +1,15 @@
-//! Files that one of several processes makes, whichever machine it runs on.
+//! Files that exactly one of several processes creates, even on different machines.
 
 use std::fs::File;
 use std::io::{ErrorKind, Result, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Makes a file that appears whole, unless there is one of that name; whether it was made. A hard link decides, because
-/// its making is atomic on every POSIX file system, NFS included. With `is_durable`, what it holds is on disk before.
+/// Creates a complete file unless the path exists, and returns whether it did. A hard link decides, because creating
+/// one is atomic on every POSIX file system including NFS. With `is_durable`, the contents are flushed to disk first.
 ///
 /// # Errors
-/// When the folder cannot be written, or knows no hard links.
+/// Fails if the folder cannot be written or doesn't support hard links.
 pub fn write_once(path: &Path, bytes: &[u8], is_durable: bool) -> Result<bool> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut draft = tempfile::Builder::new().prefix(".once-").tempfile_in(folder)?;
@@ -20,7 +20,7 @@ pub fn write_once(path: &Path, bytes: &[u8], is_durable: bool) -> Result<bool> {
     let linked = std::fs::hard_link(draft.path(), path);
     match linked {
         Ok(()) => {}
-        // The answer to a link that was made may be lost on its way from a server, and the second request refused.
+        // A file server's reply may be lost after it made the link, so that the repeated request fails.
         Err(_) if draft.as_file().metadata().is_ok_and(|about| about.nlink() == 2) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),

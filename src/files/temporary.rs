@@ -1,4 +1,4 @@
-//! Temporary folders that a killed process leaves behind, and that others can tell from those of a living one.
+//! Temporary folders that can be recognised as abandoned after a kill.
 
 use std::fs::{File, OpenOptions};
 use std::io::Result;
@@ -6,27 +6,27 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// A folder younger than this may be about to be locked.
+/// Minimum age of a folder to remove; a younger one may not be locked yet.
 const YOUNG: Duration = Duration::from_secs(10);
 
 /// A temporary folder, locked while its process lives and removed at the end.
 #[derive(Debug)]
 pub struct Temporary {
     folder: tempfile::TempDir,
-    // The kernel drops it when the process dies.
+    // The kernel releases the lock when the process dies.
     _lock: File,
 }
 
 impl Temporary {
-    /// Makes one in `parent` whose name begins with `prefix`, open to those whom `mode` allows.
+    /// Creates a folder in `parent` whose name begins with `prefix`, with the permissions `mode`.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Fails if it cannot be created.
     pub fn create(parent: &Path, prefix: &str, mode: u32) -> Result<Self> {
         let permissions = std::fs::Permissions::from_mode(mode);
         let folder = tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Where there are no locks, nothing is swept either.
+        // Without lock support, nothing is ever cleaned up either.
         let _ = lock.try_lock();
         Ok(Self { folder, _lock: lock })
     }
@@ -37,7 +37,7 @@ impl Temporary {
     }
 }
 
-/// Removes what killed processes of this user left in `parent` under names that begin with `prefix`. Best effort.
+/// Removes folders of this user's killed processes in `parent` whose names begin with `prefix`. Best effort.
 pub fn sweep(parent: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
@@ -55,12 +55,12 @@ pub fn sweep(parent: &Path, prefix: &str) {
     }
 }
 
-/// Opens a folder, and nothing that somebody put in its place.
+/// Opens a folder, but not a link or other file put in its place.
 fn open_folder(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).custom_flags(nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW).open(path)
 }
 
-/// Gives the user the rights to remove what is in a folder: an overlay's working folder has none.
+/// Makes the folders inside removable: an overlay's work folder has no permissions.
 fn open_up(folder: &Path) {
     for entry in walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_dir()) {
         let _ = std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700));

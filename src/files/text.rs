@@ -1,7 +1,7 @@
-//! Types that files hold as text.
+//! Types that are stored as text.
 
-/// Lets serde store a type as text: reads it by its `FromStr`, and writes it by its `Display`. The type itself says
-/// `#[serde(try_from = "String", into = "String")]`.
+/// Lets serde store a type as text, using its `FromStr` and `Display`. The type needs `#[serde(try_from = "String",
+/// into = "String")]`.
 macro_rules! stored_as_text {
     ($kind:ty) => {
         impl TryFrom<String> for $kind {

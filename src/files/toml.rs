@@ -1,4 +1,4 @@
-//! TOML with all of its faults told at once: whoever corrects a file wants to do so once.
+//! Parses TOML and reports all errors at once, so that a user can correct a file in one go.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 
 use crate::error::{Error, line_at};
 
-/// Faults that are told; what is wrong beyond them shows once these are corrected.
+/// Maximum number of reported errors; further ones appear once these are corrected.
 const MOST: usize = 20;
 
-/// Reads a text of TOML.
+/// Parses a TOML text.
 ///
 /// # Errors
-/// Kind `Suite`, with file and line: what is wrong first, and every other fault on a line of its own.
+/// Kind `Suite`, with file and line of the first error and every other error on a line of its own.
 pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Error> {
     let first = match toml::from_str(text) {
         Ok(read) => return Ok(read),
@@ -27,12 +27,12 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Erro
     }
     let line = |fault: &Error| fault.place.as_ref().and_then(|(_, line)| *line);
     faults.sort_by_key(line);
-    // What follows from a fault on the same line is no further one.
+    // Further errors on the same line usually follow from the first.
     faults.dedup_by_key(|fault| line(fault));
     Err(Error::all(faults).unwrap_or_else(|| told(text, path, &first)))
 }
 
-/// The line, from 1, on which a document of TOML gives this text as the value of a key, such as an id.
+/// Returns the line, from 1, on which a TOML document has this text as the value of a key, such as an id.
 #[must_use]
 pub fn line_naming(text: &str, value: &str) -> Option<usize> {
     let given =
@@ -45,19 +45,20 @@ fn told(text: &str, path: &Path, error: &toml::de::Error) -> Error {
     Error::suite(error.message().trim().to_owned()).at(path, line)
 }
 
-/// What is wrong with a text that is TOML: each fault is taken out and the rest read again, until nothing is wrong.
+/// Finds the errors in a valid TOML text that doesn't fit the type: removes each faulty part and parses the rest again,
+/// until no error is left.
 fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTable<'_>>) -> Vec<Error> {
     let mut faults = Vec::new();
     let mut gone: Vec<String> = Vec::new();
     let mut misnamed = false;
     while faults.len() < MOST {
         let Err(error) = T::deserialize(Deserializer::from(table.clone())) else { break };
-        // What is missing because it was taken out was told.
+        // A field that is missing because it was removed has been reported already.
         if gone.iter().any(|key| error.message().trim() == format!("missing field `{key}`")) {
             break;
         }
         let unknown = error.message().starts_with("unknown field");
-        // A name with a slip is an unknown field, and so the right one is missing.
+        // A misspelt name is an unknown field, so the right one is missing too.
         let slip = misnamed && error.message().starts_with("missing field");
         if !slip {
             faults.push(told(text, path, &error));
@@ -71,8 +72,9 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     faults
 }
 
-/// Takes what is at this place out of a document: a table of a list of tables, or only its key if that is unknown, or
-/// what a key of the document holds. The document's key that is gone, or empty; `None` where nothing is there.
+/// Removes the part of a document at this position: one table of a list of tables (only the key inside it if that is
+/// unknown), or the value of a top-level key. Returns the removed top-level key, or an empty text for other parts;
+/// `None` if there is nothing at this position.
 fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
     let key = key_at(table, at)?;
     if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)
@@ -95,13 +97,13 @@ fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String>
     Some(key)
 }
 
-/// The key of a document that is at this place, or whose value is.
+/// The top-level key at this position, or whose value is.
 fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
     let found = table.iter().find(|(key, value)| key.span().contains(&at) || holds(value, at));
     found.map(|(key, _)| key.get_ref().to_string())
 }
 
-/// Whether a value is at this place. The span of a table is that of its header, so its keys and values are asked too.
+/// Whether a value is at this position. A table's span only covers its header, so its keys and values are checked too.
 fn holds(value: &Spanned<DeValue<'_>>, at: usize) -> bool {
     value.span().contains(&at)
         || match value.get_ref() {

@@ -1,4 +1,4 @@
-//! Whether a folder that the program needs can be used: by the user who started it, and by the one as whom sandboxes run.
+//! Checks that a required folder can be used by the user who started the program and by the sandboxes' user.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -7,24 +7,24 @@ use nix::unistd::{AccessFlags, eaccess};
 
 use crate::error::{Error, Kind, Result};
 
-/// A folder that the program needs, and how another one is chosen for it.
+/// A folder that the program needs, and how to choose another one.
 #[derive(Debug, Clone, Copy)]
 pub struct Needed {
-    /// What it is, as `the cache`.
+    /// Description, such as `the cache`.
     pub name: &'static str,
-    /// The settings that name it.
+    /// The settings that select it.
     pub settings: &'static str,
-    /// A place for it that fits where a user's home does not.
+    /// An alternative that works if the user's home doesn't.
     pub instead: &'static str,
 }
 
-/// What can be made again.
+/// The cache folder, whose contents can be recreated.
 pub const CACHE: Needed = Needed {
     name: "the cache",
     settings: "`--cache DIR` or `AUTOEXPERIMENT_CACHE`",
     instead: "/var/cache/autoexperiment",
 };
-/// Workspaces of attempts.
+/// The folder for attempts' workspaces.
 pub const SCRATCH: Needed = Needed {
     name: "the scratch folder",
     settings: "`--scratch DIR` or `AUTOEXPERIMENT_SCRATCH`",
@@ -32,7 +32,7 @@ pub const SCRATCH: Needed = Needed {
 };
 
 impl Needed {
-    /// What to do where a folder cannot be used for it.
+    /// Hint for a folder that cannot be used.
     #[must_use]
     pub fn hint(self) -> String {
         format!(
@@ -45,14 +45,14 @@ impl Needed {
         Error::new(Kind::Place, format!("{} `{}` cannot be used: {why}", self.name, folder.display())).hint(self.hint())
     }
 
-    /// Checks that this user can write there, or make the folder where it is not there yet. What somebody else has filled
-    /// may be read-only.
+    /// Checks that this user can write to the folder, or create it. A folder that already has contents may be
+    /// read-only.
     ///
     /// # Errors
-    /// Kind `Place`, naming the folder that is in the way and the settings.
+    /// Kind `Place`, naming the folder in the way and the settings.
     pub fn writable(self, folder: &Path) -> Result<()> {
         let is_filled = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        // Of a folder below a closed one nothing is known, so that the closed one is the first that is found.
+        // Metadata below an inaccessible folder can't be read, so this finds the inaccessible one first.
         let Some((above, about)) = folder.ancestors().find_map(|above| Some((above, above.metadata().ok()?))) else {
             return Err(self.refused(folder, "no folder above it is there"));
         };
@@ -68,7 +68,7 @@ impl Needed {
         }
     }
 
-    /// Checks that the user as whom sandboxes run may pass to what is in it.
+    /// Checks that the sandboxes' user can reach the folder's contents.
     ///
     /// # Errors
     /// As [`Needed::writable`].
@@ -83,10 +83,10 @@ impl Needed {
     }
 }
 
-/// The folder, this one or one above it, through which this user may not pass.
+/// Returns the folder, this one or one above it, that this user cannot traverse.
 #[must_use]
 pub fn closed(folder: &Path, user: u32) -> Option<std::path::PathBuf> {
-    // A link leads elsewhere; what is not there yet will be made open.
+    // Links lead elsewhere; folders that don't exist yet will be created with open permissions.
     let there = folder.ancestors().find_map(|above| above.canonicalize().ok())?;
     let is_closed = |folder: &&Path| {
         folder.metadata().is_ok_and(|about| {
@@ -136,7 +136,7 @@ mod tests {
         assert!(error.message.contains("file` is not a folder"), "{error}");
         assert!(CACHE.writable(&base.path().join("not/there/yet")).is_ok());
         if nix::unistd::geteuid().is_root() {
-            // Nobody keeps root from writing.
+            // Permissions don't apply to root.
             return;
         }
         let closed = base.path().join("closed");

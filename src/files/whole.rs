@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all: written under another name in the same folder, then renamed.
+//! Files that appear completely or not at all: written under a temporary name in the same folder, then renamed.
 
 use std::fs::Permissions;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use super::failpoint::{Moment, reach};
 use crate::error::{Error, Result};
 
-/// A file being written. It takes its name only when it is [finished](WholeFile::finish); until then it is a temporary
-/// one in the same folder, which is removed if anything goes wrong.
+/// A file being written. It gets its name only when [finished](WholeFile::finish); until then it is a temporary file in
+/// the same folder, which is removed if anything fails.
 pub struct WholeFile {
     path: PathBuf,
     file: BufWriter<tempfile::NamedTempFile>,
 }
 
 impl WholeFile {
-    /// Begins a file. Its permissions are those of the file that it replaces, else `rw-r--r--`.
+    /// Starts a file with the permissions of the file it replaces, or else `rw-r--r--`.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be made.
+    /// Kind `Machine` if it cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let begin = || {
             let file = tempfile::Builder::new()
@@ -35,10 +35,10 @@ impl WholeFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 16, file) })
     }
 
-    /// Begins a file, and makes the folders above it.
+    /// Starts a file and creates the folders above it.
     ///
     /// # Errors
-    /// Kind `Machine` when they cannot be made.
+    /// Kind `Machine` if they cannot be created.
     pub fn create_with_folders(path: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder_of(path)).map_err(|error| Error::io("write", path, error))?;
         Self::create(path)
@@ -47,7 +47,7 @@ impl WholeFile {
     /// Writes a value as one line of JSON.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be written.
+    /// Kind `Machine` if it cannot be written.
     pub fn json_line(&mut self, value: &impl serde::Serialize) -> Result<()> {
         let written = serde_json::to_writer(&mut self.file, value)
             .map_err(std::io::Error::from)
@@ -58,16 +58,16 @@ impl WholeFile {
     /// Writes bytes.
     ///
     /// # Errors
-    /// Kind `Machine` when they cannot be written.
+    /// Kind `Machine` if they cannot be written.
     pub fn filled(mut self, bytes: &[u8]) -> Result<Self> {
         self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))?;
         Ok(self)
     }
 
-    /// Gives the file its name, in place of any other of that name.
+    /// Gives the file its name, replacing any other file of that name.
     ///
     /// # Errors
-    /// Kind `Machine` when the rest cannot be written.
+    /// Kind `Machine` if the remaining bytes cannot be written.
     pub fn finish(self) -> Result<PathBuf> {
         self.rename(false)
     }
@@ -101,18 +101,19 @@ impl Seek for WholeFile {
     }
 }
 
-/// Writes or replaces a whole file. A crash of the machine may leave it empty: for what can be made again.
+/// Writes or replaces a complete file. A crash of the machine may leave it empty, so use this for contents that can be
+/// recreated.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be written.
+/// Kind `Machine` if it cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     WholeFile::create(path)?.filled(bytes)?.rename(false).map(drop)
 }
 
-/// Writes or replaces a whole file, and flushes it to disk before it takes its name.
+/// Writes or replaces a complete file, flushing it to disk before it gets its name.
 ///
 /// # Errors
-/// Kind `Machine` when it cannot be written.
+/// Kind `Machine` if it cannot be written.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
     WholeFile::create(path)?.filled(bytes)?.rename(true).map(drop)
 }
