@@ -1,32 +1,32 @@
-//! Cells: how files of them are split, how one went, what is kept of it.
+//! Notebook cells: splitting files into cells, and the record of running one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a cell went.
+/// State of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It ran to its end.
     Done,
-    /// It ran to its end, and a shell command in it failed.
+    /// It ran to its end, but a shell command in it failed.
     Failed,
     /// It raised an exception.
     Raised,
     /// It is still running.
     Running,
-    /// It did not stop when it was interrupted, and the session was ended.
+    /// It did not stop when interrupted, so the session was killed.
     Killed,
     /// The session ended with this exit code.
     Ended(i32),
     /// The session does not answer.
     Silent,
-    /// The attempt's tool time was used up.
+    /// The attempt's tool time ran out.
     OutOfTime,
 }
 
 impl State {
-    /// What the session says.
+    /// Parses the state reported by the session.
     pub(super) fn of(word: &str) -> Self {
         match word.trim() {
             "done" => Self::Done,
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// Whether the session has ended with it.
+    /// Whether the session has ended with this cell.
     #[must_use]
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Killed | Self::Ended(_) | Self::Silent)
@@ -47,28 +47,28 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// The harness, before the agent began.
+    /// The harness, before the agent started.
     Prefix,
     /// The agent.
     Agent,
 }
 
-/// A cell that was run.
+/// Record of a cell that was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellRecord {
     /// Who ran it.
     pub by: By,
     /// Its code.
     pub code: String,
-    /// What it wrote, raw; of more than 4 MiB beginning and end.
+    /// Raw output; if longer than 4 MiB, only its beginning and end.
     pub output: String,
-    /// How it went.
+    /// State of the cell.
     pub state: State,
-    /// Seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// The cells of a file: lines that begin with `# %%` separate them.
+/// Splits a file into cells at lines that begin with `# %%`.
 #[must_use]
 pub fn split_cells(text: &str) -> Vec<String> {
     let mut cells = vec![String::new()];

@@ -1,9 +1,10 @@
-//! A Python session with the cells of a notebook: a process in a sandbox that lives from cell to cell and ends with the
+//! A Python session that runs the cells of a notebook: a process in a sandbox that lives across cells and ends with the
 //! sandbox.
 //!
-//! It is reached through commands and files alone, so it works in every sandbox: a command writes the code to a file, wakes
-//! the process by a named pipe and waits at another one. A command that is stopped at its time limit leaves the process
-//! running; the next one waits on, or interrupts it. What cells may be is in `session.py`.
+//! The session is controlled through commands and files alone, so it works in every sandbox: a command writes the code
+//! to a file, wakes the process through a named pipe and waits at another pipe. If the command is stopped at its time
+//! limit, the process continues; the next command can wait again or interrupt it. `session.py` defines the syntax of
+//! cells.
 
 mod cell;
 
@@ -15,21 +16,21 @@ pub use cell::{By, CellRecord, State, split_cells};
 
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 
-/// Bytes kept of a cell's output: what is longer loses its middle.
+/// Maximum bytes of a cell's output; the middle of longer output is dropped.
 pub const MOST_OUTPUT: usize = 4 << 20;
-/// What an interrupted session has to come to an end.
+/// Time for an interrupted session to stop.
 const TO_STOP: Duration = if cfg!(test) { Duration::from_secs(3) } else { Duration::from_secs(10) };
-/// What a session has to begin.
+/// Time for a session to start.
 const TO_START: Duration = Duration::from_mins(1);
-/// What short commands have.
+/// Time for short commands.
 const SHORTLY: Duration = Duration::from_secs(20);
-/// Between TERM and KILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 
 const SOURCE: &str = include_str!("session.py");
 
-/// Makes the folder and starts the process. The shell that waits for it holds both ends of `in`, so that nobody who writes
-/// to it is ever kept waiting, and says when it is gone.
+/// Creates the folder and starts the process. The shell that waits for the process holds both ends of `in` open, so
+/// that writing to it never blocks, and reports when the process has ended.
 const START: &str = r#"
 folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/done" || exit 1
 (
@@ -45,16 +46,16 @@ echo "$folder"
 set -- "$folder"
 "#;
 
-/// Takes the code and wakes the process.
+/// Writes the code and wakes the process.
 const WAKE: &str = r#"cat > "$1/code" && rm -f "$1/word" && echo run > "$1/in" || exit 1
 "#;
-/// Waits for the process, then shows how it went in a line of its own. The word in the file counts; `done` only tells that it
-/// may be there: a command that is stopped while it reads would take the news with it.
+/// Waits for the process, then prints its state on a line of its own. The state is in the file `word`; `done` only
+/// signals that it may be there, because a command killed while reading the pipe would lose the message.
 const AWAIT: &str = r#"
 until [ -s "$1/word" ]; do read -r _ < "$1/done"; [ -p "$1/done" ] || exit 1; done
 cat "$1/word"
 "#;
-/// Shows the output, of a long one beginning and end.
+/// Prints the output; if it is too long, only its beginning and end.
 const SHOW: &str = r#"
 size=$(wc -c < "$1/out" 2> /dev/null || echo 0)
 if [ "$size" -le "$2" ]; then cat "$1/out" 2> /dev/null
@@ -66,18 +67,18 @@ fi
 true
 "#;
 
-/// Whoever runs commands in the sandbox: an attempt, within its budget, or the harness itself.
+/// Runs commands in a sandbox on behalf of an attempt, within its budget, or of the harness.
 #[async_trait]
 pub trait Host: Send {
     /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault>;
-    /// Whether a command was stopped because nothing may be run any more.
+    /// Whether a command was stopped because the budget is used up.
     fn is_spent(&self) -> bool {
         false
     }
 }
 
-/// The harness itself, which has no budget.
+/// A host for the harness itself, which has no budget.
 pub struct Harness<'a>(pub &'a mut dyn Sandbox);
 
 #[async_trait]
@@ -92,24 +93,24 @@ impl Host for Harness<'_> {
 pub struct Kernel {
     /// Its folder in the sandbox.
     folder: String,
-    /// Whether code is still running that nobody has waited for.
+    /// Whether a cell is still running and its result has not been collected.
     running: bool,
 }
 
-/// How a cell went so far, and its output, raw.
+/// The state of a cell and its raw output so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// How it went.
+    /// State of the cell.
     pub state: State,
-    /// What it wrote to both streams, and the value of a last expression.
+    /// Output to both streams, and the value of a final expression.
     pub output: String,
 }
 
 impl Kernel {
-    /// Starts a session in the workspace, with the sandbox's `python`.
+    /// Starts a session in the workspace with the sandbox's `python`.
     ///
     /// # Errors
-    /// [`Fault::Refused`] where none can be started; what the sandbox says.
+    /// [`Fault::Refused`] if no session can be started; errors of the sandbox.
     pub async fn start(host: &mut dyn Host) -> Result<Self, Fault> {
         let mut command = Command::shell(&format!("{START}{AWAIT}"));
         command.argv.extend(["sh".into(), SOURCE.into()]);
@@ -124,16 +125,16 @@ impl Kernel {
         }
     }
 
-    /// Whether code is still running.
+    /// Whether a cell is still running.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         self.running
     }
 
-    /// Runs a cell, for `patience` at most.
+    /// Runs a cell and waits for at most `patience`.
     ///
     /// # Errors
-    /// [`Fault::Refused`] while earlier code runs; what the sandbox says.
+    /// [`Fault::Refused`] while an earlier cell is running; errors of the sandbox.
     pub async fn run(&mut self, code: &str, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
         if code.contains('\0') {
             return Err(Fault::Refused("Python code cannot hold a NUL character".to_owned()));
@@ -146,19 +147,19 @@ impl Kernel {
         self.finish(command, patience, host).await
     }
 
-    /// Waits for what is running.
+    /// Waits for the running cell.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when nothing is; what the sandbox says.
+    /// [`Fault::Refused`] if nothing is running; errors of the sandbox.
     pub async fn wait(&mut self, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
         self.require_running()?;
         self.finish(self.script(&format!("{AWAIT}{SHOW}")), patience, host).await
     }
 
-    /// Interrupts what is running, as Ctrl-C does; where that does not help, ends the session ([`State::Killed`]).
+    /// Interrupts the running cell like Ctrl-C; if that doesn't help, kills the session ([`State::Killed`]).
     ///
     /// # Errors
-    /// [`Fault::Refused`] when nothing is running; what the sandbox says.
+    /// [`Fault::Refused`] if nothing is running; errors of the sandbox.
     pub async fn interrupt(&mut self, host: &mut dyn Host) -> Result<Shown, Fault> {
         self.require_running()?;
         self.signal("INT", host).await?;
@@ -175,9 +176,9 @@ impl Kernel {
         if self.running { Ok(()) } else { Err(Fault::Refused("nothing is running".to_owned())) }
     }
 
-    /// Runs a command that waits for the session, and says what came of it.
+    /// Runs a command that waits for the session, and returns the cell's state and output.
     async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
-        // Were the call dropped here, nobody would know whether code is running.
+        // Set this first: if the future is dropped during the command, a cell may still be running.
         self.running = true;
         let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
         if exec.exit == Exit::TimedOut {
@@ -197,9 +198,9 @@ impl Kernel {
         Ok(String::from_utf8_lossy(&exec.stdout).into_owned())
     }
 
-    /// Sends a signal to the session and to all that it has started.
+    /// Sends a signal to the session and all its child processes.
     async fn signal(&self, name: &str, host: &mut dyn Host) -> Result<(), Fault> {
-        // Without `--`, which dash takes for a number here.
+        // Without `--`, which dash would parse as a number here.
         let command = self.script(&format!(r#"kill -{name} "-$(cat "$1/pid")""#));
         host.exec(&command, SHORTLY, MOST_OUTPUT).await.map(drop)
     }
