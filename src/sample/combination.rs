@@ -1,4 +1,4 @@
-//! Combinations of n out of m, in lexicographic order: count, rank and unrank, exact in u128.
+//! Combinations of n out of m in lexicographic order: count, rank and unrank, exact in u128.
 
 /// Number of ways to choose `n` of `m`, or `None` beyond u128.
 #[must_use]
@@ -9,8 +9,8 @@ pub fn count(m: usize, n: usize) -> Option<u128> {
     let n = n.min(m - n);
     let mut total: u128 = 1;
     for i in 0..n as u128 {
-        // total * (m - i) / (i + 1) is whole at every step; dividing by the common factor first avoids overflow
-        // that only the intermediate product would have.
+        // total * (m - i) / (i + 1) is an integer at every step. Divide by the common factor first, so that the
+        // intermediate product doesn't overflow.
         let (numerator, denominator) = (m as u128 - i, i + 1);
         let common = gcd(total, denominator);
         total = (total / common).checked_mul(numerator / (denominator / common))?;
@@ -22,7 +22,7 @@ fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The combination of `n` of `m` at this place, from 0; `None` when there is none.
+/// Returns the combination of `n` of `m` with this rank, from 0; `None` if the rank is too large.
 #[must_use]
 pub fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> {
     if place >= count(m, n)? {
@@ -31,8 +31,8 @@ pub fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> {
     let mut combination = Vec::with_capacity(n);
     let mut next = 0;
     for left in (1..=n).rev() {
-        // The largest element whose predecessors' combinations all come before `place`: binary search over a
-        // monotonous count, so that a draw costs n log m binomials and not m.
+        // Find the largest element such that the combinations before it all rank below `place`, by binary search over
+        // the monotonic count, so that a draw computes n log m binomials instead of m.
         let all = count(m - next, left)?;
         let (mut low, mut high) = (next, m - left);
         while low < high {
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// How many combinations come before this one: at each place, all that have a smaller element there.
+    /// Computes the rank of a combination by counting, at each position, the combinations with a smaller element.
     fn place_of(m: usize, combination: &[usize]) -> u128 {
         let (mut place, mut next) = (0, 0);
         for (taken, &element) in combination.iter().enumerate() {

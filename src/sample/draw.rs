@@ -1,9 +1,9 @@
-//! Which samples a run takes: drawn without listing, from the seed and names alone.
+//! Draws a run's samples without listing all of them, from the seed and names alone.
 //!
-//! The samples of a paper and an n are put in an order by a Fisher-Yates shuffle of all combinations whose swaps
-//! follow from hashing (seed, paper, n, place). A draw of `limit` is the first `limit` of that order, so a smaller
-//! limit is a prefix of a larger one, and a paper's samples depend on no other paper. The shuffle is sparse: only
-//! the places that were swapped are kept, so a draw costs the same out of 10^12 combinations as out of 10.
+//! The samples of a paper and an n are ordered by a Fisher-Yates shuffle of all combinations whose swaps come from
+//! hashing (seed, paper, n, position). A draw of `limit` takes the first `limit` of that order, so a smaller limit
+//! gives a prefix of a larger one, and a paper's samples depend on no other paper. The shuffle is sparse: only swapped
+//! positions are stored, so a draw costs the same out of 10^12 combinations as out of 10.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use super::Units;
 use super::combination::{count, unrank};
 use crate::error::{Error, Result};
 
-/// Draws at most `limit` sets of `n` of an item's units, such as a paper's functions; all of them where there are fewer.
+/// Draws at most `limit` sets of `n` of an item's units, such as a paper's functions; all sets if there are fewer.
 ///
 /// # Errors
-/// Kind `Usage` when there are more than u128 combinations.
+/// Kind `Usage` if the number of combinations exceeds u128.
 pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
     let too_many =
         || Error::usage(format!("paper `{paper}` has more combinations of {n} functions than can be counted"));
     let total = count(functions.len(), n).ok_or_else(too_many)?;
-    // Never more than there are, so that the loop below ends once it has found the last one.
+    // Cap at the number of allowed sets, so that the loop below ends after the last one.
     let wanted = functions.count(n).ok_or_else(too_many)?.min(limit as u128) as usize;
     let mut samples = Vec::with_capacity(wanted);
     let mut swapped: HashMap<u128, u128> = HashMap::new();
@@ -41,10 +41,10 @@ pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u6
     Ok(samples)
 }
 
-/// A uniform number below `bound`, from names alone. Our own few lines rather than a generator of `rand`, whose
-/// streams may change between versions: a seed in a published run must give the same samples for ever.
+/// Returns a uniform number below `bound`, derived from names alone. A generator of `rand` might change its stream
+/// between versions, but the seed of a published run must always give the same samples.
 fn below(bound: u128, seed: u64, paper: &str, n: usize, place: u128) -> u128 {
-    // Values from `zone` on would make small remainders likelier; they are hashed again.
+    // Values from `zone` on would make small remainders more likely, so they are hashed again.
     let zone = u128::MAX - (u128::MAX % bound + 1) % bound;
     for round in 0_u64.. {
         let digest = Sha256::new()
@@ -129,7 +129,7 @@ mod tests {
             let first = draw("p", &functions, 2, 1, seed).unwrap().remove(0);
             *seen.entry(first).or_default() += 1;
         }
-        // 500 expected each, standard deviation 21: six of them.
+        // 500 expected each, with a standard deviation of 21; allow six of them.
         assert_eq!(seen.len(), 10);
         assert!(seen.values().all(|times| (373..627).contains(times)), "{seen:?}");
     }

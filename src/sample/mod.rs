@@ -1,7 +1,7 @@
-//! Samples: what attempts are made at. Counted exactly, drawn without listing.
+//! Samples, the tasks that are attempted: counted exactly, drawn without listing them.
 //!
-//! A [`Sample`] is opaque: which task it stands for is known to its family alone. Most families withhold some units of
-//! an item (functions of a paper, steps of a solution); [`Withheld`] is how they write that as an id.
+//! A [`Sample`] is opaque: only its family knows which task it identifies. Most families withhold some units of an item
+//! (functions of a paper, steps of a solution) and write that as an id by [`Withheld`].
 
 mod combination;
 mod draw;
@@ -20,13 +20,13 @@ pub(crate) use up_sets::{MOST_STEPS, UpSets};
 
 use crate::error::{Error, Result};
 
-/// The family of masked replication: that of a run or a record that names none.
+/// The family of masked replication, which is the default of runs and records without a family.
 pub const MASKED: &str = "masked";
 
-/// The family of instructions to commands.
+/// The family that turns instructions into commands.
 pub const COMMAND: &str = "command";
 
-/// What attempts are made at. Its family reads it from its id; everybody else knows what is here.
+/// One task for attempts. Its family parses the id; all other code only uses these fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sample {
     id: String,
@@ -37,13 +37,13 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The sample of this id. For the family alone, which knows what the id says.
+    /// Creates a sample. Only the family that knows the id's meaning should call this.
     #[must_use]
     pub fn new(family: &str, item: &str, cluster: &str, id: String, n: usize) -> Self {
         Self { id, family: family.to_owned(), item: item.to_owned(), cluster: cluster.to_owned(), n }
     }
 
-    /// The id, part of file names: `kmeanspp_0,3`.
+    /// The id, which is part of file names, such as `kmeanspp_0,3`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -55,19 +55,20 @@ impl Sample {
         &self.family
     }
 
-    /// The item that it is drawn from, as a paper: what is loaded and made ready as a whole.
+    /// The item that it is drawn from, such as a paper; an item is loaded and prepared as a whole.
     #[must_use]
     pub fn item(&self) -> &str {
         &self.item
     }
 
-    /// The paper or repo that it belongs to: samples of one cluster are alike, and intervals are drawn over clusters.
+    /// The paper or repo of the sample. Samples of the same cluster are similar, so intervals are computed over
+    /// clusters.
     #[must_use]
     pub fn cluster(&self) -> &str {
         &self.cluster
     }
 
-    /// Its value on the difficulty axis, as the number of masked functions.
+    /// The value on the difficulty axis, such as the number of masked functions.
     #[must_use]
     pub const fn n(&self) -> usize {
         self.n
@@ -80,18 +81,18 @@ impl fmt::Display for Sample {
     }
 }
 
-/// An item and the units of it that are withheld: `kmeanspp_0,3`, `kmeanspp_` where nothing is. How families write
-/// their ids, and for them alone.
+/// An item with its withheld units: `kmeanspp_0,3`, or `kmeanspp_` if none are withheld. Families use it to write their
+/// ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
-    /// The item's id, as a paper's.
+    /// The item's id, such as that of a paper.
     pub item: String,
-    /// Places of the units, from 0, ascending.
+    /// Indexes of the units, from 0, ascending.
     pub units: Vec<usize>,
 }
 
 impl Withheld {
-    /// The sample of a family whose n is the number of units, in this cluster.
+    /// Creates the sample of a family in which n is the number of units, in this cluster.
     #[must_use]
     pub fn sample(&self, family: &str, cluster: &str) -> Sample {
         Sample::new(family, &self.item, cluster, self.to_string(), self.units.len())
@@ -129,10 +130,10 @@ impl FromStr for Withheld {
     }
 }
 
-/// The values of n that a command asks for: `3`, `1..5` (both ends included), `1,2,5`, or any list of these.
+/// Parses values of n from a command line: `3`, `1..5` (both ends included), `1,2,5`, or a combination of these.
 ///
 /// # Errors
-/// Kind `Usage` when it is none of these.
+/// Kind `Usage` for any other text.
 pub fn parse_n(text: &str) -> Result<Vec<usize>> {
     let wrong = || {
         Error::usage(format!("`{text}` is not a number of masked functions"))
@@ -157,7 +158,7 @@ pub fn parse_n(text: &str) -> Result<Vec<usize>> {
     Ok(all)
 }
 
-/// A sample of masked replication, for tests of what knows no family.
+/// A sample of masked replication, for tests that don't depend on the family.
 #[cfg(test)]
 pub fn masked(id: &str) -> Sample {
     let withheld: Withheld = id.parse().unwrap();

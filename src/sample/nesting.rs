@@ -1,20 +1,20 @@
-//! Which functions lie inside which: a sample never holds a function and one nested in it.
+//! Nesting of functions: a sample never contains both a function and one nested in it.
 
 /// The nesting of a paper's maskable functions, a forest.
 #[derive(Debug, Clone)]
 pub struct Nesting {
-    /// For each function the nearest listed function around it.
+    /// For each function, the nearest listed function that contains it.
     parents: Vec<Option<usize>>,
 }
 
 impl Nesting {
-    /// From each function's nearest listed function around it.
+    /// Creates a nesting from each function's nearest containing function.
     #[must_use]
     pub const fn new(parents: Vec<Option<usize>>) -> Self {
         Self { parents }
     }
 
-    /// `m` functions, none inside another.
+    /// `m` functions without nesting.
     #[must_use]
     pub fn flat(m: usize) -> Self {
         Self { parents: vec![None; m] }
@@ -32,7 +32,8 @@ impl Nesting {
         self.parents.is_empty()
     }
 
-    /// The nesting of these alone, by their places, ascending: what lies around one of them is the nearest of them.
+    /// The nesting of a subset, given by ascending indexes; a function's parent is the nearest containing function
+    /// within the subset.
     #[must_use]
     pub fn only(&self, places: &[usize]) -> Self {
         let nearest = |&place: &usize| {
@@ -48,7 +49,7 @@ impl Nesting {
         Self { parents: places.iter().map(nearest).collect() }
     }
 
-    /// Whether no chosen function lies inside another chosen one.
+    /// Whether no chosen function is nested in another chosen one.
     #[must_use]
     pub fn allows(&self, chosen: &[usize]) -> bool {
         chosen.iter().all(|&function| {
@@ -69,11 +70,11 @@ impl Nesting {
         self.count_of(n, |_| true)
     }
 
-    /// Number of allowed sets of `n` of those functions that `may` names by their places, exact, or `None` beyond u128.
+    /// Number of allowed sets of `n` functions among those for whose index `may` is true, exact, or `None` beyond u128.
     ///
-    /// By generating polynomials: the coefficient of x^n in the product over the outermost functions of
-    /// T(f) = x + product of T(g) over the functions g directly inside f: either f alone is chosen of its tree, or any
-    /// allowed set of what lies inside. Without the x where f may not be chosen.
+    /// Computed by generating polynomials: the coefficient of x^n in the product over the outermost functions of T(f) =
+    /// x + product of T(g) over the functions g directly inside f, because within a tree either f alone is chosen or
+    /// any allowed set of functions inside it. Without the x if f may not be chosen.
     #[must_use]
     pub fn count_of(&self, n: usize, may: impl Fn(usize) -> bool) -> Option<u128> {
         if self.parents.iter().all(Option::is_none) {
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_published_suite_has_as_many_samples_as_it_says() {
-        // 23, 33, 14 and 15 functions, none nested; n = 1 to 5.
+        // 23, 33, 14 and 15 functions without nesting; n = 1 to 5.
         let papers = [23, 33, 14, 15].map(Nesting::flat);
         let totals = [1, 2, 3, 4, 5].map(|n| papers.iter().map(|paper| paper.count(n).unwrap()).sum::<u128>());
         assert_eq!(totals, [85, 977, 8_046, 52_141, 275_990]);

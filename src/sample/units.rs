@@ -1,11 +1,11 @@
-//! What samples withhold, and which sets of it.
+//! Units that samples withhold, and the allowed sets of units.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Nesting;
 
-/// Of a paper that lists functions and regions, which are masked.
+/// Units to mask in a paper that lists functions and regions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitChoice {
@@ -19,7 +19,7 @@ pub enum UnitChoice {
 }
 
 impl UnitChoice {
-    /// Whether it is that of a run which does not say.
+    /// Whether it is the default, which is not stored in runs.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -30,13 +30,13 @@ impl UnitChoice {
 pub trait Units {
     /// Number of units.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Whether there are no units.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether a sample can withhold these: places, ascending.
+    /// Whether a sample may withhold these units, given by ascending indexes.
     fn allows(&self, chosen: &[usize]) -> bool;
-    /// Number of allowed sets of `n`, exact, or `None` beyond u128.
+    /// Number of allowed sets of `n` units, exact, or `None` beyond u128.
     fn count(&self, n: usize) -> Option<u128>;
 }
 

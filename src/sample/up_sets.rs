@@ -1,22 +1,23 @@
-//! Steps that need earlier ones: a sample that withholds a step withholds all that need it.
+//! Steps that depend on earlier steps: a sample that withholds a step also withholds all steps that need it.
 
 use super::Units;
 
-/// Steps in an order, each with the earlier steps that it needs; the allowed sets are the up-sets of that order.
+/// Steps in order, each with the earlier steps that it needs. The allowed sets are the up-sets of this partial order.
 #[derive(Debug, Clone)]
 pub struct UpSets {
-    /// For each step all that it needs, directly or not, as bits.
+    /// For each step, a bit set of all steps that it needs directly or indirectly.
     needs: Vec<u32>,
 }
 
-/// The most steps that an item can have.
+/// Maximum number of steps of an item.
 pub const MOST_STEPS: usize = 20;
 
 impl UpSets {
-    /// From the places of the earlier steps that each step needs.
+    /// Creates the order from the indexes of the earlier steps that each step needs.
     ///
     /// # Panics
-    /// For more than [`MOST_STEPS`] steps, and one that needs itself or a later one; manifests with such are refused.
+    /// If there are more than [`MOST_STEPS`] steps, or a step needs itself or a later one; manifests are checked for
+    /// this.
     #[must_use]
     pub fn new(needs: &[Vec<usize>]) -> Self {
         assert!(needs.len() <= MOST_STEPS, "at most {MOST_STEPS} steps");
@@ -28,7 +29,7 @@ impl UpSets {
         Self { needs: all }
     }
 
-    /// Whether no step outside the set needs one inside.
+    /// Whether no step outside the set needs one inside it.
     fn is_up(&self, set: u32) -> bool {
         self.needs.iter().enumerate().all(|(step, needs)| set >> step & 1 == 1 || needs & set == 0)
     }
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_needs_a_withheld_step_is_withheld_too() {
-        // 0 <- 1 <- 3, 0 <- 2 <- 3, and 4 by itself.
+        // 0 <- 1 <- 3, 0 <- 2 <- 3, and 4 without dependencies.
         let steps = UpSets::new(&[vec![], vec![0], vec![0], vec![1, 2], vec![]]);
         assert!(steps.allows(&[]) && steps.allows(&[3]) && steps.allows(&[1, 3]) && steps.allows(&[0, 1, 2, 3, 4]));
         assert!(!steps.allows(&[1]) && !steps.allows(&[0, 3]) && !steps.allows(&[7]));
