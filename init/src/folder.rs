@@ -1,7 +1,8 @@
-//! A folder held open, and its entries reached by name only: no symbolic link is ever followed, no FIFO ever blocks.
+//! A folder held open, with access to its entries by name only: symbolic links are never followed, and FIFOs never
+//! block.
 //!
-//! Hostile trees are read and removed through this: what an attempt leaves behind may hold links to the host's
-//! files, folders without permissions and paths longer than the kernel takes in one call.
+//! It is used to read and remove untrusted trees, since an attempt may leave links to the host's files, folders without
+//! permissions, and paths longer than the kernel accepts in one call.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -16,21 +17,21 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use xattr::FileExt;
 
-/// What an entry is, by its mode bits.
+/// Whether an entry has this type, by its mode bits.
 pub fn is(stat: &FileStat, kind: SFlag) -> bool {
     stat.st_mode & SFlag::S_IFMT.bits() == kind.bits()
 }
 
-/// A folder held open.
+/// An open folder.
 pub struct Folder(File);
 
 impl Folder {
-    /// Opens a folder that the caller trusts: links in `path` are followed.
+    /// Opens a trusted folder; links in `path` are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
 
-    /// The same for an attempt's own folder, made accessible to its owner first where an attempt has closed it.
+    /// Opens an attempt's own folder, making it accessible to its owner if the attempt has removed the permissions.
     pub fn open_again(path: &Path) -> io::Result<Self> {
         let wanted = Mode::S_IRWXU.bits();
         let mode = std::fs::metadata(path)?.permissions().mode();
@@ -40,7 +41,7 @@ impl Folder {
         Self::open(path)
     }
 
-    /// Names of the entries, sorted by their bytes.
+    /// Returns the names of the entries, sorted by their bytes.
     pub fn entries(&self) -> io::Result<Vec<OsString>> {
         let mut names =
             std::fs::read_dir(self.by_handle())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
@@ -48,7 +49,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// The same, or `None` when the sizes of all names together exceed `room`.
+    /// Returns the names of the entries, or `None` if their total size exceeds `room`.
     pub fn entries_within(&self, size: impl Fn(&OsStr) -> usize, room: usize) -> io::Result<Option<Vec<OsString>>> {
         let (mut names, mut left) = (Vec::new(), room);
         for entry in std::fs::read_dir(self.by_handle())? {
@@ -61,12 +62,12 @@ impl Folder {
         Ok(Some(names))
     }
 
-    /// What is known of an entry, a link's own data for a link.
+    /// Returns the metadata of an entry; of the link itself for a link.
     pub fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
-    /// A folder inside, made accessible to its owner first where it is not.
+    /// Opens a subfolder, making it accessible to its owner if needed.
     pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let wanted = Mode::S_IRWXU;
@@ -76,7 +77,7 @@ impl Folder {
         self.open_at(name, flags).map(Self)
     }
 
-    /// A regular file inside, open for reading; anything else is an error. Made readable first where it is not.
+    /// Opens a regular file for reading, making it readable if needed; fails for anything else.
     pub fn file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         if !is(&self.stat(name)?, SFlag::S_IFREG) {
@@ -96,17 +97,17 @@ impl Folder {
         }
     }
 
-    /// Where a link points, as bytes.
+    /// Returns the target of a link as bytes.
     pub fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.0, name)?.into_vec())
     }
 
-    /// Whether the folder itself carries an extended attribute of the overlay, as `opaque`.
+    /// Whether the folder itself has an extended attribute of the overlay, such as `opaque`.
     pub fn overlay_attribute(&self, name: &str) -> bool {
         overlay_attribute(&self.0, name)
     }
 
-    /// Removes everything but folders; names of the folders that are left.
+    /// Removes everything except folders; returns the names of the remaining folders.
     fn clear_files(&self) -> io::Result<Vec<OsString>> {
         let mut folders = Vec::new();
         for entry in std::fs::read_dir(self.by_handle())? {
@@ -124,13 +125,13 @@ impl Folder {
         Ok(unlinkat(&self.0, name, UnlinkatFlags::RemoveDir)?)
     }
 
-    /// Device and inode, to tell that a folder is still the same one.
+    /// Returns device and inode, which identify the folder.
     fn identity(&self) -> io::Result<(u64, u64)> {
         let stat = fstat(&self.0)?;
         Ok((stat.st_dev, stat.st_ino))
     }
 
-    /// The folder as a path that leads to this very handle, however deep it lies and wherever it is moved.
+    /// Path that refers to this open folder, at any depth and even if it is moved.
     fn by_handle(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -140,30 +141,30 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Gives the owner rights to an entry that is no link. A failure shows when the entry is opened.
+    /// Gives the owner permissions for an entry that isn't a link. If that fails, opening the entry will fail.
     fn permit(&self, name: &OsStr, mode: Mode) {
         if let Ok(handle) = self.open_at(name, OFlag::O_PATH) {
             let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-            // A link's handle cannot be changed this way: the kernel answers EOPNOTSUPP.
+            // For a link, the kernel answers EOPNOTSUPP.
             let _ = std::fs::set_permissions(path, Permissions::from_mode(mode.bits()));
         }
     }
 }
 
-/// Whether an open file or folder carries an extended attribute of the overlay, under the name that only a mount gives it:
-/// `trusted` for one by root, `user` for one in a user namespace, through which nobody else can set it.
+/// Whether an open file or folder has an extended attribute of the overlay in the namespace that the mount uses:
+/// `trusted` for root, `user` in a user namespace. Nobody else can set it through the mount.
 pub fn overlay_attribute(file: &File, name: &str) -> bool {
     let space = if nix::unistd::geteuid().is_root() { "trusted" } else { "user" };
     file.get_xattr(format!("{space}.overlay.{name}")).is_ok_and(|value| value.is_some())
 }
 
-/// Removes a tree of any depth, whatever its permissions, without following links. Fine when it is not there.
+/// Removes a tree of any depth and with any permissions, without following links. Succeeds if it doesn't exist.
 ///
-/// One folder is held open at a time, and there is no recursion, so that neither depth nor number can exhaust
-/// anything.
+/// Holds one folder open at a time and doesn't recurse, so that neither depth nor number of entries can exhaust a
+/// resource.
 ///
 /// # Errors
-/// What the kernel says, when an entry belongs to somebody else or the tree changes underneath.
+/// Fails if an entry belongs to somebody else or the tree changes meanwhile.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     struct Level {
         name: OsString,

@@ -1,9 +1,9 @@
-//! What an attempt changed: its tree against the snapshot and the masked files laid over it.
+//! An attempt's changes: its tree compared with the snapshot and the masked files on top of it.
 //!
-//! An overlay is read from its upper layer alone (see the kernel's `Documentation/filesystems/overlayfs.rst` for
-//! whiteouts and opaque folders), so the cost follows what was changed and not the repo's size. A copy is compared
-//! file by file. Files are what counts, as in git: an empty folder is no change. What the snapshot leaves out
-//! (caches, version control) is left out here, too.
+//! An overlay's changes are read from its upper layer alone (see the kernel's `Documentation/filesystems/overlayfs.rst`
+//! for whiteouts and opaque folders), so the cost depends on the changes and not on the repo's size. A copy is compared
+//! file by file. As in git, only files count, so an empty folder is not a change. Names that snapshots leave out
+//! (caches, version control) are left out here, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 const LINK_MODE: u32 = 0o120_000;
 const FILE_MODE: u32 = 0o100_000;
 
-/// A file laid over the snapshot before the attempt began.
+/// A file placed over the snapshot before the attempt started.
 #[derive(Debug, Clone)]
 pub(super) struct Override {
     pub(super) bytes: Vec<u8>,
@@ -40,7 +40,7 @@ pub(super) struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// Git's mode and the first `limit` bytes of a file or link; `None` for folders and what is not there.
+    /// Returns git's mode and the first `limit` bytes of a file or link; `None` for folders and missing paths.
     fn content(&self, path: &str, limit: u64) -> io::Result<Option<(u32, Vec<u8>)>> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(Some((FILE_MODE | file_mode(laid.executable), laid.bytes.clone())));
@@ -56,7 +56,7 @@ impl Base<'_> {
         }
     }
 
-    /// Whether the execute permission at `path` is that of a regular file there; `None` when there is no such file.
+    /// Whether the regular file at `path` is executable; `None` if there is no such file.
     fn executable(&self, path: &str) -> Option<bool> {
         match (self.overrides.get(path), self.manifest.get(path)) {
             (Some(laid), _) => Some(laid.executable),
@@ -69,13 +69,13 @@ impl Base<'_> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(laid.bytes.len() as u64 == size && same(&mut &laid.bytes[..], file)?);
         }
-        // A snapshot that cannot be read is the machine's failure, whatever the reason.
+        // A snapshot that cannot be read is always the machine's failure, for any kind of error.
         let mut original = File::open(self.tree.join(path)).map_err(io::Error::other)?;
         Ok(original.metadata()?.len() == size && same(&mut original, file)?)
     }
 }
 
-/// Whether two readers hold the same bytes.
+/// Whether two readers return the same bytes.
 fn same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
     const CHUNK: u64 = 1 << 16;
     let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -93,12 +93,12 @@ fn same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// How the tree at hand relates to the base.
+/// How the tree to compare relates to the base.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// An overlay's upper layer: what is not in it shows the base.
+    /// An overlay's upper layer: paths that are absent show the base.
     Upper,
-    /// The whole tree: what is not in it is gone.
+    /// A complete tree: paths that are absent have been removed.
     Whole,
 }
 
@@ -129,12 +129,12 @@ struct Walk<'a> {
     view: View,
     limits: &'a ChangeLimits,
     found: BTreeMap<String, Change>,
-    /// Base files and links whose place is taken, changed or not.
+    /// Base files and links whose path exists in the tree, changed or not.
     seen: BTreeSet<String>,
-    /// Base files and links that do not show through.
+    /// Base files and links that are not visible any more.
     gone: BTreeSet<String>,
     total: u64,
-    /// Bytes of the paths of listed new files.
+    /// Total length in bytes of the paths of listed new files.
     names: usize,
     unlisted: u64,
 }
@@ -142,7 +142,7 @@ struct Walk<'a> {
 type Walked = Result<(), (PathBuf, io::Error)>;
 
 impl Walk<'_> {
-    /// `shows`: whether the base's folder of the same path shows through where this one has no entry.
+    /// Reads a folder. `shows` says whether the base's folder at the same path is visible where this one has no entry.
     fn folder(&mut self, folder: &Folder, above: &str, shows: bool, depth: usize) -> Walked {
         for name in folder.entries().map_err(|error| (above.into(), error))? {
             let lossy = name.to_string_lossy();
@@ -157,7 +157,7 @@ impl Walk<'_> {
             match self.entry(folder, &name, &path, shows, depth) {
                 Ok(()) => {}
                 Err(Ok(deeper)) => return Err(deeper),
-                // What the attempt made unreadable is no failure of the machine.
+                // Files that the attempt made unreadable are not a failure of the machine.
                 Err(Err(error)) if is_attempts_doing(&error) => self.skip(path),
                 Err(Err(error)) => return Err((PathBuf::from(&path), error)),
             }
@@ -176,10 +176,10 @@ impl Walk<'_> {
         let stat = folder.stat(name).map_err(Err)?;
         if is(&stat, SFlag::S_IFDIR) {
             let below = folder.folder(name).map_err(Err)?;
-            // In a copy all attributes are the attempt's own.
+            // In a copy, all attributes come from the attempt.
             let has = |attribute| self.view == View::Upper && below.overlay_attribute(attribute);
             if has("redirect") {
-                // Sandboxes mount with `redirect_dir=off`: only an attempt can have laid it.
+                // Sandboxes mount with `redirect_dir=off`, so this attribute comes from the attempt.
                 self.skip(path.to_owned());
                 return Ok(());
             }
@@ -208,7 +208,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A whiteout, or an entry of another kind, hides the base's file or whole folder at `path`.
+    /// Records that a whiteout, or an entry of another kind, hides the base's file or whole folder at `path`.
     fn hide(&mut self, path: &str) {
         match self.base.manifest.get(path) {
             None => {}
@@ -260,7 +260,7 @@ impl Walk<'_> {
         self.add(Change { path, kind: ChangeKind::Skipped, bytes: Vec::new(), executable: false });
     }
 
-    /// Lists a change, or only counts it when there are too many. What the base had is always listed.
+    /// Lists a change, or only counts it if there are too many. Changes to files of the base are always listed.
     fn add(&mut self, change: Change) {
         let known = self.base.overrides.contains_key(&change.path) || self.base.manifest.contains_key(&change.path);
         if known {
@@ -285,7 +285,7 @@ impl Walk<'_> {
         }
         let mut patch = Patch::new();
         for change in self.found.values().filter(|change| change.kind != ChangeKind::Skipped) {
-            // One byte more than a new file may have, so that a long one is never taken for its own beginning.
+            // Read one byte beyond the limit of a new file, so that a long file is never taken for its own beginning.
             let old = base
                 .content(&change.path, self.limits.file.saturating_add(1))
                 .map_err(|error| Error::io("read", &base.tree.join(&change.path), error))?;
@@ -298,7 +298,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether an error says something about the tree, which an attempt may shape as it likes, and nothing about the machine.
+/// Whether an error is due to the tree, which the attempt controls, rather than the machine.
 fn is_attempts_doing(error: &io::Error) -> bool {
     const OF_A_TREE: [i32; 7] =
         [libc::EACCES, libc::ELOOP, libc::ENAMETOOLONG, libc::ENOENT, libc::ENOTDIR, libc::EOPNOTSUPP, libc::EPERM];
@@ -306,8 +306,8 @@ fn is_attempts_doing(error: &io::Error) -> bool {
         || error.raw_os_error().is_some_and(|number| OF_A_TREE.contains(&number))
 }
 
-/// Whether an entry of an upper layer says that the base's entry is gone: a character device 0/0, or an empty file
-/// with the `whiteout` attribute.
+/// Whether an entry of an upper layer is a whiteout, which removes the base's entry: a character device 0/0, or an
+/// empty file with the `whiteout` attribute.
 fn is_whiteout(folder: &Folder, name: &OsStr, stat: &FileStat) -> bool {
     if is(stat, SFlag::S_IFCHR) {
         return stat.st_rdev == 0;

@@ -1,36 +1,35 @@
-//! A file system of a workspace's own, for what an attempt writes: full when the attempt has used up its disk, whoever else
-//! has room.
+//! A separate file system for an attempt's writes, which is full once the attempt has used up its disk limit.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A mounted file system that nothing shows but this descriptor, and that is gone when it is dropped: a process that is
-/// killed leaves nothing.
+/// A mounted file system that is only reachable through this descriptor and disappears when it is dropped, so that a
+/// killed process leaves nothing behind.
 #[derive(Debug)]
 pub struct Disk {
     _mount: OwnedFd,
     place: OwnDisk,
 }
 
-/// Where such a file system is.
+/// Location of such a file system.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OwnDisk {
-    /// Its root, for processes of this user on this machine, as long as the disk lives.
+    /// Its root, for processes of this user on this machine while the disk exists.
     pub root: PathBuf,
-    /// The folder on whose disk the file lies that holds it.
+    /// The folder in whose file system the backing file is stored.
     pub stored_in: PathBuf,
 }
 
 impl Disk {
-    /// Takes a mount by its descriptor.
+    /// Wraps the descriptor of a mount.
     pub(crate) fn new(mount: OwnedFd, stored_in: &Path) -> Self {
         let root = format!("/proc/{}/fd/{}", std::process::id(), mount.as_raw_fd());
         Self { _mount: mount, place: OwnDisk { root: root.into(), stored_in: stored_in.to_owned() } }
     }
 
-    /// Where it is.
+    /// Returns its location.
     #[must_use]
     pub fn place(&self) -> &OwnDisk {
         &self.place
@@ -38,7 +37,7 @@ impl Disk {
 }
 
 impl OwnDisk {
-    /// Opens its root to find out later whether all that was written got there.
+    /// Opens its root, in order to find out later whether all writes succeeded.
     pub(crate) fn open(&self) -> io::Result<File> {
         File::open(&self.root)
     }

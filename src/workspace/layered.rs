@@ -1,4 +1,4 @@
-//! One attempt's workspace: made over a snapshot, read for changes, removed.
+//! The workspace of one attempt: created over a snapshot, compared with it, removed.
 
 use std::collections::BTreeMap;
 use std::fs::{OpenOptions, copy, create_dir, create_dir_all, remove_file, symlink_metadata};
@@ -14,7 +14,7 @@ use super::snapshot::{Node, Snapshot, file_mode, link, settle};
 use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
 use crate::error::{Error, Result};
 
-/// A masked tree that one attempt may change as it likes.
+/// A masked tree that one attempt may change freely.
 #[derive(Debug)]
 pub struct Workspace {
     snapshot: Snapshot,
@@ -22,29 +22,29 @@ pub struct Workspace {
     dir: PathBuf,
     layers: Layers,
     owner: Option<(u32, u32)>,
-    /// What the writable folders are on, where that is a file system of their own.
+    /// The separate file system that contains the writable folders, if any.
     disk: Option<Disk>,
     removed: bool,
 }
 
 impl Drop for Workspace {
-    /// A workspace whose attempt was cut short leaves nothing behind either.
+    /// Removes the workspace of an attempt that was cut short.
     fn drop(&mut self) {
         if !self.removed {
-            // What cannot be removed now is swept with the scratch folder.
+            // If this fails, cleaning the scratch folder will remove the rest.
             let _ = remove_tree(&self.dir);
         }
     }
 }
 
 impl Workspace {
-    /// Makes a workspace of `snapshot` in the new or empty folder `dir`, with `overrides` (path in the repo and
-    /// bytes) laid over it: they replace files, whose permissions stay, or add new ones, which may be executed when
-    /// they begin with `#!`. `owner` is that of [`Snapshot::take`].
+    /// Creates a workspace of `snapshot` in the new or empty folder `dir`, with `overrides` (path in the repo, and
+    /// bytes) on top. They replace files and keep their permissions, or add new ones, which are executable if they
+    /// begin with `#!`. `owner` is the same as for [`Snapshot::take`].
     ///
     /// # Errors
-    /// Kind `Suite` for an override whose path leads out of the repo, through a link, or to a folder; kind `Machine`
-    /// when the files cannot be written.
+    /// Kind `Suite` for an override whose path leads out of the repo, through a link, or to a folder; kind `Machine` if
+    /// the files cannot be written.
     pub fn create(
         snapshot: &Snapshot,
         overrides: &[(PathBuf, Vec<u8>)],
@@ -55,8 +55,8 @@ impl Workspace {
         Self::create_on(snapshot, overrides, dir, kind, owner, None)
     }
 
-    /// The same, where an overlay's writable layer is on a file system of its own. It is gone with the workspace, which can
-    /// have one sandbox then.
+    /// Like [`create`](Self::create), with an overlay's writable layer on a separate file system. That file system is
+    /// removed with the workspace, which can then have only one sandbox.
     ///
     /// # Errors
     /// As [`Workspace::create`].
@@ -103,32 +103,33 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The folders for a sandbox to mount.
+    /// Returns the folders that a sandbox must mount.
     pub fn layers(&self) -> &Layers {
         &self.layers
     }
 
-    /// Files that the repo's build made, by their path in the workspace.
+    /// Files made by the repo's build, by their path in the workspace.
     pub fn products(&self) -> impl Iterator<Item = &str> {
         self.snapshot.products().iter().map(String::as_str)
     }
 
-    /// What was changed since the workspace was made. The sandbox should be gone by now: a tree that changes while
-    /// it is read cannot harm the host, but the answer would be of no one moment.
+    /// Returns the changes since the workspace was created. The sandbox should be gone by now: if the tree changes
+    /// meanwhile, the host is safe but the result is inconsistent.
     ///
     /// # Errors
-    /// Kind `Machine` when the tree cannot be read.
+    /// Kind `Machine` if the tree cannot be read.
     pub fn changes(&self, limits: &ChangeLimits) -> Result<Changes> {
         let view = if matches!(self.layers, Layers::Copy { .. }) { View::Whole } else { View::Upper };
         collect(self.writable(), view, self.base(), limits)
     }
 
-    /// A new folder beside the workspace's own, that is removed with it, for an upper layer which a sandbox copies out.
+    /// Path next to the workspace's own folders, and removed with it, for an upper layer that a running sandbox copies
+    /// out.
     pub(crate) fn aside(&self) -> PathBuf {
         self.dir.join("look")
     }
 
-    /// What was changed by what is [`aside`](Self::aside) now, which is removed.
+    /// Returns the changes in the layer at [`aside`](Self::aside), and removes it.
     ///
     /// # Errors
     /// As [`Workspace::changes`].
@@ -139,20 +140,20 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// What the attempt was given.
+    /// Returns the tree that the attempt was given.
     fn base(&self) -> Base<'_> {
         Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides }
     }
 
-    /// Makes another attempt's changes in this fresh workspace, before any sandbox has seen it: what verification
-    /// runs. Links and whatever else is [`ChangeKind::Skipped`] stay behind.
+    /// Applies another attempt's changes to this fresh workspace before any sandbox uses it, for verification. Links
+    /// and other [`ChangeKind::Skipped`] changes are left out.
     ///
-    /// A file that is protected stays as it was, and so does whatever its staying rules out, such as a file in the
-    /// place of its folder. Returns the paths of the changes that were ignored for that reason, or because no repo has
-    /// so long a path.
+    /// Protected files stay as they are, and so does anything in conflict with that, such as a file replacing their
+    /// folder. Returns the paths of the changes that were ignored for that reason or because the path is too long for a
+    /// repo.
     ///
     /// # Errors
-    /// Kind `Machine` when the files cannot be written.
+    /// Kind `Machine` if the files cannot be written.
     pub fn apply(&self, changes: &Changes, is_protected: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         let stays: Vec<&str> = changes
             .files
@@ -173,7 +174,7 @@ impl Workspace {
             .collect();
         for change in accepted.iter().filter(|change| change.kind == ChangeKind::Removed) {
             let replaced = Path::new(&change.path).ancestors().skip(1).filter_map(Path::to_str);
-            // A folder that a file takes the place of goes when that file is written.
+            // A folder that is replaced by a file is removed when that file is written.
             if !replaced.into_iter().any(|above| written.contains_key(above)) {
                 self.take_away(&change.path)?;
             }
@@ -187,10 +188,10 @@ impl Workspace {
     /// Removes the workspace from the disk, whatever an attempt left in it.
     ///
     /// # Errors
-    /// Kind `Machine` when an entry cannot be removed.
+    /// Kind `Machine` if an entry cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.removed = true;
-        // All that is on it, at once.
+        // Removes everything on it at once.
         drop(self.disk.take());
         remove_tree(&self.dir).map_err(|error| Error::io("remove", &self.dir, error))
     }
@@ -203,7 +204,7 @@ impl Workspace {
         }
     }
 
-    /// Copies the whole snapshot; the kernel shares the blocks where the file system can (`copy_file_range`).
+    /// Copies the whole snapshot; the kernel shares blocks if the file system supports it (`copy_file_range`).
     fn fill(&self) -> Result<(), (PathBuf, io::Error)> {
         let (from, to) = (self.snapshot.tree(), self.writable());
         for (path, node) in self.snapshot.manifest() {
@@ -220,7 +221,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Puts a file at `path`, in place of whatever is there in the writable layer.
+    /// Writes a file at `path`, replacing whatever is there in the writable layer.
     fn write(&self, path: &str, bytes: &[u8], executable: bool) -> Result<()> {
         let target = self.writable().join(path);
         let write = || {
@@ -236,8 +237,8 @@ impl Workspace {
         write().map_err(|error| Error::io("write", &target, error))
     }
 
-    /// Removes a file, behind a whiteout where the lower layer has one of that path. The kernel lets everybody make
-    /// whiteouts since 5.8 (overlays without root came with 5.11).
+    /// Removes a file, leaving a whiteout if the lower layer has that path. The kernel lets every user create whiteouts
+    /// since 5.8 (overlays without root came with 5.11).
     fn take_away(&self, path: &str) -> Result<()> {
         let target = self.writable().join(path);
         let take = || {
@@ -255,7 +256,7 @@ impl Workspace {
         take().map_err(|error: io::Error| Error::io("remove", &target, error))
     }
 
-    /// Makes the folders above `path`, in place of files and links.
+    /// Creates the folders above `path`, replacing files and links.
     fn make_room(&self, path: &str) -> io::Result<()> {
         let mut here = self.writable().to_owned();
         let parts: Vec<&str> = path.split('/').collect();
@@ -273,20 +274,19 @@ impl Workspace {
     }
 }
 
-/// Whether a path is longer than any that an attempt's tree is read to.
+/// Whether a path is longer than the limit up to which attempts' trees are read.
 fn is_too_long(path: &str) -> bool {
     const LONGEST_NAME: usize = 255;
-    // The last folder within the limit may hold names of any length.
+    // The last folder within the limit may contain names of any length.
     path.len() > LONGEST_PATH + 1 + LONGEST_NAME || path.split('/').any(|name| name.len() > LONGEST_NAME)
 }
 
-/// Whether `path` lies in the folder `folder`.
+/// Whether `path` is inside the folder `folder`.
 fn is_inside(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Overrides by their paths as text, refusing those that would surprise: masking never leaves the repo, never
-/// follows a link and never replaces a folder.
+/// Validates overrides and returns them by path. Masking must never leave the repo, follow a link or replace a folder.
 fn check(snapshot: &Snapshot, overrides: &[(PathBuf, Vec<u8>)]) -> Result<BTreeMap<String, Override>> {
     let mut checked = BTreeMap::new();
     for (path, bytes) in overrides {

@@ -1,8 +1,8 @@
-//! A masked copy-on-write tree for one attempt, and what the attempt changed in it.
+//! A masked copy-on-write tree for one attempt, and the attempt's changes in it.
 //!
-//! A [`Snapshot`] is a clean, content-addressed copy of a repo (no `.git`, no caches, no links that lead out).
-//! Every attempt's [`Workspace`] lies over it: an overlay's upper layer where the sandbox can mount one, a full
-//! copy otherwise; never hard links, through which an edit would reach the original.
+//! A [`Snapshot`] is a clean, content-addressed copy of a repo (no `.git`, no caches, no links that lead out). Every
+//! attempt's [`Workspace`] builds on it: as an overlay's upper layer if the sandbox can mount one, otherwise as a full
+//! copy. Hard links are never used, because an edit through one would reach the original.
 
 mod changes;
 mod disk;
@@ -23,7 +23,7 @@ pub use layered::Workspace;
 pub use patch::unified_diff;
 pub use snapshot::{Snapshot, repo_digest};
 
-/// Which kind of workspace a sandbox backend can use.
+/// Kind of workspace that a sandbox backend supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayersKind {
@@ -31,11 +31,11 @@ pub enum LayersKind {
     Overlay,
     /// A full copy.
     Copy,
-    /// An image of the snapshot, over which a container lies; what the attempt changed is brought back at its end.
+    /// An image of the snapshot, on which a container runs; the attempt's changes are copied back at its end.
     Image,
 }
 
-/// The folders that make up a workspace, on the host.
+/// The folders on the host that make up a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layers {
@@ -43,11 +43,11 @@ pub enum Layers {
     Overlay {
         /// The snapshot, read-only.
         lower: PathBuf,
-        /// What the attempt writes; holds the masked files from the start.
+        /// The writable layer, which initially contains the masked files.
         upper: PathBuf,
-        /// The overlay's own scratch folder.
+        /// The overlay's work folder.
         work: PathBuf,
-        /// The file system of its own that `upper` and `work` are on, where they are.
+        /// The separate file system that contains `upper` and `work`, if any.
         disk: Option<OwnDisk>,
     },
     /// A full copy.
@@ -57,12 +57,12 @@ pub enum Layers {
     },
     /// A container over an image of the snapshot.
     Image {
-        /// The snapshot, from which the image is made where there is none yet.
+        /// The snapshot, from which the image is made if it doesn't exist yet.
         tree: PathBuf,
-        /// The snapshot's digest, by which its image is found.
+        /// The snapshot's digest, which identifies its image.
         digest: String,
-        /// In the form of an overlay's upper layer: the masked files at first, and what the attempt left once its
-        /// sandbox is destroyed.
+        /// A folder in the form of an overlay's upper layer: it contains the masked files at first, and the attempt's
+        /// changes once its sandbox is destroyed.
         upper: PathBuf,
     },
 }
@@ -70,18 +70,18 @@ pub enum Layers {
 /// One file that an attempt changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Path relative to the workspace, lossy where it is not UTF-8.
+    /// Path relative to the workspace, lossy if it is not UTF-8.
     pub path: String,
-    /// What happened to it.
+    /// Kind of change.
     pub kind: ChangeKind,
-    /// New content of a regular file; empty for removed ones, folders, links and others.
+    /// New contents of a regular file; empty for removed files and for everything else.
     #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Whether the owner may execute it.
     pub executable: bool,
 }
 
-/// What happened to a file.
+/// Kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -89,34 +89,34 @@ pub enum ChangeKind {
     Added,
     /// A regular file with other bytes or another mode.
     Modified,
-    /// Gone.
+    /// A removed file.
     Removed,
-    /// Something that is never carried over to verification: a link, fifo, socket or device, a file that is too large
-    /// or whose name is not UTF-8, or whatever lies behind a path that is too long or too deep.
+    /// A path that is never copied to verification: a link, FIFO, socket or device, a file that is too large or whose
+    /// name is not UTF-8, or anything behind a path that is too long or too deep.
     Skipped,
 }
 
-/// All that an attempt changed, against the masked tree that it was given.
+/// All changes of an attempt compared with the masked tree that it was given.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Sorted by path.
+    /// Changed files, sorted by path.
     pub files: Vec<Change>,
-    /// The same as a unified diff (`git apply` takes it); binary files are named, not shown.
+    /// The changes as a unified diff for `git apply`; binary files are only named.
     pub patch: Vec<u8>,
-    /// New files beyond [`ChangeLimits::files`], which are neither listed nor kept.
+    /// Number of new files beyond [`ChangeLimits::files`], which are neither listed nor kept.
     pub unlisted: u64,
 }
 
-/// How much of what an attempt changed is kept.
+/// Limits on the changes that are kept of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeLimits {
-    /// Bytes of one file; a longer one is [`ChangeKind::Skipped`].
+    /// Maximum bytes of one file; a longer one is [`ChangeKind::Skipped`].
     pub file: u64,
-    /// Bytes of all files together; those that would exceed it, in the order of their paths, are skipped.
+    /// Maximum bytes of all files together; files beyond it, in the order of their paths, are skipped.
     pub total: u64,
-    /// New files that are listed.
+    /// Maximum number of listed new files.
     pub files: usize,
-    /// Bytes of the paths of the new files that are listed.
+    /// Maximum total length in bytes of the paths of listed new files.
     pub names: usize,
 }
 

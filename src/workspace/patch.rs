@@ -1,4 +1,4 @@
-//! A unified diff in git's format: what `git apply` takes, and `less` shows.
+//! Unified diffs in git's format, as accepted by `git apply`.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -8,20 +8,20 @@ use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices_deadline, group_
 /// Lines of context around a change, as in git.
 const CONTEXT: usize = 3;
 
-/// Longer texts are named, not shown.
+/// Maximum bytes of a text for which a diff is shown; longer files are only named.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Time for the diffs of one patch together. Past it they get coarser, never wrong.
+/// Time limit for all diffs of a patch. After it diffs become coarser, but stay correct.
 const TIME: Duration = Duration::from_secs(5);
 
-/// One side of a change: git's mode (`0o100644`, `0o100755`, or `0o120000` for a link) and the content.
+/// One side of a change: git's mode (`0o100644`, `0o100755`, or `0o120000` for a link) and the contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side<'a> {
     pub(super) mode: u32,
     pub(super) bytes: &'a [u8],
 }
 
-/// Two versions of a regular file as a unified diff in git's format; empty when they are equal.
+/// Compares two versions of a regular file and returns a unified diff in git's format; empty if they are equal.
 #[must_use]
 pub fn unified_diff(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     let side = |bytes| Some(Side { mode: 0o100_644, bytes });
@@ -30,7 +30,7 @@ pub fn unified_diff(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     patch.finish()
 }
 
-/// A patch as it grows, file by file.
+/// A patch under construction.
 pub(super) struct Patch {
     text: String,
     deadline: Instant,
@@ -45,13 +45,13 @@ impl Patch {
         self.text.into_bytes()
     }
 
-    /// Adds one file: new where there is no `old`, deleted where there is no `new`.
+    /// Adds one file: a new one without `old`, a deleted one without `new`.
     pub(super) fn add(&mut self, path: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) {
         const FILE_TYPE: u32 = 0o170_000;
         if let (Some(before), Some(after)) = (old, new)
             && before.mode & FILE_TYPE != after.mode & FILE_TYPE
         {
-            // A link that became a file: git writes it as two changes.
+            // Git writes a link that became a file as two changes.
             self.add(path, old, None);
             return self.add(path, None, new);
         }
@@ -77,7 +77,7 @@ impl Patch {
         if before == after {
             return;
         }
-        // A name with blanks ends in a tab, so that a reader does not take what follows for a time stamp.
+        // A name with blanks is followed by a tab, so that readers don't parse the end of it as a time stamp.
         let name = |side: Option<Side<'_>>, quoted: &str| match side {
             None => "/dev/null".to_owned(),
             Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),
@@ -93,7 +93,7 @@ impl Patch {
     }
 }
 
-/// The bytes as a text that is worth showing.
+/// Returns the bytes as text if a diff of them is worth showing.
 fn as_text(bytes: &[u8]) -> Option<&str> {
     if bytes.len() > LONGEST_TEXT || bytes.contains(&0) { None } else { std::str::from_utf8(bytes).ok() }
 }
@@ -126,14 +126,14 @@ fn hunks(text: &mut String, before: &str, after: &str, deadline: Instant) {
     }
 }
 
-/// `start,length` as a hunk's head has it: lines count from 1, an empty range is named by the line before it.
+/// Formats `start,length` for a hunk's header: lines count from 1, and an empty range is given by the line before it.
 fn range(start: usize, end: usize) -> String {
     let length = end - start;
     format!("{},{length}", if length == 0 { start } else { start + 1 })
 }
 
-/// A path as git writes it: in double quotes with octal bytes when it holds quotes, backslashes, control characters
-/// or anything beyond ASCII (git-config's `core.quotePath`).
+/// Quotes a path like git: in double quotes with octal bytes if it contains quotes, backslashes, control characters or
+/// non-ASCII characters (git-config's `core.quotePath`).
 fn quoted(prefix: &str, path: &str) -> String {
     if path.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\') {
         return format!("{prefix}{path}");

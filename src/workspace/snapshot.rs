@@ -1,8 +1,8 @@
-//! A clean, content-addressed copy of a repo: what every attempt's workspace lies over.
+//! A clean, content-addressed copy of a repo, on which every attempt's workspace is built.
 //!
-//! From `repos/<id>/` to `<cache>/snapshots/<digest>-<owner>/tree`. Files become 644 or 755 and folders 755, so that
-//! neither the digest nor an attempt depends on the umask of a checkout. The tree keeps its write permissions, since
-//! an overlay shows the lower layer's modes; sandboxes never see it but through an overlay's lower, read-only layer.
+//! Copies `repos/<id>/` to `<cache>/snapshots/<digest>-<owner>/tree`. Files get the mode 644 or 755 and folders 755, so
+//! that neither the digest nor an attempt depends on the umask of a checkout. The tree keeps its write permissions
+//! because an overlay shows the lower layer's modes; sandboxes only see it as an overlay's read-only lower layer.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +19,10 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Raised when digests or the layout on disk change.
+/// Version; increased when digests or the layout on disk change.
 const FORMAT: &[u8] = b"autoexperiment snapshot 1\n";
 
-/// Links followed before a chain counts as a loop; the kernel's own limit.
+/// Number of links followed before a chain counts as a loop; the kernel has the same limit.
 const MOST_LINKS: usize = 40;
 
 /// One entry of a snapshot.
@@ -32,14 +32,14 @@ pub(super) enum Node {
     Folder,
     /// A regular file, and whether its owner may execute it.
     File { executable: bool },
-    /// A symbolic link and where it points.
+    /// A symbolic link with its target.
     Link(String),
 }
 
-/// All entries of a tree by their path, `/` between the parts.
+/// All entries of a tree by path, with `/` between the parts.
 pub(super) type Manifest = BTreeMap<String, Node>;
 
-/// A repo's clean copy in the cache.
+/// A clean copy of a repo in the cache.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     digest: String,
@@ -49,23 +49,23 @@ pub struct Snapshot {
     products: Arc<BTreeSet<String>>,
 }
 
-/// The digest that a repo's [`Snapshot`] has, without making one.
+/// Computes the digest of a repo's [`Snapshot`] without making one.
 ///
 /// # Errors
-/// Kind `Suite`, as [`Snapshot::take`].
+/// Kind `Suite`, as for [`Snapshot::take`].
 pub fn repo_digest(repo: &Path) -> Result<String> {
     examine(repo).map(|(_, _, digest)| digest)
 }
 
 impl Snapshot {
-    /// The snapshot of `repo` as it is now: from `cache` when its content is there already, copied otherwise.
+    /// Returns the snapshot of `repo` in its current state, from `cache` if it is there already, copied otherwise.
     ///
-    /// `owner` is the host user that a sandbox's processes run as; the files are given to it, which takes root.
-    /// Several builders at once, in one process or many, end with the same snapshot.
+    /// `owner` is the host user as which a sandbox's processes run; the files are given to that user, which takes root.
+    /// Several processes or threads may call this at the same time and get the same snapshot.
     ///
     /// # Errors
-    /// Kind `Suite` for a link that leads out of the repo, a special file, or a name that is not UTF-8; kind
-    /// `Machine` when the cache cannot be written.
+    /// Kind `Suite` for a link that leads out of the repo, a special file, or a name that is not UTF-8; kind `Machine`
+    /// if the cache cannot be written.
     pub fn take(repo: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let (repo, manifest, digest) = examine(repo)?;
         let tree = copied(&manifest, &|_| &repo, &digest, cache, owner)?;
@@ -73,8 +73,8 @@ impl Snapshot {
         Ok(Self { content: digest.clone(), digest, tree, manifest: Arc::new(manifest), products })
     }
 
-    /// The same copy with what a build added: the files of `products`, a folder laid out as the repo is. What the repo
-    /// has itself stays as it is. The digest stays that of the repo.
+    /// Adds the files made by a build in `products`, a folder with the repo's layout. Files of the repo itself are
+    /// unchanged, and so is its digest.
     ///
     /// # Errors
     /// As [`Snapshot::take`].
@@ -96,13 +96,13 @@ impl Snapshot {
         Ok(Self { digest: self.digest, content, tree, manifest: Arc::new(manifest), products: Arc::new(names) })
     }
 
-    /// Digest of all paths, kinds, execute permissions and contents of the repo: sha256, 64 hex digits, the same on every
+    /// Returns the SHA-256 of all paths, kinds, execute permissions and contents of the repo in hex; the same on every
     /// machine.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The same of all that the copy holds: with what a build added, which may differ between machines.
+    /// Returns the same digest over the copy including files made by a build, which may differ between machines.
     pub fn content(&self) -> &str {
         &self.content
     }
@@ -112,7 +112,7 @@ impl Snapshot {
         &self.products
     }
 
-    /// The folder that holds the copy.
+    /// Returns the folder of the copy.
     pub fn tree(&self) -> &Path {
         &self.tree
     }
@@ -122,7 +122,7 @@ impl Snapshot {
     }
 }
 
-/// A repo's real path, what it holds, and its digest.
+/// Returns a repo's path with links resolved, its entries, and its digest.
 fn examine(repo: &Path) -> Result<(PathBuf, Manifest, String)> {
     let repo = repo.canonicalize().map_err(|error| {
         Error::suite(format!("failed to read the repo `{}`", repo.display()))
@@ -134,8 +134,8 @@ fn examine(repo: &Path) -> Result<(PathBuf, Manifest, String)> {
     Ok((repo, manifest, digest))
 }
 
-/// The folder in the cache that holds a copy of this digest, made where there is none yet. `root` is the folder that
-/// holds the original of a path.
+/// Returns the folder in the cache with a copy of this digest, creating it if needed. `root` returns the folder that
+/// contains the original of a path.
 fn copied<'a>(
     manifest: &Manifest,
     root: &impl Fn(&str) -> &'a Path,
@@ -174,7 +174,7 @@ fn copied<'a>(
     Ok(home.join("tree"))
 }
 
-/// Lists a repo, refusing what could not be copied faithfully or would lead out.
+/// Lists a repo's entries; fails for anything that could not be copied faithfully or leads out of it.
 fn read_manifest(repo: &Path) -> Result<Manifest> {
     let mut manifest = Manifest::new();
     let walk = walkdir::WalkDir::new(repo).min_depth(1).follow_links(false);
@@ -213,7 +213,8 @@ fn read_manifest(repo: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// The target of the link at `relative`, after walking it as the kernel would and finding that no step leaves `repo`.
+/// Returns the target of the link at `relative`, after following it as the kernel would and checking that no step
+/// leaves `repo`.
 fn check_link(repo: &Path, relative: &Path) -> Result<String> {
     let refuse = |what: String| {
         Error::suite(what).at(repo.join(relative), None).hint(
@@ -261,7 +262,7 @@ fn parts_reversed(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Reads a whole repo once, and copies it on the way when asked to; the digest of what was read.
+/// Reads a whole repo once and returns its digest; copies it at the same time if `to` is given.
 fn pour<'a>(
     manifest: &Manifest,
     root: &impl Fn(&str) -> &'a Path,
@@ -326,12 +327,12 @@ fn pour<'a>(
     Ok(hex(&hasher.finalize()))
 }
 
-/// The mode of every regular file in snapshots and workspaces.
+/// Mode of a regular file in snapshots and workspaces.
 pub(super) const fn file_mode(executable: bool) -> u32 {
     if executable { 0o755 } else { 0o644 }
 }
 
-/// Gives a new file or folder its owner and mode.
+/// Sets owner and mode of a new file or folder.
 pub(super) fn settle(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     set_permissions(path, Permissions::from_mode(mode))?;
     match owner {
@@ -340,7 +341,7 @@ pub(super) fn settle(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::R
     }
 }
 
-/// Lays a symbolic link with its owner.
+/// Creates a symbolic link with its owner.
 pub(super) fn link(target: &str, path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     symlink(target, path)?;
     match owner {

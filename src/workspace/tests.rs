@@ -1,4 +1,4 @@
-//! Snapshots, workspaces and changes, over real file systems, real overlays and real git.
+//! Snapshots, workspaces and changes, tested on real file systems, with real overlays and git.
 
 mod apply;
 mod changes;

@@ -1,4 +1,4 @@
-//! Making one workspace's changes in another: what verification runs.
+//! Applying one workspace's changes to another, as verification does.
 
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ fn links_are_not_carried_over() {
     }
 }
 
-/// One random edit, as a line of shell.
+/// Generates a random edit as a line of shell.
 fn any_edit() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec![
         "main.py",
@@ -126,7 +126,7 @@ proptest! {
         for kind in KINDS {
             let fresh = place.workspace(&format!("fresh-{kind:?}"), kind);
             fresh.apply(&found, |_| false).unwrap();
-            // New links are not carried over; what stands in the way of one stays as it was.
+            // New links are not applied, and anything they would replace stays as it was.
             let Some(mut shows) = shown(&fresh) else { continue };
             let mut wanted = shown(&copy).unwrap();
             for line in lines(&found).iter().filter_map(|line| line.strip_prefix("S ")) {

@@ -1,4 +1,4 @@
-//! Reading what was changed.
+//! Reading changes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::support::{KINDS, Place, changes, edit, files, lines, overrides, sh, shown};
 use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, LayersKind, Workspace};
 
-/// Edits a fresh workspace of every kind and checks the list of changes.
+/// Runs a script in a fresh workspace of every kind and checks the list of changes.
 fn check(script: &str, expected: &[&str]) {
     for kind in KINDS {
         let place = Place::with_repo();
@@ -110,7 +110,7 @@ fn names_that_are_not_utf8_and_trees_that_are_too_deep_are_skipped() {
     );
 }
 
-/// A path that no system call takes, made of calls that each take a name.
+/// Makes a path that is too long for any system call, by one call per name.
 fn deep(last: &str) -> String {
     let name = "n".repeat(250);
     format!("i=0; while [ $i -lt 17 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done; {last}")
@@ -195,7 +195,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
         &dir.join("tree"),
         "mkdir many; cd many; seq 3000 | xargs touch; ln -s ../../../outside link; ln -s ../../../repo tree",
     );
-    // Longer than any path that the kernel takes in one call.
+    // Longer than any path that the kernel accepts in one call.
     let script = "import os\nfor i in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\nopen('f', 'w').close()\nos.chmod('.', 0)";
     std::fs::write(place.dir.path().join("deep.py"), script).unwrap();
     sh(&dir.join("tree"), "python3 ../../deep.py; chmod 000 many");
@@ -209,7 +209,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
 #[test]
 #[ignore = "needs root to become an ordinary user"]
 fn a_user_without_root_reads_and_removes_what_was_shut() {
-    // A process of its own, as another user: identity is per process.
+    // Runs as another user, which takes a separate process.
     let place = Place::with_repo();
     sh(place.dir.path(), "chown -R 65534:65534 .");
     let test = std::env::current_exe().unwrap();
@@ -234,7 +234,7 @@ fn a_user_without_root_reads_and_removes_what_was_shut() {
     }
 }
 
-/// Applies the patch by git to the tree as it was given, and compares with the tree as it was left.
+/// Applies the patch with git to the original tree and compares the result with the changed tree.
 fn git_reproduces(script: &str) {
     let place = Place::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);

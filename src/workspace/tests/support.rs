@@ -1,4 +1,4 @@
-//! Trees to work on, and the programs that check them.
+//! Trees for the tests, and programs that check them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Layers, LayersKind, Snapshot, Workspace};
 
-/// A repo, a cache and room for workspaces.
+/// A repo, a cache and a folder for workspaces.
 pub struct Place {
     pub dir: TempDir,
     pub repo: PathBuf,
@@ -25,7 +25,7 @@ impl Place {
         Self { dir, repo, cache }
     }
 
-    /// The repo that most tests use: text, binary, empty, executable, nested, linked.
+    /// The repo of most tests: text, binary, empty, executable, nested and linked files.
     pub fn with_repo() -> Self {
         let place = Self::new();
         place.file("main.py", b"import pkg\nprint(pkg.f())\n");
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// A masked source that replaces one, and a file that is new.
+/// A masked source that replaces a file, and a new file.
 pub fn overrides() -> Vec<(PathBuf, Vec<u8>)> {
     vec![
         ("pkg/__init__.py".into(), b"def f():\n    raise NotImplementedError\n".to_vec()),
@@ -67,8 +67,8 @@ pub fn overrides() -> Vec<(PathBuf, Vec<u8>)> {
     ]
 }
 
-/// Runs a shell script in the workspace, mounting an overlay in a mount namespace of its own. Where none can
-/// be mounted this fails, unless AUTOEXPERIMENT_WITHOUT_OVERLAY says that overlays are to be left out: then it is `None`.
+/// Runs a shell script in the workspace, mounting an overlay in its own mount namespace. Panics if none can be mounted,
+/// or returns `None` if AUTOEXPERIMENT_WITHOUT_OVERLAY is set.
 pub fn edit(workspace: &Workspace, script: &str) -> Option<Output> {
     match workspace.layers() {
         Layers::Copy { dir } => Some(sh(dir, script)),
@@ -102,14 +102,14 @@ pub fn edit(workspace: &Workspace, script: &str) -> Option<Output> {
     }
 }
 
-/// Runs a shell script that must succeed.
+/// Runs a shell script and checks that it succeeds.
 pub fn sh(dir: &Path, script: &str) -> Output {
     let output = Command::new("sh").args(["-ec", script]).current_dir(dir).output().unwrap();
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     output
 }
 
-/// What a workspace shows when it is mounted: path to execute permission and content, or to a link's target.
+/// Returns the contents of a workspace when mounted: path to execute permission and content, or to a link's target.
 pub fn shown(workspace: &Workspace) -> Option<BTreeMap<String, (bool, Vec<u8>)>> {
     let copy = TempDir::new().unwrap();
     let target = copy.path().display();
@@ -118,7 +118,7 @@ pub fn shown(workspace: &Workspace) -> Option<BTreeMap<String, (bool, Vec<u8>)>>
     Some(files(copy.path()))
 }
 
-/// All files and links below a folder.
+/// Returns all files and links below a folder.
 pub fn files(root: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
     walkdir::WalkDir::new(root)
         .min_depth(1)
@@ -137,7 +137,7 @@ pub fn files(root: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
         .collect()
 }
 
-/// `A path`, `M path`, `R path`, `S path` for every change.
+/// Formats each change as `A path`, `M path`, `R path` or `S path`.
 pub fn lines(changes: &Changes) -> Vec<String> {
     let letter = |kind| match kind {
         ChangeKind::Added => 'A',
@@ -148,7 +148,7 @@ pub fn lines(changes: &Changes) -> Vec<String> {
     changes.files.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
 }
 
-/// Changes with the default limits.
+/// Returns the changes with the default limits.
 pub fn changes(workspace: &Workspace) -> Changes {
     workspace.changes(&ChangeLimits::default()).unwrap()
 }
