@@ -1,55 +1,55 @@
-//! The one error type: what was wrong, where, and what to do about it.
+//! The one error type: what went wrong, where, and what to do about it.
 //!
-//! Messages are lower-case fragments that fit behind "error: ", with what the user typed in backticks
-//! (the style is written down in DESIGN.md).
+//! Messages are lower-case fragments that fit after "error: ", with user input in backticks (DESIGN.md describes the
+//! style).
 
 use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What sort of failure it is. The command line turns it into an exit code.
+/// The category of a failure. The command line maps it to an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The command line is wrong, or asks for something that does not exist.
+    /// The command line is invalid or names something that doesn't exist.
     Usage,
-    /// A new run's name is taken.
+    /// The name of a new run already exists.
     Taken,
-    /// A paper, repo or environment file is wrong.
+    /// A paper, repo or environment file is invalid.
     Suite,
-    /// The unmasked repo does not reproduce its gold, so that no score would mean anything.
+    /// The unmasked repo does not reproduce its gold, so scores would be meaningless.
     Baseline,
-    /// This machine lacks something: an interpreter, a kernel feature, disk space, a container engine.
+    /// This machine lacks something, such as an interpreter, a kernel feature, disk space or a container engine.
     Machine,
-    /// A folder that the program needs (cache, scratch, data) cannot be used by this user, or not by that of the sandboxes.
+    /// A required folder (cache, scratch, data) cannot be used by this user or by the sandboxes' user.
     Place,
-    /// The model's provider refused or could not be reached, or its price is unknown.
+    /// The model's provider refused a call or could not be reached, or the model's price is unknown.
     Model,
-    /// The model's provider is down, or refuses whatever it is asked.
+    /// The model's provider is down or refuses every call.
     Provider,
     /// The run store could not be read or written.
     Store,
-    /// A sandbox or an engine failed, through no fault of what ran in it.
+    /// A sandbox or container engine failed through no fault of the code in it.
     Infrastructure,
-    /// Stopped by Ctrl-C or a termination signal.
+    /// The run was stopped by Ctrl-C or a termination signal.
     Interrupted,
-    /// Stopped because `--max-cost` is spent.
+    /// The run was stopped because `--max-cost` is spent.
     CostLimit,
     /// A bug in this program.
     Internal,
 }
 
-/// An error with its kind, its place, its cause and the way out.
+/// An error with its kind, location, cause and hint.
 #[derive(Debug, thiserror::Error)]
 pub struct Error {
-    /// What sort of failure.
+    /// Category of the failure.
     pub kind: Kind,
-    /// What was wrong, a lower-case fragment.
+    /// What went wrong, as a lower-case fragment.
     pub message: String,
-    /// Where: a file, with the line (from 1) where one is known.
+    /// The file, and the line (from 1) if known.
     pub place: Option<(PathBuf, Option<usize>)>,
     /// What the user can do about it.
     pub hint: Option<String>,
-    /// The error below.
+    /// The underlying error.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -58,48 +58,51 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of the given kind.
+    /// Creates an error of this kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), place: None, hint: None, source: None }
     }
 
-    /// A wrong command line or a name that does not exist.
+    /// Creates an error about an invalid command line or a name that doesn't exist.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }
 
-    /// Something that this program was built without, and the feature of its package that has it.
+    /// Creates an error about a capability that this program was built without, with the cargo feature that provides
+    /// it.
     pub fn left_out(what: &str, feature: &str) -> Self {
         Self::usage(format!("this program was built without {what}"))
             .hint(format!("build it with `cargo build --features {feature}`"))
     }
 
-    /// A wrong paper, repo or environment file.
+    /// Creates an error about an invalid paper, repo or environment file.
     pub fn suite(message: impl Into<String>) -> Self {
         Self::new(Kind::Suite, message)
     }
 
-    /// A machine that lacks something.
+    /// Creates an error about something that this machine lacks.
     pub fn machine(message: impl Into<String>) -> Self {
         Self::new(Kind::Machine, message)
     }
 
-    /// A run store that cannot be read or written.
+    /// Creates an error about a run store that cannot be read or written.
     pub fn store(message: impl Into<String>) -> Self {
         Self::new(Kind::Store, message)
     }
 
-    /// A bug in this program.
+    /// Creates an error about a bug in this program.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
-    /// A failed file operation: "failed to read `path`" for the verb "read", with the cause. Becomes [`Kind::Machine`].
+    /// Creates an error about a failed file operation, such as "failed to read `path`" for the verb "read". Its kind is
+    /// [`Kind::Machine`].
     pub fn io(verb: &str, path: &Path, source: std::io::Error) -> Self {
         Self::machine(format!("failed to {verb} `{}`", path.display())).because(source)
     }
 
-    /// A failed reading of what the user has named: wrong usage where there is nothing of this kind at the path.
+    /// Creates an error about a file that the user named and that cannot be read; of kind `Usage` if the path doesn't
+    /// exist or isn't a file.
     pub fn unreadable(path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
         let is_named_wrongly = matches!(source.kind(), NotFound | IsADirectory | NotADirectory);
@@ -107,7 +110,8 @@ impl Error {
         if is_named_wrongly { Self { kind: Kind::Usage, ..error } } else { error }
     }
 
-    /// Several errors as one, with each of the others on a line of its own; `None` for none. One alone stays as it is.
+    /// Combines several errors into one, with one line for each; `None` if there are none. A single error is returned
+    /// unchanged.
     #[must_use]
     pub fn all(errors: Vec<Self>) -> Option<Self> {
         let mut errors = errors.into_iter();
@@ -122,42 +126,42 @@ impl Error {
         Some(first)
     }
 
-    /// Names the file, and the line (from 1) where known.
+    /// Adds the file, and the line (from 1) if known.
     #[must_use]
     pub fn at(mut self, path: impl Into<PathBuf>, line: Option<usize>) -> Self {
         self.place = Some((path.into(), line));
         self
     }
 
-    /// Says what to do.
+    /// Adds a hint that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Keeps the error below.
+    /// Adds the underlying error.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What to do: the hint, or what a full table of open files, a full disk or a wrong path asks for.
+    /// Returns the hint, or default advice if the error comes from too many open files, a full disk or a bad path.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
         if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        // Who knows which disk or file it is says what to do about it.
+        // A hint knows which disk or file is meant, so it takes precedence.
         if self.hint.is_some() {
             return self.hint.as_deref();
         }
         if says(says_full) { Some(MORE_ROOM) } else { self.about_the_path() }
     }
 
-    /// What to do where a file operation failed for its path.
+    /// Advice for a file operation that failed because of its path.
     fn about_the_path(&self) -> Option<&'static str> {
         use std::io::ErrorKind as Sort;
         let below = self.source.as_ref()?.downcast_ref::<std::io::Error>()?;
@@ -174,25 +178,25 @@ impl Error {
     }
 }
 
-/// What helps a process that may open no more files.
+/// Advice for a process that has too many open files.
 const MORE_FILES: &str = "this process may open no more files: raise the limit with `ulimit -n 65536`, or make fewer \
                           attempts at once with `-j`";
 
-/// What helps where a disk is full.
+/// Advice for a full disk.
 const MORE_ROOM: &str = "the disk is full: make room (`autoexperiment sweep` and `autoexperiment env prune` remove what is \
                          not used), or put the cache on another disk with `--cache DIR` and workspaces with `--scratch DIR`";
 
-/// As the C library says it of a disk, and of a user's share of one.
+/// Whether the text contains the C library's message for a full disk or an exhausted disk quota.
 fn says_full(text: &str) -> bool {
     text.contains("No space left on device") || text.contains("Disk quota exceeded")
 }
 
-/// As the C library says it, of a process and of a machine.
+/// Whether the text contains the C library's message for too many open files in a process or system.
 fn says_too_many_files(text: &str) -> bool {
     text.contains("Too many open files")
 }
 
-/// The line, from 1, of a byte offset in a text.
+/// Returns the line number, from 1, of a byte offset in a text.
 #[must_use]
 pub fn line_at(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
@@ -211,12 +215,12 @@ impl fmt::Display for Error {
     }
 }
 
-/// The errors below an error, nearest first.
+/// Iterates over the underlying errors, nearest first.
 pub fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(error.source(), |below: &&'a (dyn StdError + 'static)| (*below).source())
 }
 
-/// An error with all its causes, on one line: "failed to read `x`: permission denied".
+/// Formats an error with all its causes on one line: "failed to read `x`: permission denied".
 #[must_use]
 pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();

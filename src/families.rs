@@ -1,4 +1,4 @@
-//! The families that this program knows: the one place where they are listed.
+//! The families that this program knows; they are listed only here.
 
 use crate::command::Commands;
 use crate::masked::Masked;
@@ -6,7 +6,7 @@ use crate::notebook::Notebook;
 use crate::run::family::Families;
 
 impl Families {
-    /// All families of this program.
+    /// Returns all families of this program.
     #[must_use]
     pub fn standard() -> Self {
         Self::none().with(Masked).with(Commands).with(Notebook)

@@ -6,8 +6,8 @@
 //! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → proof → cluster → report → export → view → cli
 //! ```
 //!
-//! A run from Rust: the same that `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop` makes. (The
-//! example is compiled but not run here: it builds the paper's Python env, which takes a network and minutes.)
+//! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
+//! compiled but not run as a test, because it builds the paper's Python env, which needs a network and takes minutes.)
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -39,7 +39,7 @@
 //! }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     // Sandboxes start this program again, as their first process.
+//!     // Sandboxes start this program again as their first process.
 //!     if let Some(code) = autoexperiment::sandbox::init_if_asked() {
 //!         return code;
 //!     }
@@ -53,8 +53,8 @@
 //! }
 //! ```
 //!
-//! The words used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer,
-//! verdict, end) are defined in `DESIGN.md`.
+//! The terms used throughout (paper, repo, env, function, experiment, sample, attempt, trajectory, answer, verdict,
+//! end) are defined in `DESIGN.md`.
 
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The thin binary: the sandbox's init when re-executed as such, the command line otherwise.
+//! The binary: acts as a sandbox's first process if started as such, and as the command line otherwise.
 
 fn main() -> std::process::ExitCode {
-    // Must come first: inside a sandbox this process is pid 1 and must not start threads or read the command line.
+    // Must come first: as pid 1 of a sandbox this process must not start threads or read the command line.
     if let Some(code) = autoexperiment::sandbox::init_if_asked() {
         return code;
     }
