@@ -167,19 +167,19 @@ impl Error {
         let below = self.source.as_ref()?.downcast_ref::<std::io::Error>()?;
         match below.kind() {
             _ if !self.message.starts_with("failed to ") => None,
-            Sort::NotFound => Some("check the path: nothing is there, or a folder on the way is missing"),
-            Sort::AlreadyExists => Some("name another path: something is there already"),
+            Sort::NotFound => Some("check the path: it or one of its parent folders does not exist"),
+            Sort::AlreadyExists => Some("choose another path: this one exists already"),
             Sort::NotADirectory => Some("check the path: a file is where a folder must be"),
             Sort::IsADirectory => Some("name a file, not a folder"),
-            Sort::PermissionDenied => Some("let this user read and write it, or name another path"),
-            Sort::ReadOnlyFilesystem => Some("name a path on a disk that can be written"),
+            Sort::PermissionDenied => Some("give this user permission to read and write it, or choose another path"),
+            Sort::ReadOnlyFilesystem => Some("choose a path on a writable disk"),
             _ => None,
         }
     }
 }
 
 /// Advice for a process that has too many open files.
-const MORE_FILES: &str = "this process may open no more files: raise the limit with `ulimit -n 65536`, or make fewer \
+const MORE_FILES: &str = "this process has too many open files: raise the limit with `ulimit -n 65536`, or make fewer \
                           attempts at once with `-j`";
 
 /// Advice for a full disk.
@@ -254,8 +254,8 @@ mod tests {
     fn a_path_that_does_not_fit_says_what_to_do() {
         let error = |kind: std::io::ErrorKind| Error::io("write", Path::new("x"), std::io::Error::from(kind));
         let advice = |error: &Error| error.advice().unwrap_or_default().to_owned();
-        assert!(advice(&error(std::io::ErrorKind::NotFound)).contains("a folder on the way is missing"));
-        assert!(advice(&error(std::io::ErrorKind::PermissionDenied)).contains("let this user"));
+        assert!(advice(&error(std::io::ErrorKind::NotFound)).contains("one of its parent folders does not exist"));
+        assert!(advice(&error(std::io::ErrorKind::PermissionDenied)).contains("give this user"));
         assert_eq!(advice(&error(std::io::ErrorKind::NotFound).hint("do y")), "do y");
         assert_eq!(error(std::io::ErrorKind::TimedOut).advice(), None);
         let gone = |kind: std::io::ErrorKind| Error::unreadable(Path::new("x"), std::io::Error::from(kind)).kind;

@@ -66,7 +66,7 @@ impl Arguments {
     async fn resubmit(&self, folder: &Path) -> Result<Exit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {
-            return Err(Error::usage(format!("run `{}` is one that a single process makes", run.run))
+            return Err(Error::usage(format!("run `{}` belongs to a single process", run.run))
                 .hint("start a new run with `run --slurm`"));
         }
         let job = if let Some(array) = Array::of(folder)? {
@@ -114,8 +114,8 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(Error::usage(format!("run `{}` is one that a single process makes", run.run))
-                .hint("leave `--shard` away; plan a run for several with `run --plan-only` or `run --shard`"));
+            return Err(Error::usage(format!("run `{}` belongs to a single process", run.run))
+                .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
         }
     };
     let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };

@@ -79,13 +79,13 @@ fn run(command: &mut Command) -> Result<String> {
     let Output { status, stdout, stderr } = command.output().map_err(|error| {
         let missing = error.kind() == ErrorKind::NotFound;
         let error = Error::machine(format!("`{name}` cannot be started")).because(error);
-        if missing { error.hint("run this on a machine with Slurm's commands, as a login node") } else { error }
+        if missing { error.hint("run this on a machine with Slurm's commands, such as a login node") } else { error }
     })?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&stderr);
-    let said = said.lines().next().unwrap_or("nothing was said").trim();
+    let said = said.lines().next().unwrap_or("no output").trim();
     Err(Error::machine(format!("`{name}` failed: {said}")))
 }
 

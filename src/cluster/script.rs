@@ -35,7 +35,7 @@ pub fn script(run: &Path, job: &Job) -> String {
     if !job.template.is_empty() {
         lines.push(job.template.trim_end().to_owned());
     }
-    lines.push("# Workspaces lie in $TMPDIR, on the node's own disk.".to_owned());
+    lines.push("# Workspaces are in $TMPDIR, on the node's own disk.".to_owned());
     let arguments: Vec<String> = job.arguments.iter().map(|argument| quoted(argument)).collect();
     lines.push(format!(
         "exec {} resume {} --shard \"$SLURM_ARRAY_TASK_ID/{}\" {}",

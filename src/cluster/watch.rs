@@ -81,8 +81,8 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
                 if !twice.is_empty() {
                     in_vain = if finished_then == Some(seen.finished) { in_vain + 1 } else { 0 };
                     if in_vain >= MOST_IN_VAIN {
-                        return Err(Error::machine("tasks end again and again without finishing an attempt")
-                            .hint(format!("see what they say in `{}`", array.run.join("slurm").display())));
+                        return Err(Error::machine("tasks keep ending without finishing an attempt")
+                            .hint(format!("see their output in `{}`", array.run.join("slurm").display())));
                     }
                     finished_then = Some(seen.finished);
                     tell(Told::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));

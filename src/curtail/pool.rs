@@ -82,7 +82,7 @@ impl Pool {
             let name = format!("{}/{}.{}", record.agent, record.sample, record.attempt);
             let functions = withheld(&record.sample)?.units;
             if loaded.require(&functions).is_err() {
-                self.notes.push(format!("attempt `{name}` is of functions that the paper no longer has"));
+                self.notes.push(format!("attempt `{name}` masks functions that the paper no longer has"));
                 continue;
             }
             let path = store.diff(&record.agent, &record.sample, record.attempt);

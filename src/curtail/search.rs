@@ -188,7 +188,7 @@ impl Search<'_> {
         let mut found =
             CurtailedExperiment { id: experiment.id.clone(), pool: places.len(), ..CurtailedExperiment::default() };
         if self.is_spent() {
-            found.note = Some("not begun: the budget is spent; the same command goes on from here".to_owned());
+            found.note = Some("not begun: the budget is spent; repeat the command to continue".to_owned());
             return Ok(found);
         }
         if experiment.tolerance.is_interval() {
@@ -208,7 +208,7 @@ impl Search<'_> {
         known.sort_by_key(|(_, passes)| !passes);
         let stopped = if known.len() < places.len() {
             let judged = format!("{} of {} solutions were run in full", known.len(), places.len());
-            Some(format!("{judged}: the budget is spent; the same command goes on from here"))
+            Some(format!("{judged}: the budget is spent; repeat the command to continue"))
         } else {
             (known.len() < FEWEST)
                 .then(|| format!("{} solutions are too few, at least {FEWEST} are needed", known.len()))

@@ -23,7 +23,7 @@ pub fn write(manifest: &Path, found: &[(&str, &Setting, CurtailedEvidence)]) -> 
 fn rewritten(text: &str, found: &[(&str, &Setting, CurtailedEvidence)]) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
     for (id, setting, evidence) in found {
-        let missing = || format!("experiment `{id}` is no longer there");
+        let missing = || format!("experiment `{id}` no longer exists");
         let experiments = document.get_mut("experiment").and_then(Item::as_array_of_tables_mut).ok_or_else(missing)?;
         let is_it = |table: &&mut Table| table.get("id").and_then(Item::as_str) == Some(id);
         let experiment = experiments.iter_mut().find(is_it).ok_or_else(missing)?;
@@ -130,7 +130,7 @@ curtailed = { n = 1 }
         assert_eq!(rewritten(&written, &found).unwrap(), written);
         assert_eq!(
             rewritten(text, &[("three", &one, found[0].2.clone())]).unwrap_err(),
-            "experiment `three` is no longer there"
+            "experiment `three` no longer exists"
         );
     }
 }

@@ -46,7 +46,7 @@ struct Tables {
 /// protocols.
 static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
 
-const FORM: &str = "write it as `NAME=COMMAND`, as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
+const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
 
 /// Parses `NAME=COMMAND`.
 ///
@@ -122,7 +122,7 @@ pub fn validate(wanted: &[Wanted]) -> Result<()> {
     for (place, one) in wanted.iter().enumerate() {
         if !is_name(&one.id) {
             return Err(Error::usage(format!(
-                "experiment id `{}` must be of letters, digits, `-`, `_` and `.`",
+                "experiment id `{}` must consist of letters, digits, `-`, `_` and `.`",
                 one.id
             )));
         }
@@ -143,13 +143,14 @@ pub fn validate(wanted: &[Wanted]) -> Result<()> {
 pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
-        Error::usage(format!("`{text}` names no experiment")).hint(format!("the experiments are {}", ids.join(", ")))
+        Error::usage(format!("`{text}` names an unknown experiment"))
+            .hint(format!("the experiments are {}", ids.join(", ")))
     };
     let mut named: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for text in expressions {
         let form = || {
             Error::usage(format!("`{text}` is not an expression for a value"))
-                .hint("write it as `NAME.KEY=EXPRESSION`, as `table.loss=loss: ([-+.0-9e]+)`, with one group")
+                .hint("write it as `NAME.KEY=EXPRESSION`, such as `table.loss=loss: ([-+.0-9e]+)`, with one group")
         };
         let (place, expression) = text.split_once('=').ok_or_else(form)?;
         let (id, key) = place.rsplit_once('.').ok_or_else(form)?;
@@ -164,7 +165,8 @@ pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]
     }
     for text in files {
         let (id, file) = text.split_once('=').ok_or_else(|| {
-            Error::usage(format!("`{text}` names no file of an experiment")).hint("write it as `NAME=FILE`")
+            Error::usage(format!("`{text}` does not give a result file of an experiment"))
+                .hint("write it as `NAME=FILE`")
         })?;
         let one = wanted.iter_mut().find(|one| one.id == id).ok_or_else(|| unknown(text))?;
         one.result = Some(ResultRule::JsonFile(file.to_owned()));

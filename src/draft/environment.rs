@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> Result<Vec<String>> {
         if line.starts_with(['-', '.', '/']) || line.contains("://") || line.contains('@') {
             return Err(Error::usage(format!("`{line}` cannot be locked by version and hash"))
                 .at(path, Some(number + 1))
-                .hint("give the packages themselves, as `--requirements numpy==2.2.6,scipy==1.15.3`"));
+                .hint("list the packages themselves, as in `--requirements numpy==2.2.6,scipy==1.15.3`"));
         }
         found.push(line.to_owned());
     }

@@ -45,7 +45,7 @@ impl Compiled {
             let files: Vec<String> = self.files.iter().map(|file| quoted(file)).collect();
             let _ = writeln!(
                 text,
-                "# Compiled files that hold no function that can be masked.\ncompiled = [{}]",
+                "# Compiled files that contain no maskable function.\ncompiled = [{}]",
                 files.join(", ")
             );
         }

@@ -34,7 +34,7 @@ fn set(globs: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         let glob = glob.trim_end_matches('/');
-        set.add(Glob::new(glob).map_err(|error| Error::usage(format!("glob `{glob}`")).because(error))?);
+        set.add(Glob::new(glob).map_err(|error| Error::usage(format!("invalid glob `{glob}`")).because(error))?);
     }
     set.build().map_err(|error| Error::internal("globs that do not fit together").because(error))
 }
@@ -92,8 +92,8 @@ pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf,
         fs::create_dir_all(to.join(&folder)).map_err(|error| Error::io("create", &to.join(&folder), error))?;
     }
     if !python {
-        return Err(Error::usage(format!("the repository `{}` holds no Python file", from.display()))
-            .hint("functions are masked in Python sources only"));
+        return Err(Error::usage(format!("the repository `{}` contains no Python file", from.display()))
+            .hint("only functions in Python sources can be masked"));
     }
     Ok(left_out)
 }
@@ -230,6 +230,6 @@ mod tests {
             |path: &str| copy(&folder.path().join(path), &folder.path().join("to"), &Choice::default()).unwrap_err();
         assert!(fault("nowhere").message.ends_with("does not exist"));
         assert!(fault("from/a.txt").message.ends_with("is not a folder"));
-        assert!(fault("from").message.ends_with("holds no Python file"));
+        assert!(fault("from").message.ends_with("contains no Python file"));
     }
 }

@@ -44,7 +44,7 @@ pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(Result
         let names: Vec<String> = found.iter().map(|(_, _, path)| format!("`{path}`")).collect();
         return Err(Unreadable {
             why: format!("it writes several JSON files: {}", names.join(", ")),
-            hint: format!("say which one holds the result: `--json-file '{id}={}'`", found[0].2),
+            hint: format!("say which one contains the result: `--json-file '{id}={}'`", found[0].2),
         });
     }
     if let Some((rule, value, _)) = found.pop() {
@@ -61,15 +61,15 @@ pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(Result
     let said = if stdout.trim_ascii().is_empty() {
         "nothing on stdout"
     } else if stdout.split(|&byte| byte == b'\n').any(like_json) {
-        "no JSON object with a number on stdout (`NaN` and `Infinity` are none)"
+        "no JSON object with a number on stdout (`NaN` and `Infinity` are not JSON numbers)"
     } else {
         "no JSON object on stdout"
     };
     Err(Unreadable {
-        why: format!("it gives no result that can be read: {said}, no JSON file with a number (it wrote {wrote})"),
+        why: format!("it gives no readable result: {said}, no JSON file with a number (it wrote {wrote})"),
         hint: suggestion(id, &String::from_utf8_lossy(stdout)).unwrap_or_else(|| {
-            "let it print its numbers as a line of JSON, or write them to a new .json file; a file that lies in the \
-             repo already, with the same numbers, is no new one"
+            "let it print its numbers as a line of JSON, or write them to a new .json file; an existing file of the \
+             repo with unchanged numbers does not count"
                 .to_owned()
         }),
     })
@@ -129,7 +129,8 @@ fn suggestion(id: &str, stdout: &str) -> Option<String> {
             keys.push(key);
         }
     }
-    (!options.is_empty()).then(|| format!("give an expression for each value that counts, as `{}`", options.join(" ")))
+    (!options.is_empty())
+        .then(|| format!("give an expression for each relevant value, such as `{}`", options.join(" ")))
 }
 
 #[cfg(test)]
@@ -155,7 +156,7 @@ mod tests {
         let files: [(&str, &[u8]); 2] = [("a.json", b"[1]"), ("b.json", b"[2]")];
         let error = guess("exp", b"", &files).unwrap_err();
         assert_eq!(error.why, "it writes several JSON files: `a.json`, `b.json`");
-        assert_eq!(error.hint, "say which one holds the result: `--json-file 'exp=a.json'`");
+        assert_eq!(error.hint, "say which one contains the result: `--json-file 'exp=a.json'`");
     }
 
     #[test]
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn numbers_that_json_does_not_know_are_named() {
         let error = guess("exp", b"{\"loss\": NaN}\n", &[]).unwrap_err();
-        assert!(error.why.contains("`NaN` and `Infinity` are none"), "{}", error.why);
+        assert!(error.why.contains("`NaN` and `Infinity` are not JSON numbers"), "{}", error.why);
     }
 
     #[test]

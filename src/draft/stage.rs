@@ -36,7 +36,7 @@ pub fn require_id(id: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::usage(format!("`{id}` is not a valid id for a paper"))
-        .hint("use letters, digits, `-`, `_` and `.`, a letter or digit first, as `kmeanspp`"))
+        .hint("use letters, digits, `-`, `_` and `.`, a letter or digit first, such as `kmeanspp`"))
 }
 
 impl Draft {
@@ -58,8 +58,9 @@ impl Draft {
         fs::create_dir_all(&staging).map_err(failed)?;
         let lock = File::create(staging.join("lock")).map_err(failed)?;
         if lock.try_lock().is_err() {
-            return Err(Error::machine(format!("another process is putting paper `{id}` together"))
-                .hint("wait until it has ended"));
+            return Err(
+                Error::machine(format!("another process is creating paper `{id}`")).hint("wait until it has ended")
+            );
         }
         for part in ["papers", "repos", "envs"] {
             // Remove the remains of a killed process.
@@ -91,7 +92,7 @@ impl Draft {
         let from = self.root.join("envs").join(env);
         if !is_name(env) || !from.join("environment.yml").is_file() {
             return Err(Error::usage(format!("no env `{env}`: `{}` has no environment.yml", from.display()))
-                .hint("name a folder under `envs/`, or have one made with `--requirements` or `--environment`"));
+                .hint("give a folder under `envs/`, or create one with `--requirements` or `--environment`"));
         }
         let to = self.staged.env_dir(env);
         fs::create_dir_all(&to).map_err(|error| Error::io("create", &to, error))?;

@@ -149,7 +149,7 @@ fn uncommented(line: &str) -> Option<&str> {
 #[must_use]
 pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experiment]) -> String {
     let mut text = format!(
-        "# {}\n\n{TODO}: write the paper in words that stand on their own, so that a person with this text and the rest of \
+        "# {}\n\n{TODO}: write a self-contained description of the paper, so that a person with this text and the rest of \
          the code could\nwrite any function of it: equations, initialisation, stopping rules, tie-breaking, defaults. No \
          results.\n\n## What the paper claims\n\n{TODO}\n\n## Method\n",
         title.unwrap_or(TODO)

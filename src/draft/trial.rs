@@ -93,9 +93,9 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
     let (rule, value) = if let Some(rule) = &wanted.result {
         let file = if let ResultRule::JsonFile(file) = rule { found(file) } else { None };
         let value = read_result(rule, &exec.stdout, file.map(|change| change.bytes.as_slice()))
-            .map_err(|why| place.fault(wanted, &why, "correct how its result is read"))?;
+            .map_err(|why| place.fault(wanted, &why, "correct its result rule"))?;
         if values(&value) == 0 {
-            return Err(place.fault(wanted, "its result holds no number", "correct how its result is read"));
+            return Err(place.fault(wanted, "its result contains no number", "correct its result rule"));
         }
         (rule.clone(), value)
     } else {
@@ -127,7 +127,7 @@ fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String
         Exit::TimedOut => {
             return Some((
                 format!("`{line}` did not end within {} s", place.limit.as_secs_f64()),
-                "give it smaller curtailed parameters, as `{n=full:1000,curtailed:50}`, or more time with \
+                "give it smaller curtailed parameters, such as `{n=full:1000,curtailed:50}`, or more time with \
                  `--time-limit SECONDS`; a program that waits for input or a window never ends"
                     .to_owned(),
             ));
@@ -159,7 +159,7 @@ pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
         let mut words = one.command.split_whitespace();
         let name = words.find(|word| word.split_once('=').is_none_or(|(name, _)| name.contains(['/', '.', '-'])))?;
         let hint = call_of(name, tree)?;
-        Some(Error::usage(format!("experiment `{}` begins with `{name}`, which is not there", one.id)).hint(hint))
+        Some(Error::usage(format!("experiment `{}` begins with `{name}`, which does not exist", one.id)).hint(hint))
     });
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
@@ -172,7 +172,7 @@ fn call_of(name: &str, tree: &Path) -> Option<String> {
     let folder = home(tree, top).map_or_else(|| ".".to_owned(), |path| path.display().to_string());
     Some(format!(
         "`{name}` is a console script of the repo, which is not installed: write `PYTHONPATH={folder}:$PYTHONPATH python \
-         -c 'import sys; from {module} import {function}; sys.exit({function}())'` in its place"
+         -c 'import sys; from {module} import {function}; sys.exit({function}())'` instead"
     ))
 }
 
@@ -206,7 +206,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
         let is_it =
             |path: &Path| path.file_name().is_some_and(|name| name == top) || path.ends_with(format!("{top}.py"));
         if let Some(path) = left_out.keys().find(|path| is_it(path)) {
-            return format!("`{}` was left out of the repo: take it over with `--keep {0}`", path.display());
+            return format!("`{}` was left out of the repo: include it with `--keep {0}`", path.display());
         }
         if let Some(folder) = home(tree, top) {
             let file = PathBuf::from(format!("{top}.py"));
@@ -222,7 +222,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
             }
             return format!("`{}` is in the repo, but has no `{module}`", path.display());
         }
-        return format!("the env has no `{top}`: add the package that holds it to `--requirements`");
+        return format!("the env has no `{top}`: add the package that contains it to `--requirements`");
     }
     let mut hint = "run it by hand, in a copy of the repo and without network".to_owned();
     let names: Vec<String> = left_out
@@ -231,7 +231,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
         .map(|path| format!("`{}`", path.display()))
         .collect();
     if !names.is_empty() {
-        let _ = write!(hint, "; left out of the repo were {} (`--keep GLOB` takes one over)", names.join(", "));
+        let _ = write!(hint, "; left out of the repo were {} (`--keep GLOB` includes one)", names.join(", "));
     }
     hint
 }

@@ -64,7 +64,7 @@ pub fn default_cache() -> Result<PathBuf> {
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/autoexperiment")))
         .ok_or_else(|| {
-            Error::new(Kind::Place, "there is no place for the cache")
+            Error::new(Kind::Place, "there is no folder for the cache")
                 .hint("set `AUTOEXPERIMENT_CACHE` to a folder, or set `HOME`")
         })
 }

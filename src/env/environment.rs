@@ -158,7 +158,7 @@ impl Source {
         let refuse = |why: &str| {
             Err(Error::suite(format!("`{requirement}` {why}"))
                 .at(&self.path, Some(line))
-                .hint("give a name and a version, as `numpy==2.3.5`; indexes belong in pip's own configuration"))
+                .hint("give a name and a version, such as `numpy==2.3.5`; indexes belong in pip's own configuration"))
         };
         if requirement.starts_with('-') {
             return refuse("is an option of pip, not a package");
@@ -189,7 +189,7 @@ impl Environment {
             let names: Vec<String> = foreign.iter().map(|(name, _)| format!("`{name}`")).collect();
             return Err(Error::suite(format!("a venv cannot provide the conda packages {}", names.join(", ")))
                 .at(&environment.path, Some(*line))
-                .hint("ask for them under `pip:` where they are on PyPI, or use `--env conda`"));
+                .hint("request them under `pip:` if they are on PyPI, or use `--env conda`"));
         }
         environment.requirements.extend(pip);
         Ok(environment)

@@ -105,7 +105,7 @@ pub(super) async fn find(
                 refused.join("; ")
             ))
             .at(&environment.path, None)
-            .hint("the machine is busy or the disk is slow: try again when less runs, or with fewer jobs (`-j`)");
+            .hint("the machine is busy or the disk is slow: try again later, or with fewer jobs (`-j`)");
         }
         let found = if refused.is_empty() { "none was found".to_owned() } else { refused.join("; ") };
         Error::machine(format!("the env `{}` needs {}: {found}", environment.id, environment.python))
@@ -180,7 +180,7 @@ async fn probe(path: &Path) -> Result<Interpreter, String> {
         Ok(Ok(output)) => output,
     };
     let answer: Answer = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("did not say what it is ({})", last_line(&output.stderr, output.status)))?;
+        .map_err(|_| format!("did not report its version ({})", last_line(&output.stderr, output.status)))?;
     if answer.implementation != "cpython" || !answer.release {
         return Err(format!("is {} {}, not a release of CPython", answer.implementation, dotted(answer.version)));
     }

@@ -106,7 +106,7 @@ impl Lock {
             return Err(Error::suite(message).at(&path, None).hint(relock));
         }
         if lock.targets.is_empty() {
-            return Err(Error::suite("the lock file holds no target").at(&path, None).hint(relock));
+            return Err(Error::suite("the lock file contains no target").at(&path, None).hint(relock));
         }
         Ok((lock, text))
     }

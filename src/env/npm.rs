@@ -128,9 +128,9 @@ fn read(folder: &Path) -> Result<[String; 2]> {
     let read = |name: &str| {
         let path = folder.join(name);
         std::fs::read_to_string(&path).map_err(|error| {
-            Error::usage(format!("failed to read `{}`", path.display()))
-                .because(error)
-                .hint("a program from npm has a `package.json`, and its lock by `npm install --package-lock-only`")
+            Error::usage(format!("failed to read `{}`", path.display())).because(error).hint(
+                "an npm program needs a `package.json` and the lock file made by `npm install --package-lock-only`",
+            )
         })
     };
     Ok([read(PACKAGE)?, read(LOCK)?])

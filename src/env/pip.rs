@@ -355,11 +355,11 @@ async fn run(
             .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs")
     } else if text.contains("DO NOT MATCH THE HASHES") {
         Error::suite(format!("failed to {what}: a download does not match its hash in the lock file\n{text}")).hint(
-            "do not go on if you trust the lock file: the index served something else; otherwise lock the env again",
+            "if you trust the lock file, stop here, because the index served another file; otherwise lock the env again",
         )
     } else {
         Error::machine(format!("failed to {what} ({status})\n{text}"))
-            .hint("look at pip's words above: a version that does not exist for this Python, or no network; pip's own configuration (index, proxy, certificates) is used")
+            .hint("see pip's output above; usual causes are a version that does not exist for this Python, or no network (pip uses its own configuration of index, proxy and certificates)")
     };
     Err(error)
 }

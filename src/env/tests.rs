@@ -407,7 +407,7 @@ async fn a_missing_interpreter_is_told_with_all_that_was_found() {
     let message = error.message.replace(place.to_str().unwrap(), "PLACE").replace(&environment.id, "ID");
     assert_eq!(
         message,
-        "the env `ID` needs python>=3.11: PLACE/python3 did not say what it is (broken); PLACE/python3.10 is 3.10.1; \
+        "the env `ID` needs python>=3.11: PLACE/python3 did not report its version (broken); PLACE/python3.10 is 3.10.1; \
          PLACE/python3.12 is 3.12.1 without its module `ensurepip`; PLACE/python3.14 is cpython 3.14.0, not a release \
          of CPython; PLACE/python3.8 is 3.8.18, older than 3.9.0"
     );

@@ -63,8 +63,8 @@ impl Venv {
 
     fn refuse_offline(&self, what: &str, id: &str) -> Result<()> {
         if self.offline {
-            return Err(Error::machine(format!("offline, and {what} the env `{id}` needs pip's index"))
-                .hint("once without `--offline`, and it is in the cache"));
+            return Err(Error::machine(format!("offline, but {what} the env `{id}` needs pip's index"))
+                .hint("run it once without `--offline`, which puts it into the cache"));
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Venv {
             .ok_or_else(|| Error::internal("a lock without targets was read"))?;
         if !chosen.hashes_known {
             on_progress(Progress::Detail(format!(
-                "hashes are not checked: the lock file has none for python {} on {here}; `autoexperiment env lock {id}` adds them",
+                "hashes are not checked: the lock file lacks them for python {} on {here}; `autoexperiment env lock {id}` adds them",
                 minor(interpreter.version)
             )));
         }
@@ -168,7 +168,7 @@ impl Backend for Venv {
     /// already locked.
     async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
-        self.refuse_offline("to lock", &environment.id)?;
+        self.refuse_offline("locking", &environment.id)?;
         on_progress(Progress::Task(format!("looking for {}", environment.python)));
         let interpreter = find(&environment, &self.places, |_| false).await?;
         let here = (minor(interpreter.version), platform());
@@ -245,7 +245,7 @@ impl Backend for Venv {
         let complete = if let Some(complete) = Complete::read(&home) {
             complete
         } else {
-            self.refuse_offline("to build", &environment.id)?;
+            self.refuse_offline("building", &environment.id)?;
             self.build_once(&home, &environment, &lock, on_progress).await?
         };
         Ok(assemble(environment, complete, &home))

@@ -82,7 +82,7 @@ fn column(name: String, property: &Value) -> Result<Column> {
 pub(super) fn cells<R: Serialize>(row: &R) -> Result<Map<String, Value>> {
     match serde_json::to_value(row) {
         Ok(Value::Object(cells)) => Ok(cells),
-        Ok(_) => Err(Error::internal("a row of a table is no object")),
+        Ok(_) => Err(Error::internal("a table row is not an object")),
         Err(error) => Err(Error::internal("failed to write a row of a table").because(error)),
     }
 }

@@ -39,10 +39,10 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     let is_file = path.extension().is_some_and(|extension| extension == "jsonl");
     if is_file && files.len() > 1 {
         return Err(Error::usage(format!(
-            "the run has {} combinations of agent, model and attempt, and a file of predictions holds one",
+            "the run has {} combinations of agent, model and attempt, but a predictions file holds only one",
             files.len()
         ))
-        .hint("name a folder with `-o`: it gets a file for each"));
+        .hint("give a folder with `-o`, which gets one file for each"));
     }
     let names = source.names();
     let mut written = Vec::new();

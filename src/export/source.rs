@@ -43,11 +43,11 @@ impl Missing {
     /// Note on further attempts with this problem.
     const fn of_others(self) -> &'static str {
         match self {
-            Self::Name => "more attempts are of an agent or sample whose name no file can have",
+            Self::Name => "more attempts have an agent or sample whose name is not a valid file name",
             Self::Trajectory => "more attempts have no trajectory",
             Self::Rest => "more attempts have a trajectory that is cut off",
             Self::Diff => "more attempts have no diff",
-            Self::Text => "more attempts have a diff that is no UTF-8, and was made so",
+            Self::Text => "more attempts have a diff that is not UTF-8 and was converted",
         }
     }
 }
@@ -134,7 +134,7 @@ impl Source {
         }
         match std::fs::read(self.briefs.store.diff(&record.agent, &record.sample, record.attempt)) {
             Ok(bytes) => Some(String::from_utf8(bytes).unwrap_or_else(|error| {
-                let of = || format!("the diff of {} is no UTF-8, and was made so: it may not apply", name(record));
+                let of = || format!("the diff of {} is not UTF-8 and was converted, so it may not apply", name(record));
                 self.note(Missing::Text, of);
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             })),
@@ -151,7 +151,10 @@ impl Source {
         let odd = [&record.agent, &record.sample].into_iter().find(|name| !is_file_name(name));
         if let Some(odd) = odd {
             self.note(Missing::Name, || {
-                format!("{} has neither trajectory nor diff: `{odd}` can be no agent or sample", name(record))
+                format!(
+                    "{} has neither trajectory nor diff: `{odd}` is not a valid name of an agent or sample",
+                    name(record)
+                )
             });
         }
         odd.is_none()

@@ -36,7 +36,7 @@ impl Needed {
     #[must_use]
     pub fn hint(self) -> String {
         format!(
-            "name a folder that can be written and that every user may pass with {}, such as `{}`",
+            "choose a folder that is writable and that every user can traverse, with {}, such as `{}`",
             self.settings, self.instead
         )
     }
@@ -54,7 +54,7 @@ impl Needed {
         let is_filled = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         // Metadata below an inaccessible folder can't be read, so this finds the inaccessible one first.
         let Some((above, about)) = folder.ancestors().find_map(|above| Some((above, above.metadata().ok()?))) else {
-            return Err(self.refused(folder, "no folder above it is there"));
+            return Err(self.refused(folder, "none of its parent folders exists"));
         };
         if !about.is_dir() {
             return Err(self.refused(folder, &format!("`{}` is not a folder", above.display())));
@@ -76,7 +76,7 @@ impl Needed {
         match closed(folder, user) {
             None => Ok(()),
             Some(closed) => {
-                let why = "is closed to the user as whom sandboxes run here, who is not the one that started them";
+                let why = "is closed to the user as whom sandboxes run here, which is not the user who started them";
                 Err(self.refused(folder, &format!("`{}` {why}", closed.display())))
             }
         }

@@ -72,12 +72,10 @@ pub fn find(
     if refused.is_empty() {
         return Ok(found);
     }
-    Err(Error::suite(format!("paper `{}`: functions that are ambiguous\n{}", paper.id, refused.join("\n"))).hint(
-        format!(
-            "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
-            paper.id
-        ),
-    ))
+    Err(Error::suite(format!("paper `{}` has ambiguous functions:\n{}", paper.id, refused.join("\n"))).hint(format!(
+        "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
+        paper.id
+    )))
 }
 
 /// Resolves a selector given by a person; the function must exist.
@@ -130,7 +128,7 @@ fn place(
                     .iter()
                     .map(|&at| format!("`{}` (line {})", module.selector(at), module.functions()[at].first_line))
                     .collect();
-                return Ok(Err(format!("{why}; it may be {}", list.join(", "))));
+                return Ok(Err(format!("{why}; possible are {}", list.join(", "))));
             }
         },
     };
@@ -189,12 +187,13 @@ fn tell_apart(
         .collect();
     match (by_words, by_lines.as_slice()) {
         (Some(words), [lines]) if words == *lines => Ok((words, "by its description and its lines")),
-        (Some(_), [_]) => Err("its description speaks for one function and its lines for another".to_owned()),
-        (Some(words), _) => Ok((words, "by its description, its lines being stale")),
+        (Some(_), [_]) => Err("its description matches one function and its lines another".to_owned()),
+        (Some(words), _) => Ok((words, "by its description, because its lines are outdated")),
         (None, [lines]) => Ok((*lines, "by its lines alone")),
-        (None, _) => {
-            Err(format!("{} functions have the name, and nothing published tells them apart", candidates.len()))
-        }
+        (None, _) => Err(format!(
+            "{} functions have this name, and the published data do not distinguish them",
+            candidates.len()
+        )),
     }
 }
 

@@ -167,7 +167,7 @@ fn twins(experiments: &[Experiment], findings: &mut Vec<Finding>) {
         if !alike.is_empty() {
             findings.push(Finding::doubt(
                 format!("experiment {}", experiment.number),
-                format!("answers of experiments {} pass for it: it cannot tell them apart", alike.join(", ")),
+                format!("answers of experiments {} would pass for it, too", alike.join(", ")),
             ));
         }
     }

@@ -176,7 +176,7 @@ fn needs(
                 }
                 None => findings.push(Finding::left_out(
                     format!("experiment {}", experiment.number),
-                    format!("it needs function {number}, which is not there"),
+                    format!("it needs function {number}, which does not exist"),
                 )),
             }
         }
@@ -213,7 +213,7 @@ fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings
         findings.push(Finding::correction(
             "paper.md",
             format!(
-                "{} results still stood in the published text, and were removed; read what is left",
+                "{} results were still in the published text and have been removed; check the remaining text",
                 scrubbed.removed()
             ),
         ));

@@ -96,7 +96,7 @@ impl Published {
         }
         if folders.is_empty() {
             return Err(Error::usage(format!("no published paper in `{}`", folder.display()))
-                .hint("name the folder that holds the papers' folders, each with `functions.jsonl` and `code`"));
+                .hint("give the folder that contains the papers' folders, each with `functions.jsonl` and `code`"));
         }
         let together = if single { folder.join("..") } else { folder.to_owned() };
         let main = together.join("mlrc_main.csv");

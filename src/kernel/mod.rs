@@ -137,7 +137,7 @@ impl Kernel {
     /// [`Fault::Refused`] while an earlier cell is running; errors of the sandbox.
     pub async fn run(&mut self, code: &str, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
         if code.contains('\0') {
-            return Err(Fault::Refused("Python code cannot hold a NUL character".to_owned()));
+            return Err(Fault::Refused("Python code cannot contain a NUL character".to_owned()));
         }
         if self.running {
             return Err(Fault::Refused("the code of an earlier call is still running".to_owned()));

@@ -44,7 +44,7 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     match family {
         COMMAND => Commands.items(suite, asked),
         name if name == Notebook.name() => Notebook.items(suite, asked),
-        name => Err(Error::usage(format!("items of the family `{}` are not verified", name.escape_debug()))
+        name => Err(Error::usage(format!("items of the family `{}` cannot be verified", name.escape_debug()))
             .hint("the families are `masked`, `notebook` and `command`")),
     }
 }
@@ -187,7 +187,7 @@ async fn finish(run: Run, observer: &dyn Observer) -> Result<Vec<AttemptRecord>>
         Outcome::Lost(lost) => {
             let why = lost.first().map_or("", String::as_str);
             let what = format!("{} attempt(s) were lost to infrastructure, the first because: {why}", lost.len());
-            Err(Error::new(Kind::Infrastructure, what).hint("the same command tries them again"))
+            Err(Error::new(Kind::Infrastructure, what).hint("repeat the command to try them again"))
         }
         _ => Err(Error::new(Kind::Interrupted, "stopped")),
     }

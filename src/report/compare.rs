@@ -33,9 +33,8 @@ impl Contender {
     pub fn all_lost_note(&self) -> Option<String> {
         let name = clean(&self.name);
         let (_, lost) = self.attempts_and_lost();
-        self.is_all_lost().then(|| {
-            format!("nothing of `{name}` can be compared: all of its {lost} attempts were lost to infrastructure.")
-        })
+        self.is_all_lost()
+            .then(|| format!("`{name}` cannot be compared: all of its {lost} attempts were lost to infrastructure."))
     }
 
     fn is_all_lost(&self) -> bool {
@@ -266,7 +265,7 @@ fn legend(how: Intervals) -> String {
         Population::Papers => format!("whole {}s", how.group),
     };
     format!(
-        "difference: second less first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
+        "difference: second minus first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
          only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included; with \
          single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
         100.0 * how.level,
@@ -289,7 +288,7 @@ impl Comparison {
         let bounds = self.lost_bounds?;
         let warning = if self.first_lost == self.second_lost { "" } else { "Warning: " };
         Some(format!(
-            "{warning}lost to infrastructure, in no rate: {} of `{}`, {} of `{}`. With them the difference could be \
+            "{warning}lost to infrastructure and left out of the rates: {} of `{}`, {} of `{}`. With them the difference could be \
              anything from {} to {} points.",
             self.first_lost,
             clean(&self.first),
@@ -387,7 +386,7 @@ mod tests {
         assert!(json[0]["difference"].is_null() && json[0]["p"].is_null() && json[1]["difference"].is_number());
         let text = compare_console(&rows, how);
         assert!(!text.contains("NaN"), "{text}");
-        assert!(text.contains("lost to infrastructure, in no rate: 0 of `a`, 12 of `b`"), "{text}");
+        assert!(text.contains("lost to infrastructure and left out of the rates: 0 of `a`, 12 of `b`"), "{text}");
         // A lost contender also gets a row when compared with only one other.
         let alone = compare(&contenders(&records[..2]), false, false, how);
         assert_eq!((alone.len(), alone[0].samples), (1, 0));

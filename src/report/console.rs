@@ -60,7 +60,7 @@ fn rates(rows: &[Row], how: Intervals) -> String {
         if rows.iter().all(is_told) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES, how)) };
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
-         ({over}).{also} lost: attempts lost to infrastructure, in no rate.{few}"
+         ({over}).{also} lost: attempts lost to infrastructure, not in the rates.{few}"
     );
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }
@@ -129,7 +129,7 @@ fn measures(rows: &[Row]) -> Option<String> {
         table.add_row(std::iter::once(name.clone()).chain(overall.iter().map(value)));
     }
     let table = trimmed(table, &[0]);
-    let legend = "Means over samples of what this kind of task measures beside passing. reported_: of the answer as it \
+    let legend = "Means over samples of this kind of task's other measures. reported_: of the answer as it \
                   was given. verified_: of the work, run again.";
     Some(format!("Measures\n{table}\n{}", wrap(legend, "")))
 }

@@ -117,7 +117,7 @@ pub fn by_date_console(rows: &[ByDate], options: &Options, notes: &[String]) -> 
     }
     let legend = format!(
         "pass@1 in percent with its {:.0}% interval ({}). public: whether the task's text or code was public before the \
-         model's knowledge ends, and can have been read in training, or became public after that. unknown: the suite has no \
+         model's knowledge cutoff, so that it may have been in the training data, or only after it. unknown: the suite has no \
          date for the task, or the model has no known cutoff (`--cutoff MODEL=DATE` gives one).",
         100.0 * options.intervals.level,
         options.intervals.legend()

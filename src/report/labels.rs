@@ -107,12 +107,12 @@ impl Labels {
                 [] => return Err(unknown(ways, &known)),
                 [(first, _), (second, _), ..] => {
                     return Err(Error::usage(format!("`--label {text}` could rename `{first}` or `{second}`")).hint(
-                        "put the run before an agent's name, as `RUN/AGENT=NEW`, or use a new name without `=`",
+                        "put the run before an agent's name, as in `RUN/AGENT=NEW`, or use a new name without `=`",
                     ));
                 }
             };
             if renamed.insert(old, new).is_some_and(|before| before != new) {
-                return Err(Error::usage(format!("`--label` gives `{old}` two names")).hint("name it once"));
+                return Err(Error::usage(format!("`--label` gives `{old}` two names")).hint("give it one new name"));
             }
         }
         Ok(())
@@ -129,15 +129,15 @@ impl Labels {
 fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
     let names: Vec<String> = ways.iter().map(|(old, _)| format!("`{old}`")).collect();
     let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    Error::usage(format!("`--label` renames {}, which is no run, agent or model here", names.join(" or ")))
-        .hint(format!("there are {}", known.join(", ")))
+    Error::usage(format!("`--label` renames {}, but no run, agent or model has that name", names.join(" or ")))
+        .hint(format!("the names are {}", known.join(", ")))
 }
 
 /// Error for two contenders with the same new name.
 fn same(one: &Contender, other: &Contender, now: &Contender) -> Error {
     let name = |(agent, model): &Contender| super::full_name(agent, model.as_deref());
     Error::usage(format!("`--label` gives `{}` and `{}` the same name, `{}`", name(one), name(other), name(now)))
-        .hint("give each a name of its own: their attempts would count as one agent's")
+        .hint("give each its own name, because their attempts would otherwise count as one agent's")
 }
 
 #[cfg(test)]
@@ -169,7 +169,10 @@ mod tests {
         assert_eq!(refused(&["a=b", "a=c"], &["a"]), "`--label` gives `a` two names");
         fit(&["a=b", "a=b"], &["a"]).unwrap();
         assert_eq!(refused(&["a=b=c"], &["a", "a=b"]), "`--label a=b=c` could rename `a` or `a=b`");
-        assert_eq!(refused(&["x=y=z"], &["a"]), "`--label` renames `x` or `x=y`, which is no run, agent or model here");
+        assert_eq!(
+            refused(&["x=y=z"], &["a"]),
+            "`--label` renames `x` or `x=y`, but no run, agent or model has that name"
+        );
     }
 
     #[test]

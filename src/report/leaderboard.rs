@@ -143,9 +143,9 @@ pub(super) fn legend(summary: &Summary) -> String {
     format!(
         "pass@1 in percent over all samples, with its {:.0}% interval ({}); any of k: at least one of k attempts passes \
          (pass@k); all of k: each of them does (pass^k). rank: one more than there are others whose whole interval is above \
-         this one's. $/attempt and $/pass: of attempts that count; nothing is known of what agents without a model cost. \
-         front: none of the others passes more often for as much money, or as often for less (Pareto). Contenders that \
-         tried different samples cannot be ranked: `compare` pairs them.",
+         this one's. $/attempt and $/pass: of attempts that count; the cost of agents without a model is unknown. \
+         front: no other contender passes more often for the same cost, or as often for less (Pareto). Contenders that \
+         attempted different samples cannot be ranked: use `compare`.",
         100.0 * summary.level,
         summary.intervals().legend()
     )

@@ -187,8 +187,8 @@ pub fn parity_console(parity: &Parity, aspect: &Aspect) -> String {
     }
     let verdict = if parity.overlaps() { "overlap: parity" } else { "do not overlap: no parity" };
     let legend = format!(
-        "The ranges of the two sides {verdict} by Harbor's rule. A run is an attempt number, over the samples that both \
-         sides have in each; the mean is given with its standard error. {} other samples are left out.",
+        "The ranges of the two sides {verdict} by Harbor's rule. Each attempt number is a run, over the samples that both \
+         sides attempted in all runs; the mean has its standard error. {} other samples are left out.",
         parity.unmatched
     );
     format!("{}\n{}\n", trimmed(table, &[]), wrap(&legend, ""))

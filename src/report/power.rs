@@ -90,9 +90,9 @@ pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
         ]);
     }
     let legend = format!(
-        "To see a difference of {:.1} points between two contenders on the same samples, with a chance of {:.0}% and at a \
-         level of {:.0}%. samples: that both attempt, k times each. attempts, cost: of both together. seen with all: where \
-         the suite has too few, the smallest difference that all of its samples show. The test is the sign-flip test of \
+        "Required to detect a difference of {:.1} points between two contenders on the same samples, with a probability of \
+         {:.0}% and at a level of {:.0}%. samples: to be attempted by both, k times each. attempts, cost: of both together. \
+         seen with all: if the suite has too few samples, the smallest difference that all of them can detect. The test is the sign-flip test of \
          `compare`: with fewer than {} samples its p cannot fall below {:.2}, whatever the difference. {assumed}",
         100.0 * aim.difference,
         100.0 * aim.power,

@@ -168,11 +168,11 @@ impl Status {
             return None;
         }
         Some(format!(
-            "the ledger says that ${:.4} were spent, the records ${:.4}: {}",
+            "the ledger shows a cost of ${:.4}, the records ${:.4}: {}",
             self.cost,
             self.recorded,
             if unrecorded > 0.0 {
-                "a kill came between; `autoexperiment resume` puts the rest on record"
+                "a process was killed in between; `autoexperiment resume` records the rest"
             } else {
                 "lines of the ledger are missing"
             }

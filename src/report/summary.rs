@@ -425,8 +425,8 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
         let label = format!("{}, n = {}", full_name(&row.agent, row.model.as_deref()), row.n.unwrap_or_default());
         if let (Some(worst), Some(best)) = (row.pass_at_worst, row.pass_at_best) {
             notes.push(format!(
-                "{label}: {} lost to infrastructure, in no rate; pass@1 would be {:.1}% had they all failed, {:.1}% had they \
-                 all passed",
+                "{label}: {} lost to infrastructure and left out of the rates; pass@1 would be {:.1}% if all had failed and \
+                 {:.1}% if all had passed",
                 plural(row.lost, "attempt"),
                 100.0 * worst,
                 100.0 * best
@@ -437,14 +437,14 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
             notes.push(format!("{label}: pass@{k} is over the {some} of {all} samples with {k} or more attempts"));
         }
         if row.verified.is_none() && row.attempts > 0 {
-            notes.push(format!("{label}: not verified; attempts pass by what they report alone"));
+            notes.push(format!("{label}: not verified; attempts pass by their reports alone"));
         }
     }
     notes.extend(too_few(rows, options.intervals));
     notes.extend(unequal_losses(rows));
     if superseded > 0 {
         notes.push(format!(
-            "superseded by later tries of the same attempt: {}; only what they cost counts",
+            "superseded by later tries of the same attempt: {}; only their cost counts",
             plural(superseded, "record")
         ));
     }

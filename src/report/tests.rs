@@ -100,7 +100,7 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
                  all       30       150     120  80.0 [73.1, 85.7]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
     interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
-    infrastructure, in no rate.
+    infrastructure, not in the rates.
 
     How attempts ended
     agent          n  reported  verified  unsupported  ends
@@ -145,8 +145,8 @@ fn a_single_attempt_gives_a_report() {
     noop   1        1         1       0  0.0 [too few]       -       -     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
     interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
-    infrastructure, in no rate. [too few]: an interval takes 3 samples, and for papers like these 2
-    papers.
+    infrastructure, not in the rates. [too few]: an interval takes 3 samples, and for papers like these
+    2 papers.
 
     How attempts ended
     agent  n  reported  verified  unsupported  ends
@@ -164,7 +164,7 @@ fn a_single_attempt_gives_a_report() {
 
     Notes
     - noop, n = 1: pass@5 is over the 0 of 1 samples with 5 or more attempts
-    - noop, n = 1: not verified; attempts pass by what they report alone
+    - noop, n = 1: not verified; attempts pass by their reports alone
     - too few samples for an interval, which takes 3: noop, n = 1
     "#);
 }
@@ -215,8 +215,8 @@ fn half_a_run_says_what_is_missing_and_lost() {
         summary.notes,
         [
             "react gpt-x, n = 1: 4 of 6 attempts stored as planned, 2 missing",
-            "react gpt-x, n = 1: 1 attempt lost to infrastructure, in no rate; pass@1 would be 50.0% had they all failed, \
-             75.0% had they all passed",
+            "react gpt-x, n = 1: 1 attempt lost to infrastructure and left out of the rates; pass@1 would be 50.0% if all had \
+             failed and 75.0% if all had passed",
             "react gpt-x, n = 1: pass@2 is over the 1 of 2 samples with 2 or more attempts",
             "too few samples for an interval, which takes 3: react gpt-x, n = 1",
         ]

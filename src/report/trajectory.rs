@@ -114,7 +114,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
                 }
             }
         }
-        Event::NotPassed { what } => heading(Kind::Heading, &format!("the model is not told of {}", short(what, 200))),
+        Event::NotPassed { what } => heading(Kind::Heading, &format!("not passed to the model: {}", short(what, 200))),
         Event::CallRefused { what } => {
             heading(Kind::Bad, "the agent asked the model and was refused");
             body(text, what, Some(Kind::Bad), colour);

@@ -30,10 +30,10 @@ pub(super) fn open_model(agents: &[LabelledAgent], configuration: &Configuration
     match (asking, &configuration.model) {
         (None, None) => Ok(None),
         (Some(agent), None) => Err(Error::usage(format!("agent `{}` needs a model", agent.label))
-            .hint("name one with `--model`, as `--model openai:gpt-5-mini`; see `autoexperiment run --help`")),
+            .hint("give one with `--model`, such as `--model openai:gpt-5-mini`; see `autoexperiment run --help`")),
         (None, Some(choice)) if !verifier_asks() => {
             Err(Error::usage(format!("no agent here uses the model `{}`", choice.spec))
-                .hint("leave `--model` away, or add `--agent react`"))
+                .hint("leave out `--model`, or add `--agent react`"))
         }
         (_, Some(choice)) => choice.open(configuration.seed).map(Some),
     }
@@ -58,7 +58,7 @@ pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) 
     match agents.iter().find(|agent| agent.agent.needs_listener() && !backend.listens()) {
         None => Ok(()),
         Some(agent) => Err(Error::machine(format!(
-            "agent `{}` must reach its model, and in a `{}` sandbox commands can make no connections",
+            "agent `{}` must reach its model, but commands in a `{}` sandbox cannot open connections",
             agent.label,
             backend.name()
         ))
@@ -71,7 +71,7 @@ pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configu
     let options = configuration.settings.options();
     let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
     let warning = |program: &LabelledAgent| {
-        format!("agent `{}` is a program of its own and does not heed `{}`", program.label, options.join("`, `"))
+        format!("agent `{}` is an external program and ignores `{}`", program.label, options.join("`, `"))
     };
     programs.map(warning).collect()
 }

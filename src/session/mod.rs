@@ -146,7 +146,7 @@ impl Run {
         let attempts = samples.len().saturating_mul(agents.len()).saturating_mul(configuration.k as usize);
         if attempts > MOST_ATTEMPTS {
             return Err(Error::usage(format!(
-                "that would be {attempts} attempts, and a run has at most {MOST_ATTEMPTS}"
+                "that would be {attempts} attempts, but a run can have at most {MOST_ATTEMPTS}"
             ))
             .hint("make fewer attempts at each sample (`-k`), or take fewer samples (`--limit`, `-n`)"));
         }
@@ -349,9 +349,8 @@ fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: 
     let mut records = store.records()?;
     let books = store.books()?;
     if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
-        return Err(
-            Error::store(note.clone()).hint("without these lines `--max-cost` cannot be kept: mend or remove them")
-        );
+        return Err(Error::store(note.clone())
+            .hint("without these lines `--max-cost` cannot be enforced: repair or remove them"));
     }
     let books = books.filter(|books| *books != Books::default());
     let interrupted = interrupted_attempts(store, books.as_ref(), &records, family)?;

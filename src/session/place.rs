@@ -149,14 +149,15 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
 /// Fails if the run's plan differs from the one this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
-        None => Err(Error::new(Kind::Taken, format!("run `{}` is one that a single process makes", folder.display()))
-            .hint("plan a run for several with `run --plan-only` or `run --shard`, under another `--name`")),
+        None => Err(Error::new(Kind::Taken, format!("run `{}` belongs to a single process", folder.display()))
+            .hint("plan a shared run with `run --plan-only` or `run --shard`, under another `--name`")),
         Some(sharing) if sharing.plan == plan => Ok(()),
-        Some(_) => Err(Error::usage(format!(
-            "run `{}` was planned with other samples, agents or attempts",
-            folder.display()
-        ))
-        .hint("give every shard the same options and the same suite, or only `autoexperiment resume RUN --shard I/N`")),
+        Some(_) => {
+            Err(Error::usage(format!("run `{}` was planned with other samples, agents or attempts", folder.display()))
+                .hint(
+                    "give every shard the same options and suite, or just run `autoexperiment resume RUN --shard I/N`",
+                ))
+        }
     }
 }
 
@@ -175,14 +176,14 @@ fn same_settings(planned: &Configuration, own: &Configuration, folder: &Path) ->
         None => Ok(()),
         Some(name) => {
             Err(Error::usage(format!("run `{}` was planned with other settings (`{name}`)", folder.display()))
-                .hint("give every shard the same options, or only `autoexperiment resume RUN --shard I/N`"))
+                .hint("give every shard the same options, or just run `autoexperiment resume RUN --shard I/N`"))
         }
     }
 }
 
 fn changed(difference: &str) -> Error {
     Error::suite(difference).hint(
-        "its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with \
+        "its attempts would no longer be comparable: undo the change, start a new run, or continue anyway with \
          `--changed-suite`",
     )
 }

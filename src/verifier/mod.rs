@@ -96,7 +96,7 @@ pub fn open(spec: &VerifierSpec, models: &Models<'_>, orders: u32) -> Result<Arc
             Some(model) => Arc::new(model::ByModel::new(model, orders)),
             None => {
                 return Err(Error::usage(format!("verifier `{spec}` needs a model"))
-                    .hint("name one with `--model`, or as `model:openai:gpt-5-mini`"));
+                    .hint("give one with `--model`, or as `model:openai:gpt-5-mini`"));
             }
         },
     })

@@ -99,7 +99,7 @@ impl CostCap {
 
     fn allow(&self, quote: &Quote) -> Result<Option<u32>> {
         if self.cancel.is_cancelled() {
-            return Err(Error::new(Kind::Interrupted, "stopped; what was judged is kept"));
+            return Err(Error::new(Kind::Interrupted, "stopped; the choices made so far are kept"));
         }
         let (spent, Some(most)) = (self.spent(), self.most) else { return Ok(None) };
         let over = || {

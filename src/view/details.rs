@@ -54,7 +54,7 @@ impl Gathered {
                 read_events(&store.trajectory(&origin.agent, &entry.id, one.attempt), &mut details);
                 read_patch(&store.diff(&origin.agent, &entry.id, one.attempt), of, &mut details);
             } else {
-                details.problems.push("its agent or its sample has a name that is no file's".to_owned());
+                details.problems.push("the name of its agent or sample is not a valid file name".to_owned());
             }
             Some(details)
         });
@@ -152,7 +152,7 @@ fn read_patch(path: &Path, of: Option<(&dyn Item, &Sample)>, details: &mut Attem
                 details.problems.push(format!("its changes cannot be read: {error}"));
                 details.unwritten = Some("its changes cannot be read".to_owned());
             } else {
-                details.unwritten = Some("nothing is stored of what it wrote".to_owned());
+                details.unwritten = Some("none of its code is stored".to_owned());
             }
             return;
         }

@@ -232,8 +232,8 @@ impl Reader {
         let basis = run.map(|run| Basis::from(&run.configuration)).unwrap_or_default();
         let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
             Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| with_causes(&error)),
-            Some(_) => Err("its name is no folder's".to_owned()),
-            None => Err("nobody says where the suite is; name it with `--suite DIR`".to_owned()),
+            Some(_) => Err("its name is not a valid folder name".to_owned()),
+            None => Err("the suite's folder is unknown; give it with `--suite DIR`".to_owned()),
         });
         let material = &mut gathered.material;
         if !is_known {

@@ -76,9 +76,9 @@ impl Server {
     /// Kind `Machine` if the port is taken.
     pub async fn bind(reader: Reader, known: Option<(String, Gathered)>, port: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
-            Error::machine(format!("failed to listen at port {port}"))
+            Error::machine(format!("failed to listen on port {port}"))
                 .because(error)
-                .hint("name another with `--port N`; 0 takes a free one")
+                .hint("choose another with `--port N`; 0 picks a free one")
         })?;
         let port = listener.local_addr().map_err(|error| Error::machine("failed to listen").because(error))?.port();
         let token = format!("{:032x}", rand::random::<u128>());
@@ -162,7 +162,7 @@ impl Shared {
         drop(reader);
         match &*self.latest.read().unwrap_or_else(PoisonError::into_inner) {
             Some(latest) => what(latest),
-            None => Err(Error::store("the runs cannot be read any more")),
+            None => Err(Error::store("the runs can no longer be read")),
         }
     }
 }

@@ -73,9 +73,9 @@ impl Workspace {
         let place = disk.as_ref().map(|disk| disk.place().clone());
         let new_folder = |name: &str| {
             let path = place.as_ref().map_or(dir, |place| place.root.as_path()).join(name);
-            create_dir(&path).and_then(|()| settle(&path, 0o755, owner)).map_err(|error| {
-                Error::io("create", &path, error).hint("give every attempt an empty folder of its own")
-            })?;
+            create_dir(&path)
+                .and_then(|()| settle(&path, 0o755, owner))
+                .map_err(|error| Error::io("create", &path, error).hint("give every attempt its own empty folder"))?;
             Ok::<_, Error>(path)
         };
         let layers = match kind {
@@ -291,7 +291,7 @@ fn check(snapshot: &Snapshot, overrides: &[(PathBuf, Vec<u8>)]) -> Result<BTreeM
     let mut checked = BTreeMap::new();
     for (path, bytes) in overrides {
         let refuse = |why: &str| {
-            Error::suite(format!("cannot lay `{}` over the repo: {why}", path.display()))
+            Error::suite(format!("cannot place `{}` into the repo: {why}", path.display()))
                 .hint("give the path of a regular file, relative to the repo, that leads through no link")
         };
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -308,7 +308,7 @@ fn check(snapshot: &Snapshot, overrides: &[(PathBuf, Vec<u8>)]) -> Result<BTreeM
             if matches!(snapshot.manifest().get(above), Some(Node::File { .. } | Node::Link(_)))
                 || overrides.iter().any(|(other, _)| other == Path::new(above))
             {
-                return Err(refuse(&format!("`{above}` is no folder")));
+                return Err(refuse(&format!("`{above}` is not a folder")));
             }
         }
         checked.insert(text.to_owned(), Override { bytes: bytes.clone(), executable });

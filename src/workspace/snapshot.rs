@@ -204,7 +204,7 @@ fn read_manifest(repo: &Path) -> Result<Manifest> {
         } else if kind.is_symlink() {
             Node::Link(check_link(repo, relative)?)
         } else {
-            return Err(Error::suite("the repo holds a socket, fifo or device")
+            return Err(Error::suite("the repo contains a socket, FIFO or device")
                 .at(entry.path(), None)
                 .hint("remove it"));
         };
@@ -218,7 +218,7 @@ fn read_manifest(repo: &Path) -> Result<Manifest> {
 fn check_link(repo: &Path, relative: &Path) -> Result<String> {
     let refuse = |what: String| {
         Error::suite(what).at(repo.join(relative), None).hint(
-            "replace the link by a copy of what it points to, or remove it: attempts see nothing outside the repo",
+            "replace the link by a copy of what it points to, or remove it: attempts cannot see anything outside the repo",
         )
     };
     let read = |path: &Path| {
@@ -246,7 +246,7 @@ fn check_link(repo: &Path, relative: &Path) -> Result<String> {
                 if path.is_symlink() {
                     links += 1;
                     if links > MOST_LINKS {
-                        return Err(refuse(format!("a symbolic link to `{text}` goes in circles")));
+                        return Err(refuse(format!("a symbolic link to `{text}` is a loop")));
                     }
                     here.pop();
                     pending.extend(parts_reversed(&read(&path)?));

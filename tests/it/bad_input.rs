@@ -144,13 +144,13 @@ fn a_changed_suite_is_refused_before_anything_is_made_ready() {
     lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "total = 0");
     insta::assert_snapshot!(lab.fails(3, &["resume", "r"]), @r#"
     error: the repo of `tiny` has changed since the run was started
-      hint: its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with `--changed-suite`
+      hint: its attempts would no longer be comparable: undo the change, start a new run, or continue anyway with `--changed-suite`
     "#);
     lab.edit("repos/tiny/tiny/means.py", "total = 0  #", "total = 0.0  #");
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
     insta::assert_snapshot!(lab.fails(3, &["resume", "r"]), @r#"
     error: the definition or gold of `tiny` has changed since the run was started
-      hint: its attempts would no longer be of one kind: undo the change, start a new run, or go on all the same with `--changed-suite`
+      hint: its attempts would no longer be comparable: undo the change, start a new run, or continue anyway with `--changed-suite`
     "#);
 }
 
@@ -220,7 +220,7 @@ fn a_link_out_of_the_repo_is_refused() {
     insta::assert_snapshot!(lab.fails(3, &["run", "--agent", "noop"]), @r#"
     copying repo `tiny`
     error: [lab]/repos/tiny/link: a symbolic link points outside the repo, to `/etc/passwd`
-      hint: replace the link by a copy of what it points to, or remove it: attempts see nothing outside the repo
+      hint: replace the link by a copy of what it points to, or remove it: attempts cannot see anything outside the repo
     "#);
 }
 
@@ -237,7 +237,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model
-      hint: name one with `--model`, as `--model openai:gpt-5-mini`; see `autoexperiment run --help`
+      hint: give one with `--model`, such as `--model openai:gpt-5-mini`; see `autoexperiment run --help`
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react", "--model", "llama"]), @r#"
     error: `llama` does not say which provider has the model

@@ -344,7 +344,7 @@ fn what_cannot_be_solved_is_explained() {
     let conda = Conda::of(channels, &YML.replace("demo-library=1\n  - demo-activate", "demo-left\n  - demo-right"));
     let said = conda.fails(3, &["env", "lock", "--env", "conda", "tiny"]);
     insta::assert_snapshot!(&said[said.find("error:").unwrap()..], @r"
-    error: [lab]/envs/tiny/environment.yml: no packages satisfy what is asked for:
+    error: [lab]/envs/tiny/environment.yml: no packages satisfy the requirements:
         The following packages are incompatible
         ├─ demo-right * can be installed with any of the following options:
         │  └─ demo-right 1.0 would require

@@ -87,7 +87,7 @@ fn a_spent_budget_stops_the_search_and_says_so() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     lab.edit("repos/tiny/tiny/__main__.py", "* 1000000))", &format!("* 1000000))  # {now},"));
     let ran = lab.ok(&["curtail", "tiny", "--experiment", "means", "--budget", "0.01"]);
-    insta::assert_snapshot!(ran.stderr.lines().find(|line| line.starts_with("note")).unwrap_or_default(), @"note: experiment `means`: 0 of 16 solutions were run in full: the budget is spent; the same command goes on from here");
+    insta::assert_snapshot!(ran.stderr.lines().find(|line| line.starts_with("note")).unwrap_or_default(), @"note: experiment `means`: 0 of 16 solutions were run in full: the budget is spent; repeat the command to continue");
     let error = lab.fails(2, &["curtail", "tiny", "--experiment", "mean"]);
     insta::assert_snapshot!(error, @r"
     error: paper `tiny` has no experiment `mean`

@@ -616,7 +616,7 @@ fn names_that_no_file_can_have_hide_nothing_and_lead_nowhere() {
     lab.write("runs/odd/attempts.jsonl", &json_lines(&records));
     for format in ["csv", "parquet", "jsonl", "inspect"] {
         let said = lab.ok(&["export", "odd", "--format", format, "-o", &format!("out/{format}")]).stderr;
-        assert_eq!(said.contains("can be no agent or sample"), format == "inspect", "{format}: {said}");
+        assert_eq!(said.contains("is not a valid name of an agent or sample"), format == "inspect", "{format}: {said}");
     }
     assert_eq!(lab.read("out/csv/attempts.csv").lines().count(), 5);
     assert_eq!(files(&lab.path("out/inspect")).len(), 4);

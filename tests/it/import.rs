@@ -160,7 +160,7 @@ fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines(
         ["losses.py::EnergyLoss.__call__", "losses.py::RRRLoss.__call__", "losses.py::L1Loss.__call__"]
     );
     assert!(said.contains("correction: function 0: `__call__` is `EnergyLoss.__call__`"), "{said}");
-    assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, its lines being stale"), "{said}");
+    assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, because its lines are outdated"), "{said}");
     assert!(
         said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("includes what is above"),
         "{said}"
@@ -233,7 +233,7 @@ fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
         function("2", "scale", [52, 53, 54], ""),
     ]);
     for part in [
-        "function 0 (`__call__` in `losses.py`): 6 functions have the name, and nothing published tells them apart",
+        "function 0 (`__call__` in `losses.py`): 6 functions have this name, and the published data do not distinguish them",
         "`losses.py::EntropyLossTwin.__call__` (line 48)",
         "function 1 (`scaled` in `losses.py`): the file has no function of that name; near names: scale",
         "--at 2303.00001:NUMBER=FILE::NAME",
@@ -242,7 +242,7 @@ fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
     }
     // The description speaks for one, exact lines for another.
     let message = refusal(&[function("0", "__call__", [38, 39, 39], "Energy inside the box.")]);
-    assert!(message.contains("its description speaks for one function and its lines for another"), "{message}");
+    assert!(message.contains("its description matches one function and its lines another"), "{message}");
     // Twice the same function.
     let message = refusal(&[function("0", "scale", [52, 53, 54], ""), function("1", "scale", [52, 53, 54], "")]);
     assert!(message.contains("it is `losses.py::scale`, which is function 0 already"), "{message}");
@@ -277,7 +277,7 @@ fn dependencies_are_kept_and_contradictions_told() {
     let (_, said) = import(&lab, &[]);
     let matrix: Value = serde_json::from_str(&lab.read("suite/papers/2303.00001/dependencies.json")).unwrap();
     assert_eq!(matrix["needs"], json!({ "e0": ["losses.py::total"], "e1": ["losses.py::scale", "losses.py::total"] }));
-    assert!(said.contains("left out: experiment 1: it needs function 7, which is not there"), "{said}");
+    assert!(said.contains("left out: experiment 1: it needs function 7, which does not exist"), "{said}");
     assert!(said.contains("doubt: function 1: its own list of experiments differs"), "{said}");
     let sample = lab.ok(&["sample", "-p", "2303.00001", "-n", "1", "--limit", "9", "--suite", "suite"]).stdout;
     assert!(sample.contains(r#""sample":"2303.00001_1","paper":"2303.00001","n":1,"functions":["losses.py::scale"],"experiments":["e1"]"#), "{sample}");
@@ -323,7 +323,7 @@ fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() 
     let (_, said) = import(&lab, &[]);
     let text = lab.read("suite/papers/2303.00001/paper.md");
     assert!(!text.contains("0.3333") && text.contains("| energy |"), "{text}");
-    assert!(said.contains("correction: paper.md: 1 results still stood in the published text"), "{said}");
+    assert!(said.contains("correction: paper.md: 1 results were still in the published text"), "{said}");
     let manifest = lab.read("suite/papers/2303.00001/paper.toml");
     for line in ["title = \"Losses\"", "year = 2023", "url = \"https://arxiv.org/abs/2303.00001\"", "    \"main.py\","]
     {

@@ -226,7 +226,7 @@ fn a_run_without_a_ledger_is_counted_from_its_records_and_gets_one_when_it_goes_
     lab.ok(&["run", "-n", "1", "--limit", "2", "--agent", "react", "--model", &model, "--name", "s", "--no-baseline"]);
     lab.write("runs/s/attempts.jsonl", "");
     let text = lab.ok(&["status", "s"]).stdout;
-    assert!(text.contains("the ledger says that $1.0000 were spent, the records $0.0000"), "{text}");
+    assert!(text.contains("the ledger shows a cost of $1.0000, the records $0.0000"), "{text}");
     lab.ok(&["resume", "s", "--no-baseline"]);
     assert_eq!(lab.records("s").len(), 4, "two tries each");
     assert_eq!(attempts.lines().count(), 2);

@@ -163,7 +163,7 @@ fn the_manifest_that_is_written_says_what_is_still_to_do() {
     insta::assert_snapshot!(lab.read("papers/walk/paper.md"), @r#"
     # TODO
 
-    TODO: write the paper in words that stand on their own, so that a person with this text and the rest of the code could
+    TODO: write a self-contained description of the paper, so that a person with this text and the rest of the code could
     write any function of it: equations, initialisation, stopping rules, tie-breaking, defaults. No results.
 
     ## What the paper claims
@@ -211,11 +211,11 @@ fn experiments_that_fail_hang_or_give_nothing_are_all_named_with_the_next_step()
         unknown: crash
       hint: run it by hand, in a copy of the repo and without network
     error: paper `walk`, experiment `hang`: `python -m walk hang` did not end within 3 s
-      hint: give it smaller curtailed parameters, as `{n=full:1000,curtailed:50}`, or more time with `--time-limit SECONDS`; a program that waits for input or a window never ends
-    error: paper `walk`, experiment `silent`: it gives no result that can be read: nothing on stdout, no JSON file with a number (it wrote no file)
-      hint: let it print its numbers as a line of JSON, or write them to a new .json file; a file that lies in the repo already, with the same numbers, is no new one
-    error: paper `walk`, experiment `text`: it gives no result that can be read: no JSON object on stdout, no JSON file with a number (it wrote no file)
-      hint: give an expression for each value that counts, as `--regex 'text.mean_distance=mean distance: ([-+.0-9e]+)'`
+      hint: give it smaller curtailed parameters, such as `{n=full:1000,curtailed:50}`, or more time with `--time-limit SECONDS`; a program that waits for input or a window never ends
+    error: paper `walk`, experiment `silent`: it gives no readable result: nothing on stdout, no JSON file with a number (it wrote no file)
+      hint: let it print its numbers as a line of JSON, or write them to a new .json file; an existing file of the repo with unchanged numbers does not count
+    error: paper `walk`, experiment `text`: it gives no readable result: no JSON object on stdout, no JSON file with a number (it wrote no file)
+      hint: give an expression for each relevant value, such as `--regex 'text.mean_distance=mean distance: ([-+.0-9e]+)'`
     nothing was written: correct what is wrong and repeat the command
     error: paper `walk`: 4 of 5 experiments cannot be used
       hint: correct them as said above, or leave them out
@@ -239,7 +239,7 @@ fn a_repo_that_does_not_import_says_what_is_missing_and_how_to_get_it() {
     let message = lab.fails(4, &new(&["distance=python -m walk distance"]));
     assert!(message.contains("paper `walk`, experiment `distance`: `python -m walk distance` ended with"), "{message}");
     assert!(
-        message.contains("hint: the env has no `torch`: add the package that holds it to `--requirements`"),
+        message.contains("hint: the env has no `torch`: add the package that contains it to `--requirements`"),
         "{message}"
     );
     let lab = found();
@@ -313,7 +313,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
     };
     insta::assert_snapshot!(fault(&["new", "../x", "--repo", "found/repo", "--env", "tiny", "--command", one]), @r#"
     error: `../x` is not a valid id for a paper
-      hint: use letters, digits, `-`, `_` and `.`, a letter or digit first, as `kmeanspp`
+      hint: use letters, digits, `-`, `_` and `.`, a letter or digit first, such as `kmeanspp`
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", "nowhere", "--env", "tiny", "--command", one]), @r#"
     error: the repository `nowhere` does not exist
@@ -329,7 +329,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", "found/repo", "--env", "nowhere", "--command", one]), @r#"
     error: no env `nowhere`: `[lab]/envs/nowhere` has no environment.yml
-      hint: name a folder under `envs/`, or have one made with `--requirements` or `--environment`
+      hint: give a folder under `envs/`, or create one with `--requirements` or `--environment`
     "#);
     insta::assert_snapshot!(fault(&["new", "walk", "--repo", "found/repo/walk", "--command", one]), @r#"
     error: no environment: the repository has no environment.yml, requirements.txt, pyproject.toml or setup.py that names its packages
@@ -341,7 +341,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
     "#);
     insta::assert_snapshot!(fault(&new(&["python -m walk distance"])), @r#"
     error: `python -m walk distance` does not begin with an experiment's name
-      hint: write it as `NAME=COMMAND`, as `table=python -m pkg table --n {n=full:1000,curtailed:50}`
+      hint: write it as `NAME=COMMAND`, such as `table=python -m pkg table --n {n=full:1000,curtailed:50}`
     "#);
     insta::assert_snapshot!(fault(&new(&[one, one])), @r#"error: experiment `d` is given twice"#);
 }

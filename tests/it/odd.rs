@@ -40,7 +40,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (3, "scrub zero.md --gold list.json", "list.json: no results", "`gold.json`"),
     (2, "scrub zero.md --gold empty", "failed to read `empty`", "name a file, not a folder"),
     (2, "scrub zero.md -o empty", "`empty` exists", "name a file that does not exist"),
-    (5, "scrub zero.md -o nowhere/x.md", "failed to write `nowhere/x.md`", "a folder on the way is missing"),
+    (5, "scrub zero.md -o nowhere/x.md", "failed to write `nowhere/x.md`", "one of its parent folders does not exist"),
     (2, "scrub zero.md --format pdf", "'pdf' for '--format", "markdown"),
     (2, "mask tiny -f 99", "no function 99", "numbered from 0"),
     (2, "mask tiny -f -1", "no function `-1`", "`autoexperiment list tiny`"),
@@ -71,7 +71,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "import researchcodebench empty", "failed to read `empty`", "name a file, not a folder"),
     (2, "import core-bench nope", "failed to read `nope`", "check the path"),
     (3, "import core-bench zero.md", "not a JSON list of tasks", "`capsule_id`"),
-    (3, "import core-bench list.json", "the file holds no task", "`capsule_id`"),
+    (3, "import core-bench list.json", "the file contains no task", "`capsule_id`"),
     (2, "run", "--agent <AGENT>", "--help"),
     (2, "run --agent scripted:empty", "failed to read script", "one JSON object a line"),
     (2, "run --agent scripted:latin.md", "broken line in script", "a line is like"),
@@ -135,7 +135,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "image build nope", "no paper `nope`", "the papers are"),
     (12, "sweep --scratch file", "not a folder of this user's own", "`--scratch`"),
     (2, "completions nope", "'nope' for '<SHELL>'", "bash"),
-    (5, "man --output file", "failed to create `file`", "is there already"),
+    (5, "man --output file", "failed to create `file`", "this one exists already"),
     (2, "list --json --json", "cannot be used multiple times", "--help"),
 ];
 

@@ -103,7 +103,7 @@ fn a_cache_below_a_closed_home_is_refused_at_once_where_sandboxes_run_as_another
     assert_eq!(code, Some(12), "{said}");
     let closed = format!("`{}` is closed to the user as whom sandboxes run", lab.path("home").display());
     assert!(said.contains("home/.cache/autoexperiment` cannot be used") && said.contains(&closed), "{said}");
-    assert!(said.contains("hint: name a folder") && said.contains("`AUTOEXPERIMENT_CACHE`"), "{said}");
+    assert!(said.contains("hint: choose a folder") && said.contains("`AUTOEXPERIMENT_CACHE`"), "{said}");
     assert!(!lab.path("runs").exists() && !lab.path("home/.cache").exists());
     let (_, told, _) = without_namespaces(&["doctor"], "home");
     assert!(told.contains("missing  cache: ") && told.contains(&closed), "{told}");

@@ -134,7 +134,7 @@ fn what_a_run_is_told_of_verifiers_is_checked_before_any_work() {
     "#);
     insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "model"]), @r#"
     error: verifier `model` needs a model
-      hint: name one with `--model`, or as `model:openai:gpt-5-mini`
+      hint: give one with `--model`, or as `model:openai:gpt-5-mini`
     "#);
     insta::assert_snapshot!(fails(&["--verifier", "majority"]), @r#"
     error: verifier `majority` has nothing to choose among: there is one attempt a sample

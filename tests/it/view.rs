@@ -289,7 +289,7 @@ fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
             let chosen =
                 "[...document.querySelectorAll('#page select')].map((one) => one.selectedOptions[0].textContent)";
             assert_eq!(browser.eval(chosen).await, json!(["q/gold", "r/gold"]));
-            let said = format!("Of {samples} samples that both have, 0 flipped");
+            let said = format!("Of {samples} samples that both attempted, 0 flipped");
             assert!(browser.text().await.contains(&said), "{}", browser.text().await);
             let other = "const it = document.querySelectorAll('#page select')[1]; it.value = [...it.options].find((one) => one.textContent === 'r/noop').value; it.dispatchEvent(new Event('change'))";
             browser.run(other).await;

@@ -20,7 +20,7 @@ pub(super) fn checked_alias(alias: &str) -> Result<String, String> {
         Some((scheme @ ("http" | "https" | "file"), rest)) if !rest.is_empty() => {
             url(alias).map(|_| alias.to_owned()).map_err(|why| format!("is not a valid {scheme} URL: {why}"))
         }
-        Some((scheme, _)) => Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`")),
+        Some((scheme, _)) => Err(format!("is not supported: `{scheme}` is not `http`, `https` or `file`")),
         None => Err("is not a URL".to_owned()),
     }
 }

@@ -34,7 +34,7 @@ impl Settings {
             located.extend(self.find(channel, folder).map_err(|why| {
                 Error::suite(format!("channel `{channel}` {why}"))
                     .at(path, Some(*line))
-                    .hint("a channel is a name as `conda-forge`, a URL, or a path as `./channel`")
+                    .hint("a channel is a name such as `conda-forge`, a URL, or a path such as `./channel`")
             })?);
         }
         if !channels.iter().any(|(channel, _)| channel == NODEFAULTS) {
@@ -47,13 +47,13 @@ impl Settings {
             if located.is_empty() {
                 located = self
                     .find("defaults", folder)
-                    .map_err(|why| Error::suite(format!("no channel is named, and `defaults` {why}")).at(path, None))?;
+                    .map_err(|why| Error::suite(format!("no channel is given, and `defaults` {why}")).at(path, None))?;
             }
         }
         if located.is_empty() {
-            return Err(Error::suite("no channel is left: `nodefaults` is the only entry")
+            return Err(Error::suite("there is no channel: `nodefaults` is the only entry")
                 .at(path, channels.first().map(|(_, line)| *line))
-                .hint("name one, as `conda-forge`"));
+                .hint("add one, such as `conda-forge`"));
         }
         Ok(located.into_iter().unique_by(|one| one.urls.clone()).collect())
     }
@@ -77,7 +77,7 @@ impl Settings {
             (Some(channels), _) => channels.iter().map(|one| self.single(one, folder)).collect(),
             // Their names on the public server, to which the alias points by default.
             (None, "defaults") => ["main", "r"].iter().map(|one| self.single(one, folder)).collect(),
-            (None, "local") => Err("is conda's own folder of packages built here, which is not read".to_owned()),
+            (None, "local") => Err("is conda's folder of locally built packages, which is not supported".to_owned()),
             (None, _) => Ok(vec![self.single(channel, folder)?]),
         }
     }
@@ -86,7 +86,7 @@ impl Settings {
         let channel = channel.trim().trim_end_matches('/');
         if let Some((scheme, _)) = channel.split_once("://") {
             if !["http", "https", "file"].contains(&scheme) {
-                return Err(format!("is not served: `{scheme}` is none of `http`, `https` and `file`"));
+                return Err(format!("is not supported: `{scheme}` is not `http`, `https` or `file`"));
             }
             return Ok(Located { name: channel.to_owned(), urls: vec![url(channel)?] });
         }
@@ -110,7 +110,7 @@ impl Settings {
             None => vec![self.below(channel)?],
         };
         if urls.is_empty() {
-            return Err("has no mirror that is served: none is `http`, `https` or `file`".to_owned());
+            return Err("has no supported mirror (`http`, `https` or `file`)".to_owned());
         }
         Ok(Located { name: channel.to_owned(), urls })
     }

@@ -16,20 +16,20 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
     }
     if holds(&["hash mismatch"]) {
         return Error::suite(format!("{what}: a download does not match its hash")).because(error).hint(
-            "do not go on if you trust the lock file: the channel served something else, or it was damaged on its \
+            "if you trust the lock file, stop here, because the channel served another file or it was damaged on its \
              way; otherwise lock the env again",
         );
     }
     // The hash is compared only at the end, so a damaged archive fails to unpack before that.
     if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
-        return Error::suite(format!("{what}: a download is damaged, its hash cannot be right"))
+        return Error::suite(format!("{what}: a download is damaged, so its hash cannot match"))
             .because(error)
-            .hint("the channel's file, or a mirror's, is broken; name another with `--channel-alias URL`");
+            .hint("the file of the channel or mirror is broken; choose another with `--channel-alias URL`");
     }
     if holds(&["offline mode", "no cache", "not in the cache", "is not cached"]) {
         return Error::machine(format!("{what}: offline, and it is not in the cache"))
             .because(error)
-            .hint("once without `--offline`, and it is");
+            .hint("run it once without `--offline`");
     }
     if holds(&["timed out", "timeout"]) {
         return Error::machine(format!("{what}: the server does not answer"))
@@ -37,8 +37,8 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
             .hint("try again later, or name a mirror with `--channel-alias URL`");
     }
     Error::machine(what.to_owned()).because(error).hint(
-        "look at the causes above: is the channel's address right, is there a network? A mirror is named with \
-         `--channel-alias URL`",
+        "see the causes above, and check the channel's address and the network; `--channel-alias URL` sets a \
+         mirror",
     )
 }
 

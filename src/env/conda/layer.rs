@@ -67,7 +67,9 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
         Err(error) => {
             // The rest of the layer would fail again.
             let _ = remove_tree(&home);
-            Err(Error::machine("failed to use what is kept of the env's packages").because(error).hint("type it again"))
+            Err(Error::machine("failed to use the cached packages of the env")
+                .because(error)
+                .hint("repeat the command"))
         }
     }
 }

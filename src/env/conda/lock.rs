@@ -96,7 +96,7 @@ impl Lock {
         }
         let file = LockFile::from_str_with_base_directory(&text, None)
             .map_err(|error| fail("the lock file is broken".to_owned()).because(error))?;
-        let environment = file.default_environment().ok_or_else(|| fail("the lock file holds no env".to_owned()))?;
+        let environment = file.default_environment().ok_or_else(|| fail("the lock file contains no env".to_owned()))?;
         let channels = environment.channels().iter().map(|channel| channel.url.clone()).collect();
         let mut sections = Vec::new();
         for platform in file.platforms() {

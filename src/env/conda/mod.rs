@@ -232,9 +232,9 @@ impl Backend for Conda {
         let pip = if source.pip.is_empty() {
             Vec::new()
         } else if self.offline {
-            return Err(Error::machine(format!("offline, and to lock the env `{}` needs pip's index", source.id))
+            return Err(Error::machine(format!("offline, but locking the env `{}` needs pip's index", source.id))
                 .at(&source.path, None)
-                .hint("type it without `--offline`"));
+                .hint("run it without `--offline`"));
         } else {
             let place = cache.join("conda");
             std::fs::create_dir_all(&place).map_err(|error| Error::io("create", &place, error))?;
@@ -304,8 +304,7 @@ pub(super) fn is_locked(folder: &Path) -> bool {
 
 /// Returns this machine's platform.
 fn here() -> Result<Subdir> {
-    Subdir::current()
-        .ok_or_else(|| Error::machine("conda has no name for this kind of machine").hint("use `--env venv`"))
+    Subdir::current().ok_or_else(|| Error::machine("conda does not support this platform").hint("use `--env venv`"))
 }
 
 /// Returns the folder of an env in the cache.

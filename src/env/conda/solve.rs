@@ -81,7 +81,7 @@ pub(super) async fn solve(
     let mut records = solved
         .map_err(|error| match error {
             SolveError::Unsolvable(why) => {
-                Error::suite(format!("no packages satisfy what is asked for:\n{}", why.join("\n").trim_end()))
+                Error::suite(format!("no packages satisfy the requirements:\n{}", why.join("\n").trim_end()))
                     .hint("change the versions, or add a channel that has them")
             }
             other => Error::suite("failed to solve").because(other),
@@ -90,9 +90,9 @@ pub(super) async fn solve(
         .records;
     records.sort_by(|one, other| one.package_record.name.cmp(&other.package_record.name));
     if let Some(record) = records.iter().find(|record| record.package_record.sha256.is_none()) {
-        return Err(Error::suite(format!("the channel gives no sha256 of `{}`", record.identifier))
+        return Err(Error::suite(format!("the channel has no sha256 of `{}`", record.identifier))
             .at(yml, None)
-            .hint("without it nobody could build the same env; index the channel again"));
+            .hint("the env would not be reproducible without it; index the channel again"));
     }
     Ok((records, urls))
 }
@@ -131,7 +131,7 @@ fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
 /// Virtual packages of this machine.
 fn detected() -> Result<VirtualPackages> {
     VirtualPackages::detect(&VirtualPackageOverrides::from_env(), None)
-        .map_err(|error| Error::machine("failed to find out what this machine has").because(error))
+        .map_err(|error| Error::machine("failed to detect this machine's virtual packages").because(error))
 }
 
 /// Checks that this machine provides the virtual packages that locked packages need (`__glibc >=2.17`, `__cuda`).
@@ -151,7 +151,7 @@ pub(super) fn check_machine(records: &[RepoDataRecord]) -> Result<()> {
                     .find(|one| one.name.as_normalized() == name)
                     .map_or("none".to_owned(), |one| one.version.to_string());
                 return Err(Error::machine(format!(
-                    "`{}` needs {need} of the machine, which has {has}",
+                    "`{}` needs {need}, but this machine has {has}",
                     record.identifier
                 ))
                 .hint("use a newer system or a container, or lock older versions"));

@@ -23,10 +23,10 @@ pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgre
         solved.iter().find(|(_, file)| Path::new(file).extension().is_none_or(|kind| kind != "whl"))
     {
         return Err(Error::suite(format!(
-            "`{}` {} comes as source, `{file}`, not as a wheel",
+            "`{}` {} is only available as source (`{file}`), not as a wheel",
             package.name, package.version
         ))
-        .hint("ask for a version that has a wheel, or take the package from a conda channel"));
+        .hint("request a version that has a wheel, or take the package from a conda channel"));
     }
     Ok(solved
         .into_iter()

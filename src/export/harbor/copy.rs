@@ -39,7 +39,7 @@ pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: 
         let Ok(inside) = real.strip_prefix(&root) else {
             return Err(Error::suite("the link leads out of the repo")
                 .at(entry.path(), None)
-                .hint("remove it: what it points at is no part of the paper"));
+                .hint("remove it: its target is not part of the paper"));
         };
         if inside.iter().any(is_skipped) {
             continue;

@@ -115,7 +115,7 @@ impl Paper {
         loaded.refuse_results()?;
         let path = loaded.env_dir.join("venv.lock");
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Error::suite("only envs with a lock file of pip's packages can be exported")
+            Error::suite("only envs with a lock file for pip can be exported")
                 .at(&path, None)
                 .because(error)
                 .hint(format!("type `autoexperiment env lock {}`", loaded.paper.env))

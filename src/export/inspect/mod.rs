@@ -63,10 +63,10 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     let is_file = path.extension().is_some_and(|extension| extension == "eval");
     if is_file && groups.len() > 1 {
         return Err(Error::usage(format!(
-            "the run has {} combinations of agent and model, and a log of Inspect holds one",
+            "the run has {} combinations of agent and model, but an Inspect log holds only one",
             groups.len()
         ))
-        .hint("name a folder with `-o`: it gets a log for each"));
+        .hint("give a folder with `-o`, which gets one log for each"));
     }
     let mut written = Vec::new();
     for ((agent, asked), attempts) in groups {

@@ -214,7 +214,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
     });
     // The headline comes first because Inspect shows the first score.
     let pass = (!record.is_infrastructure()).then(|| {
-        let explanation = "reported within tolerance of gold and, where it was verified, borne out by the code";
+        let explanation = "reported within tolerance of gold and, if it was verified, reproduced by the code";
         ("pass", json!({ "value": if record.pass { "C" } else { "I" }, "explanation": explanation }))
     });
     pass.into_iter().chain(scored).collect()

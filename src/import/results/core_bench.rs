@@ -35,7 +35,7 @@ pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
         Error::suite(format!("not a JSON list of tasks: {error}")).at(file, Some(error.line())).hint(form)
     })?;
     if tasks.is_empty() {
-        return Err(Error::suite("the file holds no task").at(file, None).hint(form));
+        return Err(Error::suite("the file contains no task").at(file, None).hint(form));
     }
     tasks.iter().map(|task| of_task(task).map_err(|wrong| Error::suite(wrong).at(file, None))).collect()
 }
@@ -43,9 +43,10 @@ pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
 fn of_task(task: &Value) -> Result<(String, Questions), String> {
     let id = task.get("capsule_id").and_then(Value::as_str).ok_or("a task without `capsule_id`")?;
     let wrong = |what: String| format!("task `{id}`: {what}");
-    let results = task.get("results").and_then(Value::as_array).ok_or_else(|| wrong("`results` is no list".into()))?;
+    let results =
+        task.get("results").and_then(Value::as_array).ok_or_else(|| wrong("`results` is not a list".into()))?;
     let results: Option<Vec<&Map<String, Value>>> = results.iter().map(Value::as_object).collect();
-    let results = results.ok_or_else(|| wrong("`results` holds what is not an object".into()))?;
+    let results = results.ok_or_else(|| wrong("`results` contains something other than an object".into()))?;
     let first = results.first().ok_or_else(|| wrong("`results` is empty".into()))?;
     let question = |(question, gold): (&String, &Value)| {
         let missing = || wrong(format!("a gold result has no answer to `{}`", short(&question.as_str().into())));

@@ -108,7 +108,7 @@ fn outputs(row: &Row) -> Result<Vec<String>> {
                 Value::String(text) => Ok(text.clone()),
                 // The provider gave no reply.
                 Value::Null => Ok(String::new()),
-                other => Err(row.wrong(format!("`output` holds what is not text: `{}`", short(other)))),
+                other => Err(row.wrong(format!("`output` contains something other than text: `{}`", short(other)))),
             })
             .collect(),
         Some(other) => Err(row.wrong(format!("`output` is not text: `{}`", short(other)))),

@@ -89,7 +89,7 @@ fn completions(row: &Row) -> Result<Option<Vec<Completion>>> {
     let mut completions = Vec::with_capacity(values.len());
     for (position, value) in (0..).zip(values) {
         let Value::Object(value) = value else {
-            return Err(row.wrong(format!("`value` holds what is not an object: `{}`", short(value))));
+            return Err(row.wrong(format!("`value` contains something other than an object: `{}`", short(value))));
         };
         let passed = match value.get("passed") {
             Some(Value::Bool(passed)) => *passed,

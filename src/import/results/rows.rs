@@ -39,7 +39,7 @@ impl Row {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(Value::Number(number)) => Ok(number.to_string()),
-            Some(other) => Err(self.wrong(format!("`{name}` is no id: `{}`", short(other)))),
+            Some(other) => Err(self.wrong(format!("`{name}` is not an id: `{}`", short(other)))),
             None => Err(self.wrong(format!("`{name}` is missing"))),
         }
     }

@@ -43,8 +43,8 @@ pub fn difficulty_console(found: &Difficulty) -> String {
         });
         let legend = format!(
             "fitted: chance in percent of a typical sample, by logistic regression on n with {group}s and {unit}s that \
-             differ where the data tell them apart, and its {percent:.0}% interval. slope: change of the log-odds with \
-             each further {unit}. half fail at n: where the fitted chance is one half; the interval is open where the \
+             differ if the data distinguish them, with its {percent:.0}% interval. slope: change of the log-odds with \
+             each further {unit}. half fail at n: the n with a fitted chance of one half; its interval is open if the \
              slope may be 0."
         );
         parts.push(format!("Decline\n{table}\n{}", wrap(&legend, "")));
@@ -71,9 +71,9 @@ pub fn difficulty_console(found: &Difficulty) -> String {
             ]);
         }
         let legend = format!(
-            "{} of {} {unit}s, hardest first. difficulty: log-odds that an attempt loses when this {unit} is withheld \
-             in place of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: those at \
-             samples without it, and the share of them that pass.",
+            "{} of {} {unit}s, hardest first. difficulty: decrease of the log-odds when this {unit} is withheld \
+             instead of a typical one, over all agents, with its {percent:.0}% interval; 0 is typical. attempts: number at \
+             samples that withhold it, and the share of them that pass.",
             found.functions.len().min(SHOWN),
             found.functions.len()
         );

@@ -211,14 +211,14 @@ pub fn difficulty(
         match decline(agent, model, &of_it, level) {
             Some(found) => declines.push(found),
             None => notes.push(format!(
-                "{}: no decline can be fitted: there is one n only, or nearly all attempts on one side pass or fail",
+                "{}: no decline can be fitted: there is only one n, or nearly all attempts at small or large n end alike",
                 full_name(agent, model)
             )),
         }
     }
     let functions = functions(&groups, contenders.len(), level, named).unwrap_or_else(|| {
         notes.push(
-            "functions cannot be told apart: too few samples share them, or nearly all attempts end alike".into(),
+            "the difficulties of functions cannot be separated: too few samples share functions, or nearly all attempts end alike".into(),
         );
         Vec::new()
     });

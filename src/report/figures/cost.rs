@@ -26,8 +26,8 @@ pub(super) fn cost(source: &Source<'_>) -> Figure {
         table.rows.push(cells);
     }
     let caption = format!(
-        "Each agent and model by what its attempts cost and how often they pass. The dashed line joins those that nobody \
-         beats at their price (Pareto front). {}",
+        "Each agent and model by the cost of its attempts and their pass rate. The dashed line joins those that no other \
+         contender beats at the same cost (Pareto front). {}",
         whiskers(source)
     );
     figure(COST, "Cost against accuracy", caption, table, drawn(&known))
@@ -37,7 +37,7 @@ fn drawn(known: &[(&Place, f64, f64)]) -> Result<Chart, String> {
     let costs = || known.iter().map(|(_, cost, _)| *cost);
     let (least, most) = (costs().fold(f64::INFINITY, f64::min), costs().fold(0.0, f64::max));
     if known.len() < 2 {
-        return Err("it takes two agents with models to compare what they cost".to_owned());
+        return Err("comparing costs takes at least two agents with models".to_owned());
     }
     if most <= 0.0 {
         return Err("no attempt of these runs has cost anything".to_owned());

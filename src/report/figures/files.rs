@@ -76,8 +76,8 @@ fn options() -> Result<Options<'static>> {
         Arc::new(fonts)
     });
     if FONTS.is_empty() {
-        return Err(Error::machine("there is no font on this machine, so figures cannot be made into PNG and PDF")
-            .hint("install one, as Debian's package `fonts-dejavu-core`"));
+        return Err(Error::machine("no font is installed, but figures as PNG and PDF need one")
+            .hint("install one, such as Debian's package `fonts-dejavu-core`"));
     }
     Ok(Options {
         fontdb: FONTS.clone(),

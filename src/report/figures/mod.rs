@@ -236,12 +236,13 @@ fn contexts(source: &Source<'_>) -> Figure {
         table.rows.push(cells);
         kinds.insert(context);
     }
-    let caption = format!("What of the paper and the code an agent is given, by n. {}", whiskers(source));
+    let caption =
+        format!("Pass rate by n, for each kind of paper and code context that agents got. {}", whiskers(source));
     let drawn = match kinds.len() {
-        0 => Err("no agent of these runs is given a context that could be set".to_owned()),
+        0 => Err("no agent in these runs has configurable context".to_owned()),
         1 => Err(format!(
-            "all attempts were given the same context ({}); name runs with other settings of `--paper` and `--code` \
-             beside this one to compare them",
+            "all attempts had the same context ({}); to compare contexts, add runs with other settings of `--paper` \
+             and `--code`",
             kinds.first().map_or("", String::as_str)
         )),
         _ => drawn(quantity(&format!("{} (n)", source.axis)), "pass@1, %", series),

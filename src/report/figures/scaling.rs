@@ -67,7 +67,7 @@ impl Scaling {
             return figure(self.id, self.title, caption, table, drawn(quantity(self.allowed), "pass@1, %", series));
         }
         let caption = format!(
-            "Share of attempts that pass with at most so many {}, averaged over samples; an attempt under a lower limit \
+            "Share of attempts that pass with at most this many {}, averaged over samples; an attempt under a lower limit \
              might have gone otherwise. {}",
             self.what,
             whiskers(source)

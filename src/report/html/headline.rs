@@ -111,7 +111,7 @@ fn came_out(material: &Material, rows: &[&Row]) -> String {
             let both = plural(count, "sample");
             let _ = write!(
                 text,
-                "The first is ahead of the second by {difference} points on the {both} that both have, p = {p}."
+                "The first is ahead of the second by {difference} points on the {both} that both attempted, p = {p}."
             );
         }
     }
@@ -132,7 +132,7 @@ fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
             format!("{name} {} of {}{}", row.lost, row.lost + row.attempts, bounds.unwrap_or_default())
         });
         found.push(format!(
-            "{}% of attempts ({lost} of {all}) were lost to infrastructure and count in no rate: {}.",
+            "{}% of attempts ({lost} of {all}) were lost to infrastructure and left out of the rates: {}.",
             percent(share(lost, all)),
             of_each.collect::<Vec<_>>().join("; ")
         ));
@@ -140,14 +140,11 @@ fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
     found.extend(summary.notes.iter().filter_map(|note| Some(note.strip_prefix("WARNING ")?.to_owned())));
     let unsupported: usize = rows.iter().map(|row| row.unsupported).sum();
     if unsupported > 0 {
-        found.push(format!("{} reported what their code does not bear out.", plural(unsupported, "attempt")));
+        found.push(format!("{} reported results that their code does not reproduce.", plural(unsupported, "attempt")));
     }
     let unverified = rows.iter().filter(|row| row.verified.is_none() && row.attempts > 0).count();
     if unverified > 0 {
-        found.push(format!(
-            "{} not verified: attempts pass by what they report alone.",
-            plural(unverified, "contender")
-        ));
+        found.push(format!("{} not verified: attempts pass by their reports alone.", plural(unverified, "contender")));
     }
     if rows.iter().any(|row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none())) {
         found.push("Some rates rest on too few samples for an interval.".to_owned());

@@ -210,10 +210,10 @@ fn comparisons(material: &Material) -> (Table, String) {
         .collect();
     let which = if every_pair { "Every pair" } else { "The first agent with each of the others" };
     let mut legend = format!(
-        "{which}, on the samples that both have: pass@1, the second's less the first's, with its {:.0}% interval ({}). p: \
+        "{which}, on the samples that both attempted: pass@1 of the second minus that of the first, with its {:.0}% interval ({}). p: \
          sign-flip permutation test over samples; Holm p: adjusted for all rows; only first, only second: samples whose \
-         first attempt only that one passes; McNemar p: the exact test on these. Whether the runs were measured by the \
-         same suite, gold and budgets is not checked here; `autoexperiment compare` does.",
+         first attempt passes for that contender only; McNemar p: the exact test on these. It is not checked here whether the runs \
+         had the same suite, gold and budgets; `autoexperiment compare` does so.",
         100.0 * how.level,
         how.legend()
     );

@@ -221,7 +221,7 @@ impl Condarc {
                 }
                 "disabled" | "false" => Priority::Disabled,
                 _ => {
-                    let what = format!("channel priority `{priority}` is none of `strict`, `flexible` and `disabled`");
+                    let what = format!("channel priority `{priority}` is not `strict`, `flexible` or `disabled`");
                     return Err(wrong(line, what));
                 }
             });

@@ -95,7 +95,7 @@ impl Places {
         if let Some(named) = self.variable("CONDARC") {
             let path = PathBuf::from(absolute(named, Path::new(""), self.home()));
             if !path.exists() {
-                return Err(Error::machine(format!("`CONDARC` names `{}`, which is not there", path.display()))
+                return Err(Error::machine(format!("`CONDARC` names `{}`, which does not exist", path.display()))
                     .hint("correct the variable, or unset it"));
             }
             add(&path, &mut found)?;

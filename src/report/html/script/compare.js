@@ -1,4 +1,4 @@
-// Two contenders on the samples that both have: which flipped, and both trajectories side by side.
+// Two contenders on the samples that both attempted: which flipped, and both trajectories side by side.
 const firstScored = (sample, c) => sample.attempts.find((one) => one.c === c && one.s !== 'lost' && one.s !== 'begun');
 
 /** One contender's attempts at a sample, one of them shown. */
@@ -76,7 +76,7 @@ const comparePage = async (first, second, id) => {
   }
   return h('div', {}, h('h1', {}, 'Compare'),
     h('div', { class: 'tools' }, choice(one, (value) => at(value, two), 'First'), 'with', choice(two, (value) => at(one, value), 'Second')),
-    h('p', {}, `Of ${matched} samples that both have, ${flipped.length} flipped: ${groups[0].length} only the first passes, ${groups[1].length} only the second.`),
+    h('p', {}, `Of ${matched} samples that both attempted, ${flipped.length} flipped: ${groups[0].length} only the first passes, ${groups[1].length} only the second.`),
     h('p', { class: 'legend' }, `By the first attempt at each sample that was not lost; all attempts are shown. Samples that only one of the two has: ${unmatched}. Choose a sample to see both trajectories side by side.`),
     list, both);
 };
